@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 import biassay
 from biassay.stats.alignment import shuffled_groups
-from biassay.stats.alignment_intervals import bootstrap_alignment
+from biassay.stats.alignment_intervals import alignment_intervals
 from biassay.stats.tau_difference import tau_difference
 from biassay.stats.template_choice import choose_templates
 
@@ -21,7 +21,9 @@ __all__ = ["CLAIMS", "lines"]
 
 GROUPS, PAIRS, ANNOTATORS, DRAWS = 21, 8, 20, 300
 _ALIGNMENTS = "stereotypes.alignments"
-_SAMPLE = "Groups, and annotators, are a sample of their kind."
+_SAMPLE = "Domains of groups, and annotators, are a sample of their kind."
+REAL = (5, 2, 5, 4, 2, 3)
+"""Groups per domain in the released judgements, without those of the pilot."""
 
 CLAIMS = (
     Claim(
@@ -30,9 +32,9 @@ CLAIMS = (
         "p, shuffled",
         (f"{_ALIGNMENTS}.p_value_shuffled",),
         "The model knows which group is which, beyond what all groups share.",
-        "Ratings could stand with any of the groups.",
-        "group",
-        "Groups are exchangeable: those of one domain are not alike in both the model and people.",
+        "Ratings of domains could stand with any domain, and those of groups with any group of the domain.",
+        "domain, and group within it",
+        "Domains are exchangeable, and groups within a domain.",
     ),
     Claim(
         "cell p",
@@ -62,7 +64,7 @@ CLAIMS = (
         (f"{_ALIGNMENTS}.tau_groups", f"{_ALIGNMENTS}.precision_groups"),
         "Where tau (P@3) lies with as many other groups.",
         "Expected tau and P@3 with so many groups and annotators.",
-        "group",
+        "domain of groups",
         _SAMPLE,
     ),
     Claim(
@@ -72,7 +74,7 @@ CLAIMS = (
         (f"{_ALIGNMENTS}.tau_both", f"{_ALIGNMENTS}.precision_both"),
         "Where tau (P@3) lies with as many other groups and annotators.",
         "Expected tau and P@3 with so many groups and annotators.",
-        "group, and annotator within it",
+        "domain of groups, and annotator",
         _SAMPLE,
         "Annotators count twice: too wide rather than too narrow.",
     ),
@@ -94,8 +96,8 @@ CLAIMS = (
         ("stereotypes.compare.interval_low", "stereotypes.compare.interval_high"),
         "Where the difference of tau of two models lies with as many other groups.",
         "Expected difference: 0 for models that differ by noise alone.",
-        "group",
-        "Groups are a sample; ratings are taken as they are.",
+        "domain of groups",
+        "Domains are a sample; ratings are taken as they are.",
     ),
 )
 
@@ -106,9 +108,11 @@ def _common() -> Floats:
     return np.random.default_rng(3).normal(size=PAIRS)
 
 
-def _domains(rng: np.random.Generator, alike: float) -> Floats:
-    """Seven domains of three groups: what groups of a domain share, which has this share of their variance."""
-    return np.asarray(np.sqrt(alike) * np.repeat(rng.normal(size=(GROUPS // 3, PAIRS)), 3, axis=0))
+def _alike(rng: np.random.Generator, sizes: Sequence[int], alike: float, tails: Tails, *more: int) -> Floats:
+    """Profiles (..., groups, pairs) of variance 1, of which groups of a domain share this part."""
+    domain = np.repeat(np.arange(len(sizes)), sizes)
+    shared = made(rng, tails, *more, len(sizes), PAIRS)[..., domain, :]
+    return np.asarray(np.sqrt(alike) * shared + np.sqrt(1.0 - alike) * made(rng, tails, *more, len(domain), PAIRS))
 
 
 def _sides(rng: np.random.Generator, groups: int, tails: Tails, link: float, models: int = 1) -> tuple[Floats, Floats]:
@@ -130,10 +134,11 @@ def _shuffled(rng: np.random.Generator, tails: Tails) -> Mapping[str, Any]:
     return {"shuffled": p, "p": found.p_value, "group p": found.group_p}
 
 
-def _of_domains(rng: np.random.Generator, alike: float) -> Mapping[str, Any]:
+def _of_domains(rng: np.random.Generator, sizes: Sequence[int], alike: float, tails: Tails) -> Mapping[str, Any]:
     """Groups of a domain are alike in the model, and in people, who have nothing to do with each other."""
-    sides = [_domains(rng, alike) + np.sqrt(1.0 - alike) * rng.normal(size=(GROUPS, PAIRS)) for _ in range(2)]
-    return {"shuffled": shuffled_groups(*sides, n=199, rng=rng)[1]}
+    model, human = (0.5 * _common() + _alike(rng, sizes, alike, tails) for _ in range(2))
+    domains = np.repeat(np.arange(len(sizes)), sizes)
+    return {"shuffled": shuffled_groups(model, human, n=199, rng=rng, domains=domains)[1]}
 
 
 def _independent(rng: np.random.Generator) -> Mapping[str, Any]:
@@ -152,8 +157,20 @@ def _these() -> tuple[Floats, Floats]:
 
 def _aligned(rng: np.random.Generator, redrawn: bool, groups: int = GROUPS) -> Mapping[str, Any]:
     (model,), people = _sides(rng, groups, "normal", 0.5) if redrawn else _these()
+    return _intervals(rng, model, people, None)
+
+
+def _aligned_domains(rng: np.random.Generator, sizes: Sequence[int], alike: float, tails: Tails) -> Mapping[str, Any]:
+    """Groups of a domain are alike in the model and in people, who agree to some extent."""
+    own, noise = (_alike(rng, sizes, alike, tails) for _ in range(2))
+    people = 50.0 + 15.0 * (0.5 * _common() + own)
+    model = 0.5 * _common() + 0.5 * own + np.sqrt(0.75) * noise
+    return _intervals(rng, model, people, np.repeat(np.arange(len(sizes)), sizes))
+
+
+def _intervals(rng: np.random.Generator, model: Floats, people: Floats, domains: Any) -> Mapping[str, Any]:
     ratings = _rated(rng, people)
-    found = bootstrap_alignment(model, ratings, n=DRAWS, rng=rng)
+    found = alignment_intervals(model, ratings, n=DRAWS, rng=rng, domains=domains)
     tau = biassay.kendall_alignment(model, ratings.mean(axis=0))
     numbers = {
         "tau": tau.tau,
@@ -169,9 +186,12 @@ def _aligned(rng: np.random.Generator, redrawn: bool, groups: int = GROUPS) -> M
     return numbers
 
 
-def _compared(rng: np.random.Generator, groups: int) -> Mapping[str, Any]:
-    (first, second), people = _sides(rng, groups, "normal", 0.5, models=2)
-    found = tau_difference(first, second, _rated(rng, people).mean(axis=0), draws=DRAWS, rng=rng)
+def _compared(rng: np.random.Generator, sizes: Sequence[int], alike: float) -> Mapping[str, Any]:
+    own, (one, other) = _alike(rng, sizes, alike, "normal"), _alike(rng, sizes, alike, "normal", 2)
+    first, second = (0.5 * _common() + 0.5 * own + np.sqrt(0.75) * noise for noise in (one, other))
+    human = _rated(rng, 50.0 + 15.0 * (0.5 * _common() + own)).mean(axis=0)
+    domains = np.repeat(np.arange(len(sizes)), sizes)
+    found = tau_difference(first, second, human, domains=domains)
     return {"low": found.low, "high": found.high, "difference": found.difference}
 
 
@@ -189,12 +209,35 @@ def lines() -> list[Line]:
         tails: Experiment(f"shuffled {tails}", f"{knows}, {tails}", partial(_shuffled, tails=tails), 600)
         for tails in ("normal", "t3")
     }
-    domains = Experiment(
-        "domains alike",
-        f"{GROUPS} groups of 7 domains, correlation 0.3 within, in the model and in people",
-        partial(_of_domains, alike=0.3),
-        600,
-    )
+    alike = {
+        f"{name} {tails} {share}": (sizes, share, tails)
+        for name, sizes, share, tails in (
+            ("7 domains", (3,) * 7, 0.3, "normal"),
+            ("7 domains", (3,) * 7, 0.6, "t3"),
+            ("6 uneven domains", REAL, 0.6, "normal"),
+            ("6 uneven domains", REAL, 0.9, "normal"),
+        )
+    }
+    domains = [
+        Experiment(
+            f"domains alike, {name}",
+            f"{sum(sizes)} groups of {len(sizes)} domains ({', '.join(map(str, sizes))}), correlation {share} within, "
+            f"in the model and in people, {tails}",
+            partial(_of_domains, sizes=sizes, alike=share, tails=tails),
+            600,
+        )
+        for name, (sizes, share, tails) in alike.items()
+    ]
+    domains_aligned = [
+        Experiment(
+            f"aligned domains, {name}",
+            f"{sum(sizes)} groups of {len(sizes)} domains ({', '.join(map(str, sizes))}), correlation {share} within, "
+            f"in the model and in people, {tails}; all drawn anew",
+            partial(_aligned_domains, sizes=sizes, alike=share, tails=tails),
+            400,
+        )
+        for name, (sizes, share, tails) in alike.items()
+    ]
     cells = Experiment("cells", f"{GROUPS} groups, {PAIRS} pairs; independent cells", _independent, 2000)
     these = Experiment("these groups", f"{about}; annotators drawn anew", partial(_aligned, redrawn=False), 1000)
     others = Experiment(
@@ -203,15 +246,23 @@ def lines() -> list[Line]:
     few = Experiment(
         "few groups", f"8 groups, {PAIRS} pairs; all drawn anew", partial(_aligned, redrawn=True, groups=8), 400
     )
-    models = {
-        n: Experiment(
-            f"two models {n}", f"{n} groups; two models that differ by noise", partial(_compared, groups=n), 400
+    models = [
+        Experiment(
+            f"two models {name}",
+            f"{sum(sizes)} groups of {len(sizes)} domains, correlation {share} within; two models that differ by noise",
+            partial(_compared, sizes=sizes, alike=share),
+            400,
         )
-        for n in (8, 21)
-    }
+        for name, sizes, share in (
+            ("8", (1,) * 8, 0.0),
+            ("21", (1,) * 21, 0.0),
+            ("7 domains", (3,) * 7, 0.6),
+            ("6 uneven domains", REAL, 0.6),
+        )
+    ]
     return [
         *(Line("shuffled p", world, Level("shuffled", up_to(0.065))) for world in shuffled.values()),
-        Line("shuffled p", domains, Level("shuffled"), "not its null: groups are not exchangeable"),
+        *(Line("shuffled p", world, Level("shuffled", up_to(0.065))) for world in domains),
         Line("cell p", cells, Level("p", up_to(0.06)), "over all cells"),
         Line("cell p", cells, Level("group p", up_to(0.06)), "of one group"),
         Line("cell p", cells, Level("pilot"), "with pilot: not its null, templates are chosen on 4 of the groups"),
@@ -220,8 +271,10 @@ def lines() -> list[Line]:
         *_spans("tau, annotators", these, "", "annotators"),
         *_spans("tau, groups", others, f", {GROUPS} groups", "groups"),
         *_spans("tau, groups", few, ", 8 groups", "groups"),
+        *(line for world in domains_aligned for line in _spans("tau, groups", world, ", domains alike", "groups")),
         *_spans("tau, both", others, f", {GROUPS} groups", "both"),
         *_spans("tau, both", few, ", 8 groups", "both"),
+        *(line for world in domains_aligned for line in _spans("tau, both", world, ", domains alike", "both")),
         Line("tau of a group", these, Coverage("group low", "group high", "group tau", INTERVAL)),
-        *(Line("agreement difference", world, Coverage("low", "high", 0.0, INTERVAL)) for world in models.values()),
+        *(Line("agreement difference", world, Coverage("low", "high", 0.0, INTERVAL)) for world in models),
     ]

@@ -151,6 +151,8 @@ def test_groups_templates_and_traits_are_listed(cli: Cli) -> None:
     assert chosen == [group.name for group in groups_named(abc, ["age", "religion"])]
     every = listed("stereotypes", "groups", "--intersections")
     assert len(every) == len(abc.groups) + len(paired_groups(abc))
+    some = listed("stereotypes", "groups", "--intersections", "--group", "Asian", "teenager")
+    assert [one["group"] for one in some] == ["Asian", "teenager", "Asian teenager", "teenage Asian person"]
     grouping = catalogue().groupings["guo2021-groups"]
     for one, group in zip(listed("discover", "groups"), grouping.groups, strict=True):
         assert (one["group"], one["names"], one["race"]) == (group.name, list(group.names), group.belongs["race"])

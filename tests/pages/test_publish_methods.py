@@ -89,6 +89,26 @@ def test_numbers_are_those_of_the_run(all_runs: dict[str, RunData]) -> None:
     assert {"2", "3", "0.05", *map(str, choices)} <= numbers(all_runs["robustness"])
 
 
+def templates_told(measure: str, chosen: tuple[str, ...]) -> str:
+    """What a paper is told of the templates of a run with 35 of them."""
+    templates = {f"t{i}": f"{{Group}} are {i} {{trait}}." for i in range(35)}
+    run = compared_with_people(templates=templates, measures=(measure,))
+    rows = [dataclasses.replace(row, templates=tuple(templates), chosen=chosen) for row in run.tables["measures"]]
+    one = dataclasses.replace(run, tables={**run.tables, "measures": tuple(rows)})
+    return " ".join(sentence.text for sentence in sentences(one))
+
+
+def test_only_templates_that_were_used_are_told() -> None:
+    told = templates_told("ilps", ("t7",))
+    assert 'means over the template "[Group] are 7 [trait]."' in told
+    assert "chosen from 35 templates as those that agree best with people's ratings of pilot groups" in told
+    two = templates_told("ilps", ("t7", "t9"))
+    assert 'means over "[Group] are 7 [trait]." and "[Group] are 9 [trait]."; these were chosen from 35' in two
+    every = templates_told("ilps", tuple(f"t{i}" for i in range(35)))
+    assert "means over all 35 templates" in every
+    assert "chosen from" not in every
+
+
 def test_it_is_right_for_one_model_and_for_many(run: Run) -> None:
     one = sentences(run)[0].text
     assert "the model glove (" in one

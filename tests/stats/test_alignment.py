@@ -13,7 +13,7 @@ from scipy import stats
 
 from biassay.errors import UsageError
 from biassay.stats.alignment import human_means, kendall_alignment, precision_at, shuffled_groups
-from biassay.stats.alignment_intervals import bootstrap_alignment, noise_ceiling
+from biassay.stats.alignment_intervals import alignment_intervals, noise_ceiling
 from biassay.stats.kendall import block_counts, kendall_rows, overall_tau, percentile_interval, within_tau
 from biassay.stats.template_choice import choose_templates
 
@@ -150,7 +150,7 @@ def test_shapes_are_checked() -> None:
     with pytest.raises(UsageError, match="annotators, groups, pairs"):
         human_means(np.zeros((2, 3)))
     with pytest.raises(UsageError, match="confidence"):
-        bootstrap_alignment(np.zeros((2, 3)), np.zeros((4, 2, 3)), n=10, rng=0, confidence=95)
+        alignment_intervals(np.zeros((2, 3)), np.zeros((4, 2, 3)), n=10, rng=0, confidence=95)
     with pytest.raises(UsageError, match="at least one draw"):
         noise_ceiling(np.zeros((4, 2, 3)), n=0, rng=0)
 
@@ -164,14 +164,14 @@ def test_means_leave_out_what_is_missing() -> None:
     np.testing.assert_array_equal(human_means(ratings), [[20.0, X]])
 
 
-def test_draws_are_those_of_a_loop() -> None:
+def test_draws_of_annotators_are_those_of_a_loop() -> None:
     """The widest interval goes from the lowest to the highest tau, moved; each is computed anew by scipy."""
     rng = np.random.default_rng(3)
     ratings = raters(rng.normal(50, 15, (3, 5)), 4, rng)
     ratings[0, 0] = X
     ratings[1, 1, 2] = X
     model = rng.normal(size=(3, 5))
-    found = bootstrap_alignment(model, ratings, n=40, rng=np.random.default_rng(8), confidence=1 - 1e-12, k=2)
+    found = alignment_intervals(model, ratings, n=40, rng=np.random.default_rng(8), confidence=1 - 1e-12, k=2)
     rng, means = np.random.default_rng(8), np.full((40, 3, 5), X)
     for g in range(3):
         own = ratings[~np.isnan(ratings[:, g]).all(axis=1), g]
@@ -181,20 +181,61 @@ def test_draws_are_those_of_a_loop() -> None:
             for p in range(5):
                 column = chosen[~np.isnan(chosen[:, p]), p]
                 means[i, g, p] = column.mean() if len(column) else X
-    groups = [np.repeat(np.arange(3), t) for t in rng.multinomial(3, np.full(3, 1 / 3), size=40)]
     here = human_means(ratings)
     tau, precision = kendall_alignment(model, here).tau, precision_at(model, here, 2).overall
-    for part, draws in (
-        (found.annotators, [(model, m) for m in means]),
-        (found.groups, [(model[g], here[g]) for g in groups]),
-        (found.both, [(model[g], m[g]) for m, g in zip(means, groups, strict=True)]),
-    ):
-        taus = np.array([kendall_alignment(*draw).tau for draw in draws])
-        rates = np.array([precision_at(*draw, 2).overall for draw in draws])
-        assert part.tau == pytest.approx(np.clip([taus.min(), taus.max()] + (tau - taus.mean()), -1, 1))
-        assert part.precision == pytest.approx(np.clip([rates.min(), rates.max()] + (precision - rates.mean()), 0, 1))
+    taus = np.array([kendall_alignment(model, m).tau for m in means])
+    rates = np.array([precision_at(model, m, 2).overall for m in means])
+    part = found.annotators
+    assert part.tau == pytest.approx(np.clip([taus.min(), taus.max()] + (tau - taus.mean()), -1, 1))
+    assert part.precision == pytest.approx(np.clip([rates.min(), rates.max()] + (precision - rates.mean()), 0, 1))
     assert found.group_tau.shape == (3, 2)
     assert (found.group_tau[:, 0] <= kendall_alignment(model, here).group_tau).all()
+
+
+@pytest.mark.parametrize("domains", [None, ["a", "a", "b", "c", "c", "c"], ["a"] * 6])
+def test_intervals_over_groups_leave_out_one_domain_at_a_time(domains: list[str] | None) -> None:
+    """Without domains, or with one only, one group at a time; annotators add to them in quadrature."""
+    rng = np.random.default_rng(3)
+    ratings = raters(rng.normal(50, 15, (7, 5)), 4, rng)
+    model = rng.normal(size=(7, 5))
+    model[6] = X  # a group without scores is no cluster
+    given = None if domains is None else [*domains, "d"]
+    found = alignment_intervals(model, ratings, n=40, rng=8, domains=given, confidence=0.9, k=2)
+    clusters = np.array(domains if domains is not None and len(set(domains)) > 1 else range(6))
+    here = human_means(ratings)
+    for name, measured in (
+        ("tau", lambda x, y: kendall_alignment(x, y).tau),
+        ("precision", lambda x, y: precision_at(x, y, 2).overall),
+    ):
+        value, n = measured(model, here), len(set(clusters.tolist()))
+        without = np.array(
+            [measured(model[:6][clusters != c], here[:6][clusters != c]) for c in set(clusters.tolist())]
+        )
+        half = np.sqrt((n - 1) * without.var()) * stats.t.ppf(0.95, n - 1)
+        limits = (-1.0, 1.0) if name == "tau" else (0.0, 1.0)
+        assert getattr(found.groups, name) == pytest.approx(np.clip([value - half, value + half], *limits))
+        parts = [np.subtract(getattr(part, name), value) for part in (found.groups, found.annotators)]
+        ends = value + np.array([-1.0, 1.0]) * np.hypot(*parts)
+        assert getattr(found.both, name) == pytest.approx(np.clip(ends, *limits))
+
+
+def test_perfect_agreement_gets_a_bound_and_no_interval_without_width() -> None:
+    """Twelve groups in the order of people, 20 annotators of one mind: nothing varies, and yet others may."""
+    human = 8.0 * np.arange(12.0).reshape(3, 4).repeat(4, axis=0) + np.arange(4.0)
+    found = alignment_intervals(human, np.tile(human, (20, 1, 1)), n=20, rng=0, k=2)
+    assert kendall_alignment(human, human).tau == pytest.approx(1.0)
+    low = -1.0 + 2.0 * 0.025 ** (1 / 6)  # twelve groups, compared two by two
+    assert found.groups.tau == pytest.approx((low, 1.0))
+    assert found.annotators.tau == pytest.approx((-1.0 + 2.0 * 0.025 ** (1 / 20), 1.0))
+    assert found.group_tau == pytest.approx(np.tile(found.annotators.tau, (12, 1)))
+    domains = alignment_intervals(human, human[None], n=5, rng=0, domains=np.arange(12) % 4, k=2)
+    assert domains.groups.tau[0] == pytest.approx(-1.0 + 2.0 * 0.025 ** (1 / 2))
+    assert np.isnan(domains.annotators.tau).all()  # one annotator says nothing about others
+    assert np.isnan(domains.both.tau).all()
+    sides = np.tile([10.0, 90.0, 80.0, 20.0], (12, 1))
+    sure = alignment_intervals(sides, np.tile(sides, (20, 1, 1)), n=5, rng=0, k=2)
+    assert precision_at(sides, sides, 2).overall == 1.0
+    assert sure.groups.precision == pytest.approx((0.025 ** (1 / 12), 1.0))
 
 
 @pytest.mark.slow
@@ -204,7 +245,7 @@ def test_intervals_over_annotators_hold_the_expected_tau() -> None:
     truth = rng.normal(50.0, 15.0, (10, 16))
     model = 0.8 * (truth - 50.0) / 15.0 + 0.6 * rng.normal(size=truth.shape)
     expected = np.mean([kendall_alignment(model, human_means(raters(truth, 20, rng))).tau for _ in range(200)])
-    samples = [bootstrap_alignment(model, raters(truth, 20, rng), n=150, rng=rng).annotators.tau for _ in range(120)]
+    samples = [alignment_intervals(model, raters(truth, 20, rng), n=150, rng=rng).annotators.tau for _ in range(120)]
     held = sum(low <= expected <= high for low, high in samples)
     assert 104 <= held <= 120  # 95% of 120 is 114, with a standard deviation of 2.4
 
@@ -217,7 +258,7 @@ def test_intervals_over_few_groups_hold_the_expected_tau() -> None:
         truth = 50.0 + pairs + rng.normal(0.0, 15.0, (8, 12))
         model, ratings = 0.7 * truth + rng.normal(0.0, 10.0, truth.shape), raters(truth, 10, rng)
         taus.append(kendall_alignment(model, human_means(ratings)).tau)
-        found = bootstrap_alignment(model, ratings, n=150, rng=rng)
+        found = alignment_intervals(model, ratings, n=150, rng=rng)
         held.append((found.groups.tau, found.both.tau))
     ends, expected = np.array(held), np.mean(taus)
     for share in ((ends[:, :, 0] <= expected) & (expected <= ends[:, :, 1])).mean(axis=0):
@@ -228,7 +269,7 @@ def test_two_levels_are_wider_than_one_and_the_seed_decides() -> None:
     rng = np.random.default_rng(5)
     truth = rng.normal(50.0, 15.0, (12, 16))
     ratings, model = raters(truth, 6, rng), truth + rng.normal(0, 20, truth.shape)
-    one, same = (bootstrap_alignment(model, ratings, n=400, rng=4) for _ in range(2))
+    one, same = (alignment_intervals(model, ratings, n=400, rng=4) for _ in range(2))
     width = {name: np.ptp(getattr(one, name).tau) for name in ("annotators", "groups", "both")}
     assert width["both"] > max(width["annotators"], width["groups"])
     assert one.both == same.both
@@ -326,6 +367,44 @@ def test_shuffled_groups_are_a_loop_over_permutations() -> None:
         permuted = human[draws.permutation(5)]
         taus.append(stats.kendalltau(model[there], permuted[there]).statistic)
     assert found == pytest.approx((np.mean(taus), (1 + sum(tau >= seen - 1e-12 for tau in taus)) / 41))
+
+
+def test_domains_are_shuffled_and_groups_within_them() -> None:
+    """Means of domains among domains, and what groups have beyond them among the groups of the domain."""
+    rng = np.random.default_rng(4)
+    human, model = 50 + 10 * rng.normal(size=(6, 5)), rng.normal(size=(6, 5))
+    members = [[0, 3], [1, 2, 5], [4]]
+    found = shuffled_groups(model, human, n=30, rng=7, domains=["a", "b", "b", "a", "c", "b"])
+    draws, taus = np.random.default_rng(7), []
+    means = np.array([human[rows].mean(axis=0) for rows in members])
+    for _ in range(30):
+        permuted = np.empty_like(human)
+        for rows in members:
+            order = draws.permutation(rows)
+            permuted[rows] = human[order] - human[rows].mean(axis=0)
+        for rows, mean in zip(members, means[draws.permutation(3)], strict=True):
+            permuted[rows] += mean
+        taus.append(stats.kendalltau(model.ravel(), permuted.ravel()).statistic)
+    seen = stats.kendalltau(model.ravel(), human.ravel()).statistic
+    assert found == pytest.approx((np.mean(taus), (1 + sum(tau >= seen - 1e-12 for tau in taus)) / 31))
+    of_groups = shuffled_groups(model, human, n=30, rng=7)
+    assert shuffled_groups(model, human, n=30, rng=7, domains=["a"] * 6) == of_groups
+
+
+@pytest.mark.slow
+def test_domains_that_are_alike_are_no_knowledge_of_groups() -> None:
+    """Groups of a domain are alike in the model and in people, who are unrelated: 5% of p-values are 0.05 or less."""
+    rng, worlds = np.random.default_rng(2), 200
+    domains = np.repeat(np.arange(6), [5, 2, 5, 4, 2, 3])
+    rejected = {"groups": 0, "domains": 0}
+    for _ in range(worlds):
+        model, human = (
+            0.95 * rng.normal(size=(6, 8))[domains] + 0.3 * rng.normal(size=(len(domains), 8)) for _ in range(2)
+        )
+        rejected["groups"] += shuffled_groups(model, human, n=39, rng=rng)[1] <= 0.05
+        rejected["domains"] += shuffled_groups(model, human, n=39, rng=rng, domains=domains)[1] <= 0.05
+    assert rejected["domains"] <= stats.binom.ppf(0.999, worlds, 0.05)
+    assert rejected["groups"] > stats.binom.ppf(0.999, worlds, 0.05)
 
 
 def test_what_all_groups_share_is_no_knowledge_of_groups() -> None:

@@ -205,6 +205,16 @@ def test_without_names_a_group_is_a_concept_of_the_catalogue(tmp_path: Path) -> 
     assert found.groups[0].label == catalogue().concepts["african-american-females"].label
 
 
+def test_clusters_are_those_of_the_file_or_of_the_concept(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    concept = '[concepts.bees]\nwords = ["Bea", "Bes", "Bess"]\nclusters = [["Bes", "Bess"]]\n'
+    path.write_text(OWN.replace('names = ["Bea", "Bes"]', 'names = "bees"') + concept)
+    assert load_grouping(path).group("red-small").clusters == (("Bes", "Bess"),)
+    assert load_grouping(path).group("red-large").clusters == ()
+    path.write_text(path.read_text().replace('names = "bees"', 'names = "bees"\nclusters = [["Bea", "Bess"]]'))
+    assert load_grouping(path).group("red-small").clusters == (("Bea", "Bess"),)
+
+
 def test_a_grouping_has_no_tests_and_a_test_file_no_groups(own: Path, tmp_path: Path) -> None:
     with pytest.raises(StimulusError, match="defines groups and no tests"):
         load_tests(own)
@@ -223,7 +233,13 @@ def test_the_digest_tells_what_decides_the_findings(own: Path, tmp_path: Path) -
 
     before = load_grouping(own).digest
     assert digest('label = "Large red ones"', 'label = "Others"') == before
-    for change in (('"Amy"', '"Ada"'), ('"bold", ', ""), ('emergent = ["brave"]', ""), ('"weeds", "ins', '"ins')):
+    for change in (
+        ('"Amy"', '"Ada"'),
+        ('"bold", ', ""),
+        ('emergent = ["brave"]', ""),
+        ('"weeds", "ins', '"ins'),
+        ('names = ["Bea", "Bes"]', 'names = ["Bea", "Bes", "Bess"]\nclusters = [["Bes", "Bess"]]'),
+    ):
         assert digest(*change) != before, change
 
 
@@ -246,6 +262,15 @@ FAULTS = [
     ('["Bea", "Bes"]', '["Bea", ""]', r"groups\.red-small\.names\[1\]: expected a text that is not empty, got st"),
     ('["Bea", "Bes"]', "7", r"red-small\.names: expected the name of a concept or a list of words, got int 7"),
     ('["Bea", "Bes"]', '"weed"', r"groups\.red-small: unknown concept 'weed'; did you mean 'weeds'"),
+    ('"Bes"]', '"Bes"]\nclusters = [["Bes"]]', r"red-small\.clusters\[0\]: a cluster needs at least two names, got 1"),
+    ('"Bes"]', '"Bes"]\nclusters = [["Bea", "Bess"]]', r"red-small\.clusters\[0\]: 'Bess' is not one of the names"),
+    ('"Bes"]', '"Bes"]\nclusters = [["Bea", "Bes"]]', r"red-small\.clusters: all names are in one cluster"),
+    ('"Bes"]', '"Bes"]\nclusters = "Bea"', r"red-small\.clusters: expected a list of lists of names, got str"),
+    (
+        '["Bea", "Bes"]',
+        '["Bea", "Bes", "B"]\nclusters = [["Bea", "Bes"], ["B", "Bea"]]',
+        r"red-small\.clusters\[1\]: 'Bea' is in another cluster already",
+    ),
     ('names = ["Bea", "Bes"]', "", r"groups\.red-small: the group has no names; write names = \[\"\.\.\.\""),
     ('"Bea", "Bes"', '"Bea", "bEA"', r"field groups: the name 'bEA' stands twice in 'red-small'"),
     ('"Bea", "Bes"', '"Bea", "Bes "', r"red-small\.names\[1\]: the word 'Bes ' begins or ends with a blank"),

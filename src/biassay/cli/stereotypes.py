@@ -12,7 +12,7 @@ from biassay.cli.common import TakesMany
 from biassay.cli.options import budget_option, how_options, settings_options, several_options
 from biassay.cli.running import How, carried_out, finish
 from biassay.runs.stereotypes import stereotypes
-from biassay.stimuli.abc import groups_named, load_abc, paired_groups, pairs_named, templates_named
+from biassay.stimuli.abc import groups_named, load_abc, paired_among, pairs_named, templates_named
 from biassay.studies.stereotypes.settings import Settings
 
 __all__ = ["command"]
@@ -69,8 +69,9 @@ def _known(listed: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
             {"pair": one.name, "dimension": one.dimension, "left": one.left_adjectives, "right": one.right_adjectives}
             for one in pairs_named(abc)
         ]
-    among = (*abc.groups, *paired_groups(abc)) if given["intersections"] else abc.groups
+    groups = groups_named(abc, given["groups"])
+    pairs = paired_among(abc, groups) if given["intersections"] else ()
     return [
         {"group": one.name, "domain": one.domain, "one": one.singular, "several": one.plural, "rated": bool(one.human)}
-        for one in groups_named(abc, given["groups"], among)
+        for one in (*groups, *pairs)
     ]

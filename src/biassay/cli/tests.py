@@ -228,7 +228,13 @@ def _described(test: Test) -> str:
 def _show_grouping(grouping: Grouping, *, as_json: bool) -> None:
     if as_json:
         groups = {
-            g.name: {"names": g.names, "belongs": g.belongs, "biases": g.biases, "emergent": g.emergent}
+            g.name: {
+                "names": g.names,
+                "clusters": g.clusters,
+                "belongs": g.belongs,
+                "biases": g.biases,
+                "emergent": g.emergent,
+            }
             for g in grouping.groups
         }
         click.echo(
@@ -241,7 +247,10 @@ def _show_grouping(grouping: Grouping, *, as_json: bool) -> None:
     console.print(f"[bold]{escape(grouping.name)}[/bold]  {escape(grouping.title)}")
     for group in grouping.groups:
         console.print(f"\n[bold]{escape(group.name)}[/bold] ({escape(', '.join(group.belongs.values()))})")
-        for what, words in (("names", group.names), ("rated", group.biases), ("emergent", group.emergent)):
+        lists = {"names": group.names, "rated": group.biases, "emergent": group.emergent}
+        if group.clusters:
+            lists["clusters"] = tuple(" = ".join(cluster) for cluster in group.clusters)
+        for what, words in lists.items():
             console.print(escape(f"{what}: {', '.join(words)}"), highlight=False)
     console.print(f"\nof no group: {escape(', '.join(grouping.others))}", highlight=False)
     console.print(

@@ -66,7 +66,8 @@ def stereotypes(
     all_adjectives : bool
         Whether a trait is the median over all its adjectives, instead of its own only.
     intersections : bool
-        Whether groups are also paired.
+        If True, also ask about pairs of the chosen groups, such as Asian teenagers; if all are of one domain, about
+        their pairs with all other groups.
     n_bootstrap : int
         Samples of the bootstrap and of the split halves.
     seed : int

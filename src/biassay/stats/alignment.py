@@ -6,6 +6,7 @@ group, and the precision of the pairs that the model puts first and last.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,19 +105,60 @@ def kendall_alignment(model: ArrayLike, human: ArrayLike) -> Alignment:
     return Alignment(tau, p_value, n, taus, ps, ns.astype(np.int64))
 
 
-def shuffled_groups(model: ArrayLike, human: ArrayLike, *, n: int, rng: Rng) -> tuple[float, float]:
-    """Mean overall tau with people's ratings permuted among the groups, and how often that is as high as it is.
+def shuffled_groups(
+    model: ArrayLike, human: ArrayLike, *, n: int, rng: Rng, domains: ArrayLike | None = None
+) -> tuple[float, float]:
+    """Compare the overall tau with that of ratings permuted among the groups.
 
-    What all groups have in common (most are rated warmer than cold, say) makes for agreement even if the model takes
-    one group for another. The p-value, one-sided and at least 1 / (n + 1), is that of knowing which group is which.
+    Parameters
+    ----------
+    model, human : (groups, pairs) array-like
+        Scores and mean ratings; NaN is missing.
+    n : int
+        Number of random permutations.
+    rng : int or numpy Generator
+    domains : (groups,) array-like, optional
+        The domain of every group. Groups of one domain may be alike and are then not exchangeable with those of
+        another. If given, mean ratings of domains are permuted among domains, and what groups have beyond the mean of
+        their domain among the groups of the domain. If None, or if there is one domain only, groups are permuted.
+
+    Returns
+    -------
+    mean : float
+        The mean tau of permuted ratings: what all groups have in common (most are rated warmer than cold, say) makes
+        for agreement even if the model takes one group for another.
+    p_value : float
+        How often a permutation reaches the observed tau, one-sided and at least 1 / (n + 1): does the model know
+        which group is which?
     """
     x, y = checked_pair(model, human)
     check_resampling(n, 0.5)
     generator, seen = np.random.default_rng(rng), _kendall(x.ravel(), y.ravel())[0]
-    taus = np.array([_kendall(x.ravel(), y[generator.permutation(len(y))].ravel())[0] for _ in range(n)])
+    masks = None if domains is None else np.asarray(domains) == np.unique(np.asarray(domains))[:, None]
+    draw = _group_shuffler(y) if masks is None or len(masks) == 1 else _domain_shuffler(y, masks)
+    taus = np.array([_kendall(x.ravel(), draw(generator).ravel())[0] for _ in range(n)])
     if np.isnan(seen) or np.isnan(taus).all():
         return np.nan, np.nan
     return float(np.nanmean(taus)), float((1 + np.count_nonzero(taus >= seen - 1e-12)) / (n + 1))
+
+
+def _group_shuffler(ratings: Floats) -> Callable[[np.random.Generator], Floats]:
+    return lambda rng: ratings[rng.permutation(len(ratings))]
+
+
+def _domain_shuffler(ratings: Floats, masks: NDArray[np.bool_]) -> Callable[[np.random.Generator], Floats]:
+    """Return a function that permutes ratings (groups, pairs) of domains with members ``masks`` (domains, groups)."""
+    members, domain = [np.flatnonzero(mask) for mask in masks], masks.argmax(axis=0)
+    means = np.stack([mean_of_given(ratings[rows], axis=0) for rows in members])
+    beyond = ratings - means[domain]
+
+    def draw(rng: np.random.Generator) -> Floats:
+        order = np.arange(len(ratings))
+        for rows in members:
+            order[rows] = rng.permutation(rows)
+        return np.asarray(means[rng.permutation(len(means))][domain] + beyond[order])
+
+    return draw
 
 
 def precision_at(model: ArrayLike, human: ArrayLike, k: int = 3, threshold: float = 50.0) -> Precision:

@@ -16,10 +16,17 @@ from biassay.stats.alignment import (
     precision_at,
     precision_of,
 )
-from biassay.stats.kendall import block_counts, overall_tau, percentile_interval, within_tau
+from biassay.stats.kendall import (
+    block_counts,
+    cluster_masks,
+    jackknife_interval,
+    overall_tau,
+    percentile_interval,
+    within_tau,
+)
 from biassay.stats.permutation import Rng
 
-__all__ = ["AlignmentIntervals", "Intervals", "NoiseCeiling", "bootstrap_alignment", "noise_ceiling"]
+__all__ = ["AlignmentIntervals", "Intervals", "NoiseCeiling", "alignment_intervals", "noise_ceiling"]
 
 Floats = NDArray[np.float64]
 
@@ -40,8 +47,6 @@ class AlignmentIntervals:
     groups: Intervals
     both: Intervals
     group_tau: Floats
-    confidence: float
-    n: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,59 +61,90 @@ class NoiseCeiling:
     n: int
 
 
-def bootstrap_alignment(
+def alignment_intervals(
     model: ArrayLike,
     ratings: ArrayLike,
     *,
     n: int,
     rng: Rng,
+    domains: ArrayLike | None = None,
     confidence: float = 0.95,
     k: int = 3,
     threshold: float = 50.0,
 ) -> AlignmentIntervals:
-    """Percentile intervals of tau and precision, with annotators, groups or both drawn anew ``n`` times.
+    """Return intervals of tau and precision with other annotators, other groups, and others of both.
 
-    ``annotators``: those of each group are drawn with replacement from those who rated it, apart from other groups;
-    the groups are the ones at hand. ``groups``: the groups are drawn, the human means are the ones at hand. ``both``:
-    groups, and within them annotators. Of few groups percentiles further out are taken (Hesterberg 2015).
+    Parameters
+    ----------
+    model : (groups, pairs) array-like
+        Scores; NaN is missing.
+    ratings : (annotators, groups, pairs) array-like
+        Ratings of people; NaN is missing.
+    n : int
+        Bootstrap samples of annotators.
+    rng : int or numpy Generator
+    domains : (groups,) array-like, optional
+        The domain of every group. Groups of one domain may be alike, so that domains are the sampling units. If None,
+        or if there is one domain only, groups are.
+    confidence : float, default 0.95
+    k, threshold
+        See `precision_at`.
 
-    A mean over annotators drawn anew is noisier than the one at hand, and tau with it lower. The percentiles are
-    therefore moved so that the mean of the draws is the value at hand. Simulated with 20 annotators, 95% intervals then
-    hold the tau to be expected with so many other annotators in 93% to 95% of cases (unmoved, in 44% to 87%), with 8
-    noisy annotators in 86%. They do not claim to hold the higher tau with infinitely many annotators. With 21 or 8
-    groups, 20 annotators, normal and t3 scores, the tau to be expected with as many other groups and annotators was
-    held by ``groups`` in 92% to 96% of cases, by ``both``, which counts annotators twice, in 93% to 98%.
+    Returns
+    -------
+    AlignmentIntervals
+
+    Notes
+    -----
+    ``annotators``: percentiles of bootstrap samples. Annotators of each group are drawn with replacement from those
+    who rated it; the groups stay. A mean over annotators drawn again is noisier than the one at hand, and tau with it
+    lower. The percentiles are therefore moved so that the mean of the samples is the value at hand. They do not claim
+    to hold the higher tau with infinitely many annotators. If all samples agree, the interval is the bound that the
+    smallest number of annotators per group gives.
+
+    ``groups``: Student's t intervals by leaving out one domain at a time (`jackknife_interval`). ``both``: the half
+    widths of the two others, added in quadrature, which counts annotators twice. Figures are in docs/validity.md.
     """
     people, generator = checked_ratings(ratings), np.random.default_rng(rng)
     x, y = checked_pair(model, mean_of_given(people, axis=0))
     check_resampling(n, confidence)
-    observed = precision_at(x, y, k, threshold).mean
     drawn = _resampled(people, n, generator)
-    once, weights = np.ones((1, len(x))), generator.multinomial(len(x), np.full(len(x), 1.0 / len(x)), size=n)
+    once = np.ones((1, len(x)))
     here, blocks = block_counts(x, y), np.stack([block_counts(x, sample) for sample in drawn])
-    rates = np.mean(precision_of(x, drawn, k, threshold), axis=0)
-
-    groups = int((~np.isnan(x + y)).any(axis=1).sum())
-
-    def interval(counts: Floats, shares: Floats, times: NDArray[np.number], units: int | None = None) -> Intervals:
-        tau, precision = float(overall_tau(here, once)[0]), float(_weighted(observed, once)[0])
-        return Intervals(
-            percentile_interval(overall_tau(counts, times), confidence, tau, (-1.0, 1.0), units),
-            percentile_interval(_weighted(shares, times), confidence, precision, (0.0, 1.0), units),
-        )
-
-    by_group = [
-        percentile_interval(taus, confidence, float(seen), (-1.0, 1.0))
-        for taus, seen in zip(within_tau(blocks).T, within_tau(here), strict=True)
-    ]
-    return AlignmentIntervals(
-        annotators=interval(blocks, rates, once),
-        groups=interval(here, observed, weights, groups),
-        both=interval(blocks, rates, weights, groups),
-        group_tau=np.array(by_group),
-        confidence=confidence,
-        n=n,
+    observed, rates = precision_at(x, y, k, threshold).mean, np.mean(precision_of(x, drawn, k, threshold), axis=0)
+    tau, precision = float(overall_tau(here, once)[0]), float(_weighted(observed, once)[0])
+    rated = np.asarray((~np.isnan(x + y)).any(axis=1))
+    masks = cluster_masks(None if domains is None else np.asarray(domains)[rated], int(rated.sum()))
+    kept, sizes = np.ones((len(masks), len(x))), masks.sum(axis=1)
+    kept[:, rated] = ~masks
+    raters = [len(_rated(people[:, g])) for g in range(len(x))]
+    fewest = min((n for n, is_rated in zip(raters, rated, strict=True) if is_rated), default=0)
+    annotators = Intervals(
+        percentile_interval(overall_tau(blocks, once), confidence, tau, (-1.0, 1.0), fewest),
+        percentile_interval(_weighted(rates, once), confidence, precision, (0.0, 1.0), fewest),
     )
+    groups = Intervals(
+        jackknife_interval(tau, overall_tau(here, kept), confidence, (-1.0, 1.0), sizes, per_comparison=2),
+        jackknife_interval(precision, _weighted(observed, kept), confidence, (0.0, 1.0), sizes),
+    )
+    both = Intervals(
+        _combined(tau, groups.tau, annotators.tau, (-1.0, 1.0)),
+        _combined(precision, groups.precision, annotators.precision, (0.0, 1.0)),
+    )
+    by_group = [
+        percentile_interval(taus, confidence, float(seen), (-1.0, 1.0), number)
+        for taus, seen, number in zip(within_tau(blocks).T, within_tau(here), raters, strict=True)
+    ]
+    return AlignmentIntervals(annotators, groups, both, np.array(by_group))
+
+
+def _combined(
+    value: float, one: tuple[float, float], other: tuple[float, float], limits: tuple[float, float]
+) -> tuple[float, float]:
+    """Add the half widths of two intervals about one value in quadrature; NaN if one of them is."""
+    half = np.hypot(np.subtract(one, value), np.subtract(other, value))
+    low, high = np.clip([value - half[0], value + half[1]], *limits)
+    return float(low), float(high)
 
 
 def noise_ceiling(ratings: ArrayLike, *, n: int, rng: Rng, confidence: float = 0.95) -> NoiseCeiling:

@@ -1,17 +1,26 @@
-"""Many values of Kendall's tau-b at once, and intervals from draws of it."""
+"""Many values of Kendall's tau-b at once, and intervals from draws of it or from leaving out clusters of groups."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["block_counts", "kendall_rows", "overall_tau", "percentile_interval", "within_tau"]
+from biassay.stats.agreement_bounds import share_bounds
+
+__all__ = [
+    "block_counts",
+    "cluster_masks",
+    "jackknife_interval",
+    "kendall_rows",
+    "overall_tau",
+    "percentile_interval",
+    "within_tau",
+]
 
 Floats = NDArray[np.float64]
 _BLOCK = 1 << 22  # comparisons held at once
+_SAME = 1e-12  # standard error that rounding leaves of zero
 
 
 def kendall_rows(x: ArrayLike, y: ArrayLike) -> Floats:
@@ -73,30 +82,89 @@ def percentile_interval(
 ) -> tuple[float, float]:
     """The middle ``confidence`` of draws that are not NaN, moved so that their mean is ``centre`` if it is given.
 
-    Moved ends stay within ``limits``. Without draws, or if the centre is NaN, both ends are NaN. ``units`` is how many
-    were drawn from: of few, percentiles lie too close together, and those further out are taken (Hesterberg 2015).
+    Moved ends stay within ``limits``. Without draws, or if the centre is NaN, both ends are NaN. ``units`` is the
+    number of units that were drawn: if all draws are the same, the interval is the bound that so many agreeing units
+    give, and NaN for one unit.
     """
     draws = draws[~np.isnan(draws)]
     if not len(draws) or (centre is not None and np.isnan(centre)):
         return (np.nan, np.nan)
-    outside = 100.0 * (0.5 * (1.0 - confidence) if units is None else _expanded_tail(confidence, units))
+    if units is not None and np.ptp(draws) <= _SAME:
+        return (np.nan, np.nan) if units < 2 else _agreed(float(draws[0]), units, confidence, limits)
+    outside = 50.0 * (1.0 - confidence)
     ends = np.percentile(draws, [outside, 100.0 - outside])
     move = 0.0 if centre is None else centre - draws.mean()
     low, high = np.clip(ends + move, *limits)
     return float(low), float(high)
 
 
-def _expanded_tail(confidence: float, units: int) -> float:
-    """Below which share of draws an interval begins that is as wide as one by Student's t.
+def cluster_masks(clusters: ArrayLike | None, groups: int) -> NDArray[np.bool_]:
+    """Return which groups belong to every cluster, (clusters, groups).
 
-    A normal quantile of draws is multiplied by sqrt(n / (n - 1)), for draws vary that much too little, and by what
-    Student's t has more than it. One unit has no width whatever is taken.
+    Every group is a cluster of its own if ``clusters`` (groups,) is None or names one cluster only: then nothing is
+    known about how clusters vary, and the interval is about other groups of the one there is.
     """
-    tail = 0.5 * (1.0 - confidence)
-    if units < 2:
-        return tail
+    labels = np.arange(groups) if clusters is None else np.asarray(clusters)
+    names = np.unique(labels)
+    if len(names) < 2:
+        labels = names = np.arange(groups)
+    return np.asarray(names[:, None] == labels)
 
-    return float(scipy.special.ndtr(math.sqrt(units / (units - 1)) * scipy.special.stdtrit(units - 1, tail)))
+
+def jackknife_interval(
+    value: float,
+    without: Floats,
+    confidence: float,
+    limits: tuple[float, float],
+    sizes: ArrayLike,
+    *,
+    per_comparison: int = 1,
+) -> tuple[float, float]:
+    """Return Student's t interval of a statistic by leaving out one cluster at a time.
+
+    Parameters
+    ----------
+    value : float
+        The statistic of all clusters.
+    without : (clusters,) float64
+        The statistic without each cluster in turn.
+    confidence : float
+    limits : (float, float)
+        Smallest and largest possible value; the interval stays within them.
+    sizes : (clusters,) array-like
+        Number of groups in every cluster.
+    per_comparison : int, default 1
+        How many clusters one term of the statistic takes: 2 for Kendall's tau, which compares clusters two by two.
+
+    Returns
+    -------
+    (float, float)
+        NaN if there are fewer than two clusters or the statistic is not defined.
+
+    Notes
+    -----
+    If the statistic is the same whichever cluster is left out, its variance cannot be estimated. The interval is then
+    the bound that the number of agreeing clusters gives (Clopper and Pearson 1934), with ``per_comparison`` clusters
+    for one observation and clusters of unequal size counted by their effective number (Kish 1965).
+    """
+    k = len(without)
+    if k < 2 or np.isnan(value) or np.isnan(without).any():
+        return (np.nan, np.nan)
+    error = float(np.sqrt((k - 1) / k * ((without - without.mean()) ** 2).sum()))
+    if error <= _SAME:
+        weights = np.asarray(sizes, dtype=np.float64)
+        n = float(weights.sum() ** 2 / (weights**2).sum())
+        return _agreed(value, n / per_comparison, confidence, limits)
+    half = error * float(scipy.special.stdtrit(k - 1, 0.5 * (1.0 + confidence)))
+    low, high = np.clip([value - half, value + half], *limits)
+    return float(low), float(high)
+
+
+def _agreed(value: float, n: float, confidence: float, limits: tuple[float, float]) -> tuple[float, float]:
+    """Return the bound of a mean of which all n observations have one value: others may lie at either limit."""
+    share = share_bounds(n, n, confidence=confidence)[0]
+    low, high = (limit + (value - limit) * share for limit in limits)
+    return low, high
 
 
 def _signs(left: Floats, right: Floats) -> NDArray[np.int8]:

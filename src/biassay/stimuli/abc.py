@@ -30,6 +30,7 @@ __all__ = [
     "TraitPair",
     "groups_named",
     "load_abc",
+    "paired_among",
     "paired_groups",
     "pairs_named",
     "templates_named",
@@ -65,6 +66,13 @@ def groups_named(
         for family in (group.domain, *(flag for flag, is_so in flags.items() if is_so)):
             families.setdefault(family, []).append(group)
     return _chosen("group", names, {group.name: group for group in groups}, families)
+
+
+def paired_among(abc: Abc, groups: Sequence[SocialGroup]) -> tuple[SocialGroup, ...]:
+    """Pair some groups with each other or, if they are all of one domain, with all groups of other domains."""
+    names = {group.name for group in groups}
+    fewest = 2 if len({group.domain for group in groups}) > 1 else 1
+    return tuple(pair for pair in paired_groups(abc) if sum(part in names for part in pair.parts) >= fewest)
 
 
 def templates_named(abc: Abc, names: Iterable[str] = ()) -> tuple[Template, ...]:

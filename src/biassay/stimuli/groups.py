@@ -15,7 +15,8 @@ from biassay.stimuli.model import Concept, Source
 
 __all__ = ["Constituent", "Group", "Grouping", "GroupingEntry", "read_grouping", "resolve_grouping"]
 
-_GROUP_KEYS = {"belongs", "names", "label", "biases", "emergent"}
+_GROUP_KEYS = {"belongs", "names", "clusters", "label", "biases", "emergent"}
+Clusters = tuple[tuple[str, ...], ...]
 Words = str | tuple[str, ...]
 """The name of a concept, or the words themselves."""
 
@@ -25,7 +26,8 @@ class Group:
     """People of one value in every category, known by their names.
 
     ``biases`` are the words that were validated as associated with the group, ``emergent`` those of them that are not
-    associated with its categories one by one. Empty: not validated.
+    associated with its categories one by one. Empty: not validated. ``clusters`` are near-duplicate names, such as two
+    spellings of one name, that count as one observation; every other name is its own.
     """
 
     name: str
@@ -34,6 +36,13 @@ class Group:
     belongs: Mapping[str, str]
     biases: tuple[str, ...] = ()
     emergent: tuple[str, ...] = ()
+    clusters: Clusters = ()
+
+    @property
+    def cluster_labels(self) -> tuple[str, ...]:
+        """The cluster of every name, named after the first name of the cluster."""
+        shared = {name: cluster[0] for cluster in self.clusters for name in cluster}
+        return tuple(shared.get(name, name) for name in self.names)
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,10 @@ class Grouping:
     @property
     def digest(self) -> str:
         """A short fingerprint of everything that decides what is found."""
-        content = [[g.name, g.names, list(g.belongs.items()), g.biases, g.emergent] for g in self.groups]
+        content = [
+            [g.name, g.names, list(g.belongs.items()), g.biases, g.emergent, *([g.clusters] if g.clusters else [])]
+            for g in self.groups
+        ]
         return hashlib.blake2b(json.dumps([content, self.others]).encode(), digest_size=8).hexdigest()
 
 
@@ -103,6 +115,7 @@ class _GroupEntry:
     belongs: tuple[tuple[str, str], ...]
     biases: Words
     emergent: Words
+    clusters: Clusters | None
 
 
 @dataclass(frozen=True)
@@ -149,7 +162,14 @@ def _read_group(reader: FieldReader, name: str, value: Any) -> _GroupEntry:
         key: _words(reader, fields[key], f"{where}.{key}") if key in fields else ()
         for key in ("names", "biases", "emergent")
     }
-    return _GroupEntry(name, label, lists["names"] or name, belongs, lists["biases"], lists["emergent"])
+    clusters = _read_clusters(reader, fields["clusters"], f"{where}.clusters") if "clusters" in fields else None
+    return _GroupEntry(name, label, lists["names"] or name, belongs, lists["biases"], lists["emergent"], clusters)
+
+
+def _read_clusters(reader: FieldReader, value: Any, where: str) -> Clusters:
+    if not isinstance(value, list):
+        reader.fail(where, f"expected a list of lists of names, got {kind(value)}")
+    return tuple(reader.distinct(cluster, f"{where}[{i}]") for i, cluster in enumerate(value))
 
 
 def _words(reader: FieldReader, value: Any, where: str) -> Words:
@@ -185,7 +205,26 @@ def _made_group(where: str, entry: _GroupEntry, concepts: Mapping[str, Concept])
         raise StimulusError(f"{where}: a group needs at least two names, got only {lists['names'][0]!r}")
     concept = concepts.get(entry.names) if isinstance(entry.names, str) else None
     label = entry.label or (concept.label if concept is not None else entry.name)
-    return Group(entry.name, label, lists["names"], dict(entry.belongs), lists["biases"], lists["emergent"])
+    clusters = entry.clusters
+    if clusters is None:
+        clusters = () if concept is None else concept.clusters
+    group = Group(entry.name, label, lists["names"], dict(entry.belongs), lists["biases"], lists["emergent"], clusters)
+    _check_clusters(where, group)
+    return group
+
+
+def _check_clusters(where: str, group: Group) -> None:
+    owner: dict[str, int] = {}
+    for i, cluster in enumerate(group.clusters):
+        if len(cluster) < 2:
+            raise StimulusError(f"{where}.clusters[{i}]: a cluster needs at least two names, got {len(cluster)}")
+        for name in cluster:
+            if name not in group.names:
+                raise StimulusError(f"{where}.clusters[{i}]: {name!r} is not one of the names")
+            if owner.setdefault(name, i) != i:
+                raise StimulusError(f"{where}.clusters[{i}]: {name!r} is in another cluster already")
+    if len(set(group.cluster_labels)) < 2:
+        raise StimulusError(f"{where}.clusters: all names are in one cluster; a group needs at least two clusters")
 
 
 def _looked_up(where: str, words: Words, concepts: Mapping[str, Concept]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def grouping(tmp_path_factory: pytest.TempPathFactory) -> Grouping:
 def searched(grouping: Grouping, cosines: np.ndarray, rng: np.random.Generator) -> RankedWords:
     """Names at right angles to each other, so that words can have any cosines with them."""
     n, m = cosines.shape
-    panel = Panel(grouping, np.eye(m), PLACES, {})
+    panel = Panel(grouping, np.eye(m), np.arange(m), PLACES, {}, {})
     target = next(group for group in grouping.groups if group.name == TARGET)
     limits = {TARGET: (Threshold(0.8, "given"), Threshold(0.8, "given"))}
     search = Search(panel, [target], limits, Settings(n_permutations=999, alpha=ALPHA, keep=n), rng)

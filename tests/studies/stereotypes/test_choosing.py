@@ -37,7 +37,8 @@ def ignorant(rng: np.random.Generator, n: int = 19) -> AlignmentRow:
     human = people(rng)
     chosen, pilot_tau = choose(scores, [f"t{t}" for t in range(TEMPLATES)], human)
     who = {"model": "m", "options": "", "measure": "ilps"}
-    compared = Compared(who, [group.name for group in GROUPS], scores[:, chosen].mean(axis=1), human, pilot_tau)
+    names, domains = ([getattr(group, field) for group in GROUPS] for field in ("name", "domain"))
+    compared = Compared(who, names, domains, scores[:, chosen].mean(axis=1), human, pilot_tau)
     return next(row.record for row in compared.rows(n, seed=0) if row.table == "alignments")
 
 

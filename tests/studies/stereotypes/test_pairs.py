@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
+from biassay.errors import UsageError
 from biassay.models.registry import open_as
 from biassay.results.slices import Slice
 from biassay.runs.run import Run
@@ -75,7 +76,7 @@ def test_pairs_are_made_in_both_orders_where_english_has_them(found: Run, place:
     assert parts["baking northern person"] == ("baker", "north")
     assert [row.num_groups for row in found.tables["orders"]] == [15] * 3
     assert [row.measure for row in found.tables["orders"]] == ["ilps", "ilps-star", "set"]
-    asked = len(place.abc.groups) + 15 + 1
+    asked = len(GROUPS) + 15 + 1
     assert found.tables["models"][0].num_asked == asked * 4 * 2 * len(place.abc.pairs)
 
 
@@ -89,9 +90,11 @@ def test_dominance_is_the_difference_of_mean_taus(found: Run) -> None:
         assert (row.tau_a, row.tau_b) == pytest.approx((np.mean(of_land), np.mean(of_craft)))
         gap = np.mean(of_land) - np.mean(of_craft)
         assert row.difference == pytest.approx(gap)
-        assert row.dominates == ("land" if gap >= 0.1 else "craft" if gap <= -0.1 else None)
+        assert row.dominates_by_margin == ("land" if gap >= 0.1 else "craft" if gap <= -0.1 else None)
         assert row.interval is not None
-        assert row.interval[0] <= gap <= row.interval[1]
+        low, high = row.interval
+        assert low <= gap <= high
+        assert row.dominates == ("land" if low > 0.0 else "craft" if high < 0.0 else None)
 
 
 def excesses(traits: Table, parts: dict[str, tuple[str, ...]]) -> dict[tuple[str, str, str], float]:
@@ -129,11 +132,29 @@ def test_pairs_do_not_change_what_is_found_of_the_groups(found: Run, place: Plac
         assert [p.human for p in other["profiles"]][:6] == [p.human for p in one["profiles"]]
 
 
-def test_only_the_groups_asked_for_are_shown_beside_the_pairs(place: Place) -> None:
-    few = place(groups=["south", "smith"], intersections=True, measures="ilps")
-    assert [p.group for p in few.tables["profiles"] if not p.parts] == ["south", "smith"]
-    assert few.tables["orders"][0].num_groups == 15
-    assert len(few.arrays["0/ilps/scores"]) == 17
+def test_only_pairs_of_the_chosen_groups_are_asked_about(place: Place) -> None:
+    few = place(groups=["south", "smith", "miller"], intersections=True, measures="ilps")
+    assert [p.group for p in few.tables["profiles"] if not p.parts] == ["south", "smith", "miller"]
+    expected = [("south", "smith"), ("south", "miller"), ("miller", "south")]
+    assert sorted(parts_of(few).values()) == sorted(expected)
+    assert few.tables["orders"][0].num_groups == 3
+    assert {row.group for row in few.tables["emergent"]} <= set(parts_of(few))
+    assert few.tables["models"][0].num_asked == (3 + 3 + 1) * 4 * 2 * len(place.abc.pairs)
+
+
+def test_groups_of_one_domain_are_paired_with_all_others(place: Place) -> None:
+    one = place(groups=["south"], intersections=True, measures="ilps")
+    assert [p.group for p in one.tables["profiles"] if not p.parts] == ["south"]
+    assert {frozenset(parts) for parts in parts_of(one).values()} == {
+        frozenset(("south", craft)) for craft in ("smith", "miller", "baker")
+    }
+    (row,) = one.tables["dominance"]
+    assert (row.interval, row.dominates) == (None, None)  # one land says nothing about others
+
+
+def test_groups_that_cannot_be_paired_are_refused(place: Place) -> None:
+    with pytest.raises(UsageError, match=r"the chosen groups cannot be paired \(Asian, teenager\)"):
+        place(groups=["Asian", "teenager"], intersections=True, measures="ilps")
 
 
 def test_an_unknown_adjective_is_left_out_of_paired_groups(

@@ -89,6 +89,7 @@ _LOST = (
     Column("names_lost", "names lost", "Names without a vector, by group."),
     Column("validation_lost", "rated words lost", "Rated words without a vector."),
     Column("words_lost", "words lost", "Words of a given list without a vector."),
+    Column("similar_names", "similar names", "Names of different clusters that the model hardly tells apart."),
 )
 
 

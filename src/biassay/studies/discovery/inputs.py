@@ -86,6 +86,7 @@ def open_inputs(settings: Settings) -> DiscoveryInputs:
         groups={group.name: group.names for group in grouping.groups},
         labels={group.name: group.label for group in grouping.groups},
         vocabulary_digest=None if listed is None else listed.digest,
+        clusters={group.name: group.clusters for group in grouping.groups if group.clusters},
     )
     return DiscoveryInputs(settings, grouping, targets, listed, record)
 

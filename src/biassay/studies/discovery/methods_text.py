@@ -50,5 +50,11 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
         f"discovery rate over all words searched is held at {settings.alpha:g} by the method of Benjamini and Hochberg",
         ("benjamini1995",),
     )
+    clusters = [cluster for own in inputs.clusters.values() for cluster in own]
+    if clusters:
+        yield Sentence(
+            f"Near-duplicate names ({'; '.join(', '.join(cluster) for cluster in clusters)}) count as one name each, "
+            "with the mean of their cosines"
+        )
     yield Sentence(f"A group was left out where a model lacks more than {percent(settings.max_lost)} of its names")
     yield seeds([settings.seed])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from biassay.stimuli.groups import Group, Grouping
 
 __all__ = ["Panel", "known_rows", "make_panel"]
 
+_NEAR = 0.35  # of the median distance within groups, below which two names are reported as near-duplicates
+
 
 @dataclass(frozen=True, eq=False)
 class Panel:
@@ -23,21 +26,41 @@ class Panel:
 
     Attributes
     ----------
-    names : (m, d) float64
+    names : (k, d) float64
         Unit vectors of the names that the model knows, group by group.
+    clusters : (k,) int
+        The cluster of every name, from 0. A name without near-duplicates is a cluster of its own.
     groups : (m,) int
-        The place of every name's group.
+        The place of every cluster's group.
     lost : group -> names
         The names that the model does not know.
+    similar : group -> pairs of names
+        Names of different clusters that the model hardly tells apart.
     """
 
     grouping: Grouping
     names: NDArray[np.float64]
+    clusters: NDArray[np.intp]
     groups: NDArray[np.intp]
     lost: Mapping[str, tuple[str, ...]]
+    similar: Mapping[str, tuple[tuple[str, str], ...]]
+
+    def cosines(self, vectors: NDArray[np.floating], what: str, words: Sequence[str]) -> NDArray[np.float64]:
+        """Cosines (n, k) of words with every name."""
+        return np.asarray(unit_rows(vectors, what, words) @ self.names.T)
+
+    def average(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Average cosines (n, k) with names over the names of every cluster, (n, m)."""
+        if len(self.groups) == len(self.names):
+            return cosines
+        member = self.clusters[:, None] == np.arange(len(self.groups))
+        return np.asarray(cosines @ (member / member.sum(axis=0)))
 
     def scores(self, target: Group, cosines: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scores of words against every other group, and of every constituent pair, from their cosines (n, m)."""
+        """Scores of words against every other group, and of every constituent pair.
+
+        ``cosines`` (n, m) are averages over the names of a cluster.
+        """
         others = [self._sides((target.name,), (other.name,)) for other in self.grouping.compared_with(target)]
         pairs = [self._sides(pair.first, pair.second) for pair in self.grouping.constituents(target)]
         return pair_scores(cosines, others), pair_scores(cosines, pairs)
@@ -74,22 +97,52 @@ def known_rows(encoded: Encoded) -> NDArray[np.bool_]:
 def make_panel(grouping: Grouping, encoded: Encoded, max_lost: float, hint: str = "") -> Panel:
     """Take the names, encoded group by group; refuse if a group loses more than a share of them."""
     known, at = known_rows(encoded), 0
-    lost, rows, places = {}, [], []
+    lost, rows, labels, left = {}, [], [], {}
     for place, group in enumerate(grouping.groups):
         mask = known[at : at + len(group.names)]
         lost[group.name] = tuple(name for name, there in zip(group.names, mask, strict=True) if not there)
-        _check_lost(group, lost[group.name], max_lost, hint)
+        kept = [label for label, there in zip(group.cluster_labels, mask, strict=True) if there]
+        _check_lost(group, lost[group.name], len(set(kept)), max_lost, hint)
         rows.append(unit_rows(encoded.vectors[at : at + len(mask)][mask], group.label))
-        places.append(np.full(int(mask.sum()), place, dtype=np.intp))
+        labels += [(place, label) for label in kept]
+        left[group.name] = [name for name, there in zip(group.names, mask, strict=True) if there]
         at += len(mask)
-    return Panel(grouping, np.concatenate(rows), np.concatenate(places), lost)
+    order = {cluster: i for i, cluster in enumerate(dict.fromkeys(labels))}
+    return Panel(
+        grouping=grouping,
+        names=np.concatenate(rows),
+        clusters=np.array([order[cluster] for cluster in labels], dtype=np.intp),
+        groups=np.array([place for place, _ in order], dtype=np.intp),
+        lost=lost,
+        similar=_find_similar(left, rows, labels),
+    )
 
 
-def _check_lost(group: Group, lost: tuple[str, ...], max_lost: float, hint: str) -> None:
-    left = len(group.names) - len(lost)
-    if len(lost) <= max_lost * len(group.names) and left >= 2:
+def _find_similar(
+    names: Mapping[str, Sequence[str]], rows: Sequence[NDArray[np.float64]], labels: Sequence[tuple[int, str]]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Find pairs of names, by group, that lie far closer together than two names of one group usually do."""
+    distances, pairs = [], []
+    for place, (group, own) in enumerate(names.items()):
+        clusters = [label for of, label in labels if of == place]
+        for i, j in combinations(range(len(own)), 2):
+            if clusters[i] != clusters[j]:
+                distances.append(1.0 - float(rows[place][i] @ rows[place][j]))
+                pairs.append((group, own[i], own[j]))
+    near = np.array(distances) < _NEAR * np.median(distances)
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for (group, one, other), is_near in zip(pairs, near.tolist(), strict=True):
+        if is_near:
+            found[group] = (*found.get(group, ()), (one, other))
+    return found
+
+
+def _check_lost(group: Group, lost: tuple[str, ...], clusters: int, max_lost: float, hint: str) -> None:
+    if len(lost) <= max_lost * len(group.names) and clusters >= 2:
         return
     option = "`biassay discover --max-lost`"
-    limit = f"the limit is {max_lost:.0%}, {option} changes it" if left >= 2 else "at least two must be left"
+    limit = f"the limit is {max_lost:.0%}, {option} changes it"
+    if clusters < 2:
+        limit = f"at least two{' clusters of names' if group.clusters else ''} must be left"
     reason = f"the model does not know {len(lost)} of {len(group.names)} names of {group.label} ({', '.join(lost)})"
     raise RefusedError(f"{reason}; {limit}{f'; {hint}' if hint else ''}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from biassay.results.data import Record
@@ -23,6 +23,7 @@ Scores = dict[str, float | None]
 class InputsRecord:
     """What was searched with: all groups with their names, a fingerprint of the words where a list was given.
 
+    ``clusters`` are the near-duplicate names of groups that have any; the names of a cluster count as one.
     ``note`` is what whoever passes the words on should pass on with them.
     """
 
@@ -35,6 +36,7 @@ class InputsRecord:
     labels: dict[str, str]
     vocabulary_digest: str | None = None
     note: str = DUAL_USE
+    clusters: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ class ModelRow(Record):
     """What was searched of a model, and what it does not know.
 
     ``names_lost`` are by group; ``validation_lost`` are words of the validation, ``words_lost`` those of a user's list.
+    ``similar_names`` are pairs of names, by group, that the model hardly tells apart and that are in no common cluster.
     """
 
     model: str
@@ -129,3 +132,4 @@ class ModelRow(Record):
     names_lost: dict[str, tuple[str, ...]]
     validation_lost: tuple[str, ...]
     words_lost: tuple[str, ...]
+    similar_names: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)

@@ -12,7 +12,6 @@ from threadpoolctl import ThreadpoolController
 
 from biassay.errors import RefusedError
 from biassay.models.devices import gpu
-from biassay.stats.association import unit_rows
 from biassay.stats.detection import detected, strongest
 from biassay.stats.name_permutation import NamePermutations
 from biassay.stats.pair_permutation import PairPermutations
@@ -103,9 +102,9 @@ class Search:
         self._seen += len(words)
         if self._seen > _MANY and not self._looked:
             self._move()
-        cosines = unit_rows(vectors, "vocabulary", words) @ self._panel.names.T
+        cosines = self._panel.cosines(vectors, "vocabulary", words)
         others = np.flatnonzero(cosines.max(axis=1) <= _SAME)
-        kept, cosines = [words[i] for i in others.tolist()], cosines[others]
+        kept, cosines = [words[i] for i in others.tolist()], self._panel.average(cosines[others])
         # Products this small gain nothing from threads, which on a busy machine wait for each other without end.
         with self._threads.limit(limits=1, user_api="blas"):
             self._add(kept, cosines)

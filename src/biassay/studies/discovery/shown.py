@@ -129,7 +129,7 @@ def notes_of(run: RunData, views: Sequence[GroupView]) -> list[str]:
 
 
 def lost_of(run: RunData) -> list[str]:
-    """The names and words that models do not know."""
+    """The names and words that models do not know, and the names that they hardly tell apart."""
     notes = []
     for model in models_of(run):
         shown = f"{model.label}: " if len(run.manifest.models) > 1 else ""
@@ -170,3 +170,10 @@ def _lost(run: RunData, row: ModelRow) -> Iterator[str]:
         if words:
             more = f" and {len(words) - _LISTED} more" if len(words) > _LISTED else ""
             yield f"{len(words)} of {what} have no vector: {', '.join(words[:_LISTED])}{more}."
+    for group, pairs in row.similar_names.items():
+        listed = ", ".join(f"{one} and {other}" for one, other in pairs)
+        yield (
+            f"names of {inputs.labels[group]} that the model hardly tells apart: {listed}. They count as separate "
+            "observations, so that p-values and q-values may be too small. If they are forms of one name, list them in "
+            "`clusters` of the group."
+        )

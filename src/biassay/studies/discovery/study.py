@@ -71,7 +71,8 @@ class _Discovery(Study):
             yield from Making(model.identity, grouping, target).events(trials[target.name], found[target.name])
         words_lost = () if inputs.listed is None else tuple(unknown)
         searched = (model.identity.name, model.identity.options, inputs.vocabulary(model.abilities))
-        yield Row("models", ModelRow(*searched, dict(panel.lost), tuple(rated_lost), words_lost))
+        lost = dict(panel.lost), tuple(rated_lost), words_lost
+        yield Row("models", ModelRow(*searched, *lost, dict(panel.similar)))
         yield Lost((*(name for names in panel.lost.values() for name in names), *rated_lost, *words_lost))
 
     def findings(self, run: RunData) -> Sequence[Finding]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.stats.association import unit_rows
 from biassay.stats.detection import THRESHOLDS, DetectionCurve, detected, detection_curve, strongest
 from biassay.stimuli.groups import Group
 from biassay.studies.discovery.panel import Panel
@@ -72,9 +71,9 @@ def validate(
 ) -> Validation:
     """Score validated words for a group, and choose its thresholds unless one is given."""
     if len(words):
-        cosines = unit_rows(vectors, "validation words", words) @ panel.names.T
+        cosines = panel.average(panel.cosines(vectors, "validation words", words))
     else:
-        cosines = np.empty((0, len(panel.names)))
+        cosines = np.empty((0, len(panel.groups)))
     scores, constituents = panel.scores(target, cosines)
     found = [
         _task(scores, dropping, np.array([word in of for word in words], dtype=bool), settings)

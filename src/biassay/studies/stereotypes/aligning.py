@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.stats.alignment import kendall_alignment, precision_at, shuffled_groups
-from biassay.stats.alignment_intervals import AlignmentIntervals, bootstrap_alignment, noise_ceiling
+from biassay.stats.alignment_intervals import AlignmentIntervals, alignment_intervals, noise_ceiling
 from biassay.stimuli.human_ratings import HumanRatings
 from biassay.studies.seeds import seed_of
 from biassay.studies.stereotypes.people import Human
@@ -31,6 +31,8 @@ class Compared:
         Model, options and measure.
     groups : list of str
         Names of the groups, in the order of the profiles.
+    domains : list of str
+        Their domains. Groups of one domain may be alike, so that domains are the sampling units.
     profiles : (groups, pairs) float64
     human : Human
     pilot_tau : float or None
@@ -39,6 +41,7 @@ class Compared:
 
     who: Mapping[str, str]
     groups: Sequence[str]
+    domains: Sequence[str]
     profiles: _Floats
     human: Human
     pilot_tau: float | None
@@ -56,14 +59,16 @@ class Compared:
         with_pilot = _agreement(model, ratings.means) if pilot.any() else (None, None, None)
         tau, p_value, precision = _agreement(model[held], ratings.means[held])
         rated = ratings.ratings[:, held] if people else ratings.means[None, held]
-        spans = bootstrap_alignment(model[held], rated, n=n, rng=rng)
-        shuffled, p_shuffled = shuffled_groups(model[held], ratings.means[held], n=n, rng=rng)
+        domains = np.array(self.domains)[self.human.places][held]
         cells = ~np.isnan(model[held] + ratings.means[held])
+        spans = alignment_intervals(model[held], rated, n=n, rng=rng, domains=domains)
+        shuffled, p_shuffled = shuffled_groups(model[held], ratings.means[held], n=n, rng=rng, domains=domains)
         found = AlignmentRow(
             **self.who,
             annotators=label,
             num_annotators=int((~np.isnan(ratings.ratings[:, held])).any(axis=(1, 2)).sum()) or None,
             num_groups=int(cells.any(axis=1).sum()),
+            num_domains=len(np.unique(domains[cells.any(axis=1)])),
             num_cells=int(cells.sum()),
             pilot_tau=self.pilot_tau,
             tau=tau,

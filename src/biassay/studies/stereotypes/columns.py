@@ -102,10 +102,11 @@ _ALIGNMENTS = (
     Column("annotators", "annotators", "All, or those of one kind."),
     Column("num_annotators", "people", "How many they are.", "count"),
     Column("num_groups", "groups", "Groups that are compared: those on which templates were not chosen.", "count"),
+    Column("num_domains", "domains", "Domains of these groups, over which intervals are.", "count"),
     Column("num_cells", "cells", "These groups by pairs.", "count"),
     Column("tau", "tau", "Kendall's tau over these cells.", "number"),
     Column("tau_both", "95%, both", "With other groups and annotators.", "interval"),
-    Column("tau_shuffled", "groups shuffled", "Mean tau if ratings are given at random to the groups.", "number"),
+    Column("tau_shuffled", "groups shuffled", "Mean tau if ratings are permuted among domains and groups.", "number"),
     Column(
         "p_value_shuffled",
         "p, shuffled",
@@ -166,8 +167,9 @@ _DOMINANCE = (
     Column("tau_a", "tau with A", "Mean tau with the group of the first.", "number"),
     Column("tau_b", "tau with B", "Mean tau with the group of the second.", "number"),
     Column("difference", "difference", "The first less the second.", "number"),
-    Column("interval", "95%", "With other groups.", "interval"),
-    Column("dominates", "dominates", "The domain that dominates, by 0.1 or more."),
+    Column("interval", "95%", "With other groups of both domains; none if one of them has a single group.", "interval"),
+    Column("dominates", "dominates", "The domain on whose side of 0 the interval lies, before correction."),
+    Column("dominates_by_margin", "by 0.1", "The paper's rule: the domain whose tau is larger by 0.1 or more."),
 )
 _EMERGENT = (
     *_MEASURE,

@@ -121,6 +121,7 @@ def _agreements(first: str, one: Slice, label: str, other: Slice) -> list[Agreem
             [_numbers(p.scores) for p, _ in shared],
             [_numbers(p.scores) for _, p in shared],
             [_numbers(p.human or ()) for p, _ in shared],
+            domains=[p.domain for p, _ in shared],
         )
         rows.append(
             AgreementDifference(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from biassay.answers.answers import Abilities
 from biassay.errors import RefusedError, UsageError
-from biassay.stimuli.abc import Abc, SocialGroup, Template, groups_named, load_abc, paired_groups, templates_named
+from biassay.stimuli.abc import Abc, SocialGroup, Template, groups_named, load_abc, paired_among, templates_named
 from biassay.studies.stereotypes.aligning import ceiling_of
 from biassay.studies.stereotypes.contexts import GroupContexts, check_contexts_asked
 from biassay.studies.stereotypes.group_ceat import CEAT
@@ -24,12 +24,14 @@ __all__ = ["StereotypeInputs", "check_output_layer", "check_same", "open_inputs"
 class StereotypeInputs:
     """Everything that is asked of every model, checked before anything is asked.
 
-    ``groups`` are those that are shown; where groups are paired, all are asked about.
+    ``groups`` are those that are shown. ``pairs`` are the paired groups; where there are any, the single groups that
+    they are made of are asked about too.
     """
 
     settings: Settings
     abc: Abc
     groups: tuple[SocialGroup, ...]
+    pairs: tuple[SocialGroup, ...]
     templates: tuple[Template, ...]
     human: Human | None
     contexts: GroupContexts | None
@@ -39,7 +41,15 @@ class StereotypeInputs:
     @property
     def singles(self) -> tuple[SocialGroup, ...]:
         """The single groups that are asked about."""
-        return self.abc.groups if self.settings.intersections else self.groups
+        if not self.pairs:
+            return self.groups
+        asked = {group.name for group in self.groups} | {part for pair in self.pairs for part in pair.parts}
+        return tuple(group for group in self.abc.groups if group.name in asked)
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The domains of the groups that are shown."""
+        return tuple(group.domain for group in self.groups)
 
     def prior(self, abilities: Abilities) -> Prior:
         """What groups are compared with: a model without a mask is asked about people in general."""
@@ -49,10 +59,9 @@ class StereotypeInputs:
         """The blanks for a kind of model."""
         kind, prior = abilities.kind or "masked", self.prior(abilities)
         if (kind, prior) not in self._sheets:
-            pairs = paired_groups(self.abc) if self.settings.intersections else ()
             made = Questionnaire(
                 self.abc,
-                (*self.singles, *pairs),
+                (*self.singles, *self.pairs),
                 self.templates,
                 kind=kind,  # type: ignore[arg-type]
                 prior=prior,
@@ -89,13 +98,24 @@ def open_inputs(settings: Settings) -> StereotypeInputs:
         raise UsageError("annotators are those of human judgements; name these too (--human FILE)")
     abc = load_abc([Path(file) for file in settings.files])
     groups = groups_named(abc, settings.groups)
+    pairs = _pairs(abc, groups) if settings.intersections else ()
     templates = templates_named(abc, settings.templates) if settings.by_templates else ()
     contexts = None if settings.contexts is None else GroupContexts.open(settings, groups, abc.pairs)
     human = None
     if settings.human is not None:
         human = human_of(abc, groups, Path(settings.human), settings.annotators, settings.seed)
     record = _record(settings, abc, groups, templates, human, contexts)
-    return StereotypeInputs(settings, abc, groups, templates, human, contexts, record)
+    return StereotypeInputs(settings, abc, groups, pairs, templates, human, contexts, record)
+
+
+def _pairs(abc: Abc, groups: tuple[SocialGroup, ...]) -> tuple[SocialGroup, ...]:
+    pairs = paired_among(abc, groups)
+    if not pairs:
+        raise UsageError(
+            f"the chosen groups cannot be paired ({', '.join(group.name for group in groups)}): choose groups of other "
+            "domains, or leave --intersections out"
+        )
+    return pairs
 
 
 def _record(

@@ -91,10 +91,10 @@ def _measured(
     yield Array(f"{measure}/scores", scores[shown])
     yield from _profiles(who, [sheet.groups[i] for i in shown], profiles[shown], inputs.human)
     if inputs.human is not None:
-        compared = Compared(who, row.groups, profiles[rows], inputs.human, pilot_tau)
+        compared = Compared(who, row.groups, inputs.domains, profiles[rows], inputs.human, pilot_tau)
         yield from compared.rows(inputs.settings.n_bootstrap, inputs.settings.seed)
     if inputs.settings.intersections:
-        yield from Crossed(who, inputs.abc, sheet, singles, by_item[:, chosen]).rows(inputs.settings.seed)
+        yield from Crossed(who, inputs.abc, sheet, singles, by_item[:, chosen]).rows()
 
 
 def measured_in_contexts(inputs: StereotypeInputs, asked: GroupContexts, model: Answers) -> Iterator[Event]:
@@ -106,7 +106,7 @@ def measured_in_contexts(inputs: StereotypeInputs, asked: GroupContexts, model: 
     yield Array(f"{CEAT}/standard_errors", found.standard_errors)
     yield from _profiles(who, inputs.groups, found.scores, inputs.human)
     if inputs.human is not None:
-        compared = Compared(who, names, found.scores, inputs.human, None)
+        compared = Compared(who, names, inputs.domains, found.scores, inputs.human, None)
         yield from compared.rows(inputs.settings.n_bootstrap, inputs.settings.seed)
 
 

@@ -13,7 +13,6 @@ from biassay.stats.emergence import EmergentSide, emergence, precision_recall
 from biassay.stats.intersection import Mean, Paired, dominance, order_effects
 from biassay.stimuli.abc import Abc
 from biassay.stimuli.rated_pairs import rated_pairs
-from biassay.studies.seeds import seed_of
 from biassay.studies.stereotypes.aligning import given, interval
 from biassay.studies.stereotypes.questionnaire import Questionnaire, pair_scores_of
 from biassay.studies.stereotypes.records import DominanceRow, EmergentRow, OrderRow, RatedRow
@@ -45,7 +44,7 @@ class Crossed:
     singles: int
     scores: _Floats
 
-    def rows(self, seed: int) -> Iterator[Row]:
+    def rows(self) -> Iterator[Row]:
         """Rows of all tables about paired groups."""
         pairs = mean_over(pair_scores_of(self.scores, self.sheet.items, len(self.abc.pairs)), axis=1)
         of_pairs, of_traits = (self._paired(scores) for scores in (pairs, mean_over(self.scores, axis=1)))
@@ -54,7 +53,7 @@ class Crossed:
         both = int((of_traits.reverse >= 0).sum()) // 2
         taus = {name: value for own, mean in means.items() for name, value in _mean(own, mean).items()}
         yield Row("orders", OrderRow(**self.who, num_groups=self._pairs, num_both_orders=both, **taus))  # type: ignore[arg-type]
-        yield from self._dominance(of_pairs, np.random.default_rng(seed_of(seed, self.who["measure"], "dominance")))
+        yield from self._dominance(of_pairs)
         sides = (("more", found.increase), ("less", found.decrease))
         emergent = [self._emergent(side, way, g, t) for way, side in sides for g, t in side.top.tolist()]
         yield from (Row("emergent", row) for row in sorted(emergent, key=lambda e: -e.excess)[:_TOP])
@@ -79,11 +78,14 @@ class Crossed:
             [domains.index(group.domain) for group in groups[:singles]],
         )
 
-    def _dominance(self, paired: Paired, rng: np.random.Generator) -> Iterator[Row]:
+    def _dominance(self, paired: Paired) -> Iterator[Row]:
         domains = list(self.abc.domains)
-        found = dominance(paired, n=1000, rng=rng)
+        found = dominance(paired)
         for row, (a, b) in enumerate(found.domains.tolist()):
-            stronger = domains[a] if found.dominates[a, b] else domains[b] if found.dominates[b, a] else None
+            by_interval, by_margin = (
+                domains[a] if table[a, b] else domains[b] if table[b, a] else None
+                for table in (found.dominates, found.reaches_margin)
+            )
             made = DominanceRow(
                 **self.who,
                 domain_a=domains[a],
@@ -91,9 +93,10 @@ class Crossed:
                 tau_a=given(found.tau[row, 0]),
                 tau_b=given(found.tau[row, 1]),
                 difference=given(found.difference[row]),
-                interval=interval(found.interval_by_component[row]),
+                interval=interval(found.interval[row]),
                 num_pairs=int(found.n[row]),
-                dominates=stronger,
+                dominates=by_interval,
+                dominates_by_margin=by_margin,
             )
             yield Row("dominance", made)
 

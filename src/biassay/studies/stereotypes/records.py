@@ -104,6 +104,7 @@ class AlignmentRow(_OfMeasure):
     precision_annotators: Interval
     precision_groups: Interval
     precision_both: Interval
+    num_domains: int | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,10 @@ class OrderRow(_OfMeasure):
 
 @dataclass(frozen=True)
 class DominanceRow(_OfMeasure):
-    """Two domains: mean tau of their paired groups with the component of either."""
+    """Two domains: mean tau of their paired groups with the component of either.
+
+    ``dominates`` follows the interval; ``dominates_by_margin`` is the rule of the paper, a difference of 0.1 or more.
+    """
 
     domain_a: str
     domain_b: str
@@ -154,6 +158,7 @@ class DominanceRow(_OfMeasure):
     interval: Interval
     num_pairs: int
     dominates: str | None
+    dominates_by_margin: str | None = None
 
 
 @dataclass(frozen=True)

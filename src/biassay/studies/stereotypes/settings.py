@@ -52,7 +52,10 @@ class Settings:
     )
     variant: Literal["paper", "cao2022-code"] = setting("paper", "Form of the measures.", choices=VARIANTS)
     all_adjectives: bool = setting(False, "Take the median over all adjectives of a trait.")
-    intersections: bool = setting(False, "Also ask about all pairs of groups.")
+    intersections: bool = setting(
+        False,
+        "Also ask about pairs of the chosen groups; if all are of one domain, about their pairs with all other groups.",
+    )
     n_bootstrap: int = setting(1000, "Samples of bootstrap and of split halves.", low=10, aliases=("draws",))
     seed: int = setting(0, "For what is drawn.", low=0)
 
