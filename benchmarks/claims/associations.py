@@ -62,7 +62,12 @@ CLAIMS = (
         "D interval",
         "associations",
         "interval of D",
-        ("associations.results.D_low", "associations.results.D_high"),
+        (
+            "associations.results.D_low",
+            "associations.results.D_high",
+            "associations.results.calibrated_ci_low",
+            "associations.results.calibrated_ci_high",
+        ),
         "Where D (cosine units) lies, all words drawn anew.",
         "D on average over draws of all words.",
         "word, on both sides",

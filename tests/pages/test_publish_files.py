@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 from tests.results.made_runs import as_refused, some_samples, with_rows
+from tests.studies.associations.compared_runs import in_one, other_model
 from tests.studies.associations.publish_runs import NASTY, measured_in_contexts, on_models
 from tests.studies.showing import cited, write_all
 from tests.studies.stereotypes.made_runs import compared_with_people
@@ -91,7 +92,7 @@ def test_every_figure_is_written_as_it_is_drawn(
 @pytest.mark.extras
 def test_differences_are_drawn_where_models_are_compared(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
-    both = on_models(run, ("one", "two"))
+    both = in_one(run, other_model(run, "two", 3))
     comparison = compared({"": both})
     write_all(tmp_path / "paper", {"": both}, comparison, formats=("svg",))
     (figure,) = [make(PRINT) for _, make in difference_figures(comparison)]

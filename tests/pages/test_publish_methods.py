@@ -192,4 +192,4 @@ def test_a_comparison_has_a_paragraph_of_its_own(run: Run) -> None:
     assert text.startswith("two was compared with glove ")
     verdict = found.verdicts[0]
     family = next(row.family for row in found.tables["associations"] if row.family)
-    assert {"95", str(family), f"{verdict.margin:g}", f"{verdict.level:g}"} <= set(re.findall(r"\d[\d.]*\d|\d", text))
+    assert {"95", str(family), f"{verdict.margin:g}", f"{verdict.alpha:g}"} <= set(re.findall(r"\d[\d.]*\d|\d", text))
