@@ -41,7 +41,7 @@ CLAIMS = (
         "The concepts are associated: other target and attribute words of the same kinds would show it too. Two-sided.",
         "No association of the concepts: D is 0 on average over draws of all words.",
         "word, on both sides",
-        "Words are a sample of their kind, independent of each other.",
+        "Words are a sample of their kind, independent of each other; words of a declared cluster count as one.",
         "With five words a set it is conservative.",
     ),
     Claim(

@@ -62,6 +62,7 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         share_random=measured.share_random,
         random_sets=None if measured.share_random is None else settings.random_sets,
         clusters=clusters,
+        undeclared=dict(measured.undeclared),
         **(crossed_fields(found.cosines, found.num_words, settings, found.clusters) if found else {}),
     )
     return _descriptive(result) if is_searched(test, identity) else result
