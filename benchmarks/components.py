@@ -27,8 +27,8 @@ from biassay.stimuli.model import ROLES, Test
 from biassay.texts.sentences import Text, texts_of
 
 FILE = Path(__file__).resolve().parents[1] / "src" / "biassay" / "stimuli" / "data" / "components.json"
-MADE = "benchmarks/components.py: cosines averaged over the texts of each pair of words, then the crossed test"
-COLLECTIONS = ("caliskan2017", "may2019", "guo2021", "guo2021-supplement")
+MADE = "benchmarks/components.py: cosines averaged over texts of words and words of clusters, then the crossed test"
+COLLECTIONS = ("caliskan2017", "may2019", "guo2021", "guo2021-supplement", "gate")
 MAX_LOST = 0.2
 BATCH = 256
 DIGITS = 5
@@ -84,13 +84,16 @@ def measured(test: Test, of: dict[str, Answer]) -> Crossed | None:
         if len(texts) - len(kept) > MAX_LOST * len(texts):
             return None
         vectors = np.array([of[text.text].vector for text in kept])
-        means[role] = averaging([text.stimulus for text in kept]) @ vectors
+        words = [text.stimulus for text in kept]
+        labels = test.concept(role).cluster_labels
+        clusters = [labels.get(word, word) for word in dict.fromkeys(words)]
+        means[role] = averaging(clusters) @ (averaging(words) @ vectors)
     targets, attributes = np.vstack([means["X"], means["Y"]]), np.vstack([means["A"], means["B"]])
     return crossed_test(targets @ attributes.T, len(means["X"]), len(means["A"]))  # means of cosines are bilinear
 
 
 def averaging(words: list[str]) -> np.ndarray:
-    """Takes vectors of texts to their means by word."""
+    """Return the matrix that takes vectors of texts to their means by word, or of words to those of clusters."""
     names = list(dict.fromkeys(words))
     table = np.array([[name == word for word in words] for name in names], dtype=float)
     return np.asarray(table / table.sum(axis=1, keepdims=True))

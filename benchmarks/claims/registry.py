@@ -9,6 +9,7 @@ from . import (
     discovery,
     families,
     gate,
+    near_synonyms,
     pairs,
     stereotypes,
     survey,
@@ -20,6 +21,7 @@ __all__ = ["CLAIMS", "UNTESTED", "all_lines"]
 
 _ROOMS = (
     associations,
+    near_synonyms,
     contexts,
     families,
     gate,

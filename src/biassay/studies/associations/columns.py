@@ -102,6 +102,7 @@ _OWN = (
     Column("test_digest", "digest", "Fingerprint of its texts and words, the same for a test and its export."),
     REVISION,
     Column("lost", "lost", "Words that the model does not know, by role; over contexts, with too few usable ones."),
+    Column("undeclared", "undeclared", "Words that look like forms of one word and are not declared as a cluster."),
     Column("searched", "searched", "The words were found by searching this model: the effect is descriptive.", "flag"),
     Column("p_value_by_word_opposite", "p, opposite", "p by word of the opposite direction, where d is negative.", "p"),
     Column("too_rare", "too rare", "Of these, words that are too rare in the corpus; others could not be placed."),

@@ -100,6 +100,9 @@ def warnings_of(row: Result, found: Diagnostics | None) -> Iterator[str]:
             f"{x} and {y} stand in different sentences ({row.shared_templates:.0%} in common): a difference of grammar "
             "cannot be told from one of meaning"
         )
+    if row.undeclared and lead_of(row) != "text":
+        words = ", ".join(group for groups in row.undeclared.values() for group in groups)
+        yield f"{words} look like forms of one word and count as several: declare them as a cluster (see tests.md)"
     if standing_of(row) not in ("significant", "uncorrected"):
         return
     if found is not None and lead_of(row) == "crossed":

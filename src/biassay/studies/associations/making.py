@@ -64,6 +64,7 @@ def result_of(
         share_random=measured.share_random,
         random_sets=None if measured.share_random is None else settings.random_sets,
         clusters=clusters,
+        undeclared=dict(measured.undeclared),
         **(crossed_fields(found.cosines, found.num_words, settings, cosine_sd, found.clusters) if found else {}),
     )
     return _descriptive(result) if is_searched(test, identity) else result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.metrics import ByPairs, Metric
 from biassay.studies.associations.settings import Settings
 from biassay.studies.associations.weat import Association, Testing, by_word_of
+from biassay.studies.associations.word_forms import undeclared_forms
 from biassay.studies.seeds import seed_of
 from biassay.texts.sentences import TestTexts, Text, forms
 from biassay.texts.sharing import sharing
@@ -47,6 +48,8 @@ class Measurement:
         How much of their texts X and Y have in common. Words are compared on the templates that they share.
     share_random : float or None
         How often random attribute words give an effect by word as large.
+    undeclared : role -> words
+        Words that look like forms of one word and are not declared as a cluster.
     """
 
     association: Association | None
@@ -59,6 +62,7 @@ class Measurement:
     associations: Mapping[str, Mapping[str, float]]
     shared_templates: float | None = None
     share_random: float | None = None
+    undeclared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def check_tests(tests: tuple[Test, ...], settings: Settings) -> None:
@@ -120,13 +124,14 @@ def measure(
             found = replace(found, cosines=None)
         associations = _associations(metric, found, vectors, chosen)
         rare = _share_random(metric, found, vectors, chosen, vocabulary, settings)
+        undeclared = _undeclared(test, vectors, chosen) if test.tells_words else {}
     except UsageError as error:
         return Measurement(None, "refused", str(error), **counts, lost=lost, associations={})
     except BiassayError as error:
         return Measurement(None, "failed", str(error), **counts, lost=lost, associations={})
     return Measurement(
         found, "measured", None, **counts, lost=lost, associations=associations,
-        shared_templates=shares.share, share_random=rare,
+        shared_templates=shares.share, share_random=rare, undeclared=undeclared,
     )  # fmt: skip
 
 
@@ -241,6 +246,13 @@ def _check_case(vectors: Mapping[str, NDArray[np.float32]], chosen: Mapping[str,
                     f"{first!r} ({one}) and {second!r} ({other}) differ only in case, and the model gives both "
                     "the same vector; remove one of them"
                 )
+
+
+def _undeclared(
+    test: Test, vectors: Mapping[str, NDArray[np.float32]], chosen: Mapping[str, list[Text]]
+) -> dict[str, tuple[str, ...]]:
+    words = {role: [text.stimulus for text in chosen[role]] for role in ROLES}
+    return undeclared_forms(vectors, words, {role: test.concept(role).cluster_labels for role in ROLES})
 
 
 def _words(test: Test, chosen: Mapping[str, list[Text]]) -> Words | None:

@@ -67,6 +67,7 @@ class Result(Record):
     ``clusters`` holds, by role, the cluster of every word that shares its cluster with another word: by word, and in
     the crossed test, the words of a cluster are averaged and count as one observation.
 
+    ``undeclared`` holds, by role, words that look like forms of one word and are not declared as a cluster.
     ``searched`` is True if the words of the test were found by searching this very model: then the effect is described
     only, and there is no p-value and no interval.
 
@@ -163,6 +164,7 @@ class Result(Record):
     cosine_sd: float | None = None
     clusters: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
     searched: bool = False
+    undeclared: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     @property
     def num_clusters(self) -> dict[str, int]:
