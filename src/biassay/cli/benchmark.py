@@ -23,7 +23,7 @@ __all__ = ["command"]
 @budget_option
 @how_options
 def command(benchmark: str | None, models: tuple[str, ...], **given: Any) -> None:
-    """Scores of a published benchmark, with intervals for other templates, pairs or target terms.
+    """Scores of a published benchmark, with intervals for other templates, writers or target terms.
 
     For bbq a MODEL answers questions: `chat:NAME`, `completions:NAME` or `hf:NAME`. For crows-pairs and stereoset it
     gives likelihoods of sentences: `hf:NAME`, masked or causal, or `completions:NAME`. The data is read from where you
