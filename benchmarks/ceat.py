@@ -83,7 +83,7 @@ def measure() -> dict[str, str]:
     began = time.perf_counter()
     looped = one_by_one(given, draws)
     loop = (time.perf_counter() - began) * SAMPLES / LOOPED
-    checked = biassay.ceat(*sets, draws=draws, replicates=0)
+    checked = biassay.ceat(*sets, draws=draws)
     assert np.allclose([size for size, _ in looped], checked.samples, atol=1e-4)
     whole = quickest(lambda: biassay.ceat(*sets, n_samples=SAMPLES, rng=0))
     x, a, b = (Pools.of(part, "") for part in (given[:50], given[50:75], given[75:]))

@@ -105,9 +105,7 @@ def test_the_numbers_of_the_script_are_those_of_the_results(run: Run, page: Page
         assert is_p(cells["p for these attribute words"], r.p_value_by_word or 0.0)
         assert cells["D, 95%"] == f"{r.D_low:.3f} to {r.D_high:.3f}"
         assert cells["pooled effect (CES)"] == f"{r.effect_size:.2f}"
-        assert cells["CES over words"] == f"{c.interval_low:.2f} to {c.interval_high:.2f}"
-        assert cells["prediction"] == f"{c.prediction_low:.2f} to {c.prediction_high:.2f}"
-        assert cells["I²"] == f"{100 * c.i2:.1f}%"
+        assert cells["new contexts"] == f"{c.new_contexts_low:.2f} to {c.new_contexts_high:.2f}"
         assert is_p(cells["p, paper's"], r.p_value or 0.0)
         assert is_p(cells["p, paper's, Holm"], r.p_value_holm or 0.0)
         assert cells["contexts a word"] == "8 / 8 / 8"
@@ -241,11 +239,8 @@ def test_nan_and_infinity_are_shown_as_such(run: Run) -> None:
     """And reach no coordinate of a figure."""
     contextual = dataclasses.replace(
         run.results[0].contextual,  # type: ignore[type-var]
-        prediction_low=-math.inf,
-        prediction_high=math.inf,
-        i2=math.nan,
-        interval_low=None,
-        interval_high=None,
+        new_contexts_low=-math.inf,
+        new_contexts_high=math.inf,
     )
     names = ("effect_size", "p_value", "effect_size_by_word", "p_value_by_word", "p_value_crossed")
     numbers: dict[str, Any] = dict.fromkeys(names, math.nan)
@@ -254,15 +249,15 @@ def test_nan_and_infinity_are_shown_as_such(run: Run) -> None:
     assert [cell.rstrip("*") for cell in page.table("All tests")[2][1:]] == ["NaN", "NaN", "NaN"]
     cells = cells_of(page, 0)
     assert [cells[name].rstrip("*") for name in ("d", "p", "p, paper's", "pooled effect (CES)")] == ["NaN"] * 4
-    assert (cells["prediction"], cells["I²"]) == ("-inf to inf", "nan%")
-    assert not {"95% interval", "CES over words"} & set(cells)
+    assert cells["new contexts"] == "-inf to inf"
+    assert "95% interval" not in cells
     coordinates = ("x", "y", "x1", "x2", "y1", "y2", "width", "height", "d", "transform")
     assert not [value for _, name, value in page.attributes if name in coordinates and "nan" in value.casefold()]
 
 
 @pytest.mark.parametrize("bound", [math.nan, math.inf])
 def test_an_interval_that_is_no_number_does_not_stop_the_page(bound: float, run: Run) -> None:
-    contextual = dataclasses.replace(run.results[0].contextual, interval_low=-bound, interval_high=bound)  # type: ignore[type-var]
+    contextual = dataclasses.replace(run.results[0].contextual, new_contexts_low=-bound, new_contexts_high=bound)  # type: ignore[type-var]
     ends = {"d_low": -bound, "d_high": bound, "D_low": -bound, "D_high": bound}
     one = dataclasses.replace(run.results[0], contextual=contextual, **ends)
     assert "In words" in Page(render_report(with_rows(run, (one,)))).headings()
