@@ -194,11 +194,12 @@ def test_delete_by_code_or_number_of_the_pool(cli: Cli, store: Store, study: Pat
     first = store.find(take_part(store))
     assert first is not None
     take_part(store, pool_id="p2")
-    for known_as in (f" {first.code.lower()}", "p2"):
-        code, stdout, stderr = cli("survey", "delete", study, known_as)
+    assert "no participant has the completion code 'p2'; try again with --pool-number" in refused(
+        cli, "delete", study, "p2"
+    )
+    for arguments in ([f" {first.code.lower()}"], ["p2", "--pool-number"]):
+        code, stdout, stderr = cli("survey", "delete", study, *arguments)
         assert (code, stderr) == (0, "")
-        assert stdout.startswith("deleted; files that were exported before still hold these answers: export again")
-        assert f"nobody is known by {known_as!r}; it must be the person's own" in refused(
-            cli, "delete", study, known_as
-        )
+        assert stdout.startswith("Deleted. Earlier exports still contain this participant")
+        assert "no participant has the" in refused(cli, "delete", study, *arguments)
     assert all(row == 2 for row in store.lacking().values())

@@ -106,7 +106,7 @@ def test_who_is_deleted_or_stays_away_is_not_counted(study: Callable[..., Place]
     place = study(limits=Limits(0, 0, 0, unfinished=1))
     someone(place).begin("gone")
     assert someone(place).begin().status == 429
-    assert place.store.delete("gone")
+    assert place.store.delete("gone", by="pool_id")
     assert someone(place).begin("away").kind == "instructions"
     place.clock.now += 3601.0
     assert someone(place).begin().kind == "instructions"

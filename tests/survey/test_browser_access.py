@@ -360,10 +360,10 @@ def test_every_page_of_a_researcher_is_accessible_and_fits(browser: Any, shared:
     researcher.page.get_by_label("Token").fill(TOKEN)
     researcher.go_on()
     look(researcher, "2-study")
-    researcher.page.get_by_label("Completion code").fill("nobody")
+    researcher.page.get_by_label("Code or number").fill("nobody")
     with researcher.page.expect_navigation():
         researcher.page.get_by_role("button", name="Delete").click()
-    assert "Nobody is known by that." in researcher.text
+    assert "No participant has this code or number." in researcher.text
     look(researcher, "2-study-deleted")
     assert researcher.errors() == []
     assert researcher.strangers() == []

@@ -151,7 +151,7 @@ def test_only_rejected_absent_and_deleted_people_are_nobody(tmp_path: Path) -> N
     with store_of(tmp_path, small_study()) as store:
         take_part(store, Person(fault="too fast", facts=(("Gender", "Woman"),)))
         take_part(store, until=4)
-        assert store.delete(take_part(store, Person(facts=(("Gender", "Man"),))))
+        assert store.delete(take_part(store, Person(facts=(("Gender", "Man"),))), by="id")
         assert parsed(store, "ratings.json") == parsed(store, "demographics.json") == {}
         assert parsed(store, "ratings.csv") == []
 

@@ -32,7 +32,7 @@ def test_a_form_without_this_browsers_token_is_refused(study: Callable[..., Plac
     theirs = log_in(other.client).token
     participants = other.get("/page").token
     fields = {**person.get("/page").hidden, **person.answers(), "agree": "yes", "password": TOKEN}
-    fields["known_as"] = place.rows("SELECT code FROM participants")[0][0]
+    fields["identifier"] = place.rows("SELECT code FROM participants")[0][0]
     own = fields.pop("token")
     before = place.everything()
     wrong = [None, "", "x", own[:-1], own.upper(), own + " ", theirs, participants, "é" * 64, "0" * 64, "\0", own * 99]
@@ -54,7 +54,7 @@ def test_a_participants_token_does_nothing_for_a_researcher(study: Callable[...,
     before = place.everything()
     for path in ("/researcher/delete", "/researcher/logout"):
         code = place.rows("SELECT code FROM participants")[0][0]
-        assert person.post(path, {"token": token, "known_as": code}).status == 403
+        assert person.post(path, {"token": token, "identifier": code}).status == 403
     assert place.everything() == before
 
 
@@ -150,9 +150,8 @@ def test_numbers_of_a_pool_are_kept_without_signs_that_cannot_be_printed(study: 
         assert pool_id is None or pool_id.isprintable()
     person = place.browser()
     log_in(person.client)
-    assert (
-        "Nobody" in person.post("/researcher/delete", {"token": person.get("/researcher").token, "known_as": "\0"}).text
-    )
+    form = {"token": person.get("/researcher").token, "identifier": "\0", "by": "pool_id"}
+    assert "No participant has" in person.post("/researcher/delete", form).text
 
 
 def test_a_closed_connection_leaves_nothing_behind(served: Served, caplog: pytest.LogCaptureFixture) -> None:

@@ -27,7 +27,7 @@ ROUTES = (
 )
 METHODS = ("GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
 FIELDS = (
-    *("token", "step", "agree", "group", "high", "low", "password", "known_as", "PROLIFIC_PID", "deleted"),
+    *("token", "step", "agree", "group", "high", "low", "password", "identifier", "by", "PROLIFIC_PID", "deleted"),
     *(f"pair-{i}" for i in range(5)),
     *(f"field-{i}" for i in range(4)),
 )

@@ -161,7 +161,7 @@ def test_a_link_carries_any_number_that_can_be_typed(study: Callable[..., Place]
         person = place.browser()
         person.get(link)
         assert person.send(agree="yes").kind == "instructions"
-        assert place.store.delete(number)
+        assert place.store.delete(number, by="pool_id")
     for number in ("", " a", "a\n", "x" * 129):
         with pytest.raises(UsageError, match="participant number"):
             signed_link("", KEY, place.store.study, number)

@@ -99,7 +99,7 @@ def test_people_are_counted_by_how_they_ended(store: Store, clock: Clock) -> Non
     for fault in ("", "", "", "too fast", "which group"):
         take_part(store, Person(fault=fault))
     deleted = take_part(store)
-    store.delete(deleted)
+    store.delete(deleted, by="id")
     take_part(store, until=1)
     found = progress_of(store)
     assert found.status == {"valid": 3, "rejected": 2, "abandoned": 1, "deleted": 1, "active": 1}

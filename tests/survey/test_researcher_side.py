@@ -182,12 +182,13 @@ def test_one_persons_answers_are_deleted(study: Callable[..., Place], by: str, w
     person.go("done" if when in ("valid", "rejected") else "demographics")
     place.clock.now += 3700.0 if when == "abandoned" else 0.0
     person.get("/page")
-    known_as, status = place.rows(f"SELECT {by}, status FROM participants WHERE pool_id = 'goes-away'")[0]
+    identifier, status = place.rows(f"SELECT {by}, status FROM participants WHERE pool_id = 'goes-away'")[0]
     assert status == when
     log_in(other.client)
     token = other.get("/researcher").token
-    assert "The answers were deleted." in other.post("/researcher/delete", {"token": token, "known_as": known_as}).text
-    assert "Nobody is known" in other.post("/researcher/delete", {"token": token, "known_as": known_as}).text
+    form = {"token": token, "identifier": identifier, "by": by}
+    assert "data were deleted." in other.post("/researcher/delete", form).text
+    assert "No participant has" in other.post("/researcher/delete", form).text
     assert place.kept() == place.recount()
     assert sorted(place.rows("SELECT status FROM participants")) == [("deleted",), ("valid",)]
     assert len(place.rows("SELECT * FROM annotations")) == 4
@@ -200,8 +201,10 @@ def test_nobody_is_deleted_by_a_guess(study: Callable[..., Place]) -> None:
     before = place.everything()
     log_in(person.client)
     token = person.get("/researcher").token
-    for known_as in ("", " ", "%", "_", "' OR 1=1 --", "*", "NULL", "None", "x" * 60_000, "\0", "é"):
-        assert "Nobody is known" in person.post("/researcher/delete", {"token": token, "known_as": known_as}).text
+    for identifier in ("", " ", "%", "_", "' OR 1=1 --", "*", "NULL", "None", "x" * 60_000, "\0", "é"):
+        for by in ("code", "pool_id", "id", "status"):
+            form = {"token": token, "identifier": identifier, "by": by}
+            assert "No participant has" in person.post("/researcher/delete", form).text
     assert place.everything() == before
 
 

@@ -7,13 +7,14 @@ import random
 import string
 from collections.abc import Callable
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 import sqlalchemy as sa
 
 from biassay.survey.database import annotated, demographics, participants, places, writing
 from biassay.survey.participant import AllTaken, TakesPartAlready
-from biassay.survey.store import Store
+from biassay.survey.store import Identifier, Store
 
 from . import stores
 from .people import GROUPS, Clock, Person, check_counts, counters, fill, go_on, rows, take_part
@@ -48,7 +49,7 @@ def test_who_reads_the_instructions_when_the_last_place_is_taken_waits_for_anoth
         store.answer(late.id, 0, {})
     assert [rows(store, table) for table in (participants, places)] == before
     assert store.begin() is None
-    assert store.delete(others[0])
+    assert store.delete(others[0], by="id")
     assert store.answer(late.id, 0, {})
     assert store.lacking() == dict.fromkeys(GROUPS, 0)
     check_counts(store)
@@ -70,7 +71,7 @@ def test_who_began_when_places_were_held_from_the_beginning_keeps_theirs(store: 
 def test_who_has_not_ended_is_unfinished(store: Store, clock: Clock) -> None:
     there, gone = begun(store), take_part(store, until=3)
     take_part(store)
-    assert store.delete(take_part(store, until=2))
+    assert store.delete(take_part(store, until=2), by="id")
     assert store.unfinished() == {there.id, gone}
     clock.now += MINUTES * 60
     go_on(store, there, Person(), until=1)
@@ -157,22 +158,25 @@ def test_places_of_the_absent_go_to_who_comes_next(store: Store, clock: Clock) -
 
 @pytest.mark.parametrize("by", ["code", "pool_id", "id"])
 @pytest.mark.parametrize("until", [0, 2, 5, None])
-def test_deletion_leaves_nothing_that_was_said(store: Store, by: str, until: int | None) -> None:
+def test_deletion_leaves_nothing_of_a_participant(store: Store, by: Identifier, until: int | None) -> None:
     facts = (("Gender", "Woman"),)
     other = take_part(store, Person(facts=(("Gender", "Man"),)), pool_id="other")
     before = [page for page in rows(store, annotated) if page["participant_id"] == other]
     who = take_part(store, Person(facts=facts), until=until, pool_id="pool-1")
-    known_as = row(store, who)[by]
-    assert store.delete(known_as)
+    before_deletion = row(store, who)
+    identifier = before_deletion[by]
+    assert store.delete(identifier, by=by)
     assert rows(store, annotated) == before
     assert [fact["participant_id"] for fact in rows(store, demographics)] == [other]
     kept = row(store, who)
     assert kept["status"] == "deleted"
-    said = ("pool_id", "which_group", "high", "low", "agreement", "reasons", "finished")
-    assert {name: kept[name] for name in said} == dict.fromkeys(said)
+    assert kept["code"] != before_deletion["code"]
+    empty = {"asked": "[]", "counted": "[]", **dict.fromkeys(("step", "repeated", "created", "seen"), 0)}
+    personal = kept.keys() - {"id", "status", "code"}
+    assert {name: kept[name] for name in personal} == {**dict.fromkeys(personal), **empty}
     assert store.find(who).status == "deleted"  # type: ignore[union-attr]
-    assert not store.delete(known_as)
-    assert not store.answer(who, kept["step"], {"ratings": [1, 2, 3], "since": 0.0})
+    assert not store.delete(identifier, by=by)
+    assert not store.answer(who, before_deletion["step"], {"ratings": [1, 2, 3], "since": 0.0})
     check_counts(store)
     fill(store)
     assert counters(store) == dict.fromkeys(GROUPS, (2, 0))
@@ -187,9 +191,21 @@ def test_a_code_may_be_typed_in_any_case_and_with_spaces_around_it(store: Store)
         assert row(store, who)["status"] == "deleted"
     take_part(store, pool_id="aB3")
     for other in ("ab3", "AB3", "a B3"):  # numbers of a pool are not ours: case may tell them apart
-        assert not store.delete(other)
-    assert store.delete(" aB3 ")
+        assert not store.delete(other, by="pool_id")
+    assert store.delete(" aB3 ", by="pool_id")
     assert rows(store, annotated) == []
+    check_counts(store)
+
+
+@pytest.mark.parametrize("by", ["code", "pool_id"])
+def test_another_persons_code_as_pool_number_deletes_only_the_person_asked_for(store: Store, by: Identifier) -> None:
+    victim = take_part(store)
+    code = row(store, victim)["code"]
+    impostor = take_part(store, pool_id=code)
+    assert store.delete(code, by=by)
+    deleted, left = (victim, impostor) if by == "code" else (impostor, victim)
+    assert row(store, deleted)["status"] == "deleted"
+    assert row(store, left)["status"] == "valid"
     check_counts(store)
 
 
@@ -199,22 +215,23 @@ def test_deleting_the_rejected_and_the_absent_frees_nothing_twice(store: Store, 
     clock.now += MINUTES * 60 + 1
     store.give_up_the_absent()
     for who in (rejected, absent):
-        assert store.delete(who)
+        assert store.delete(who, by="id")
         check_counts(store)
     assert counters(store) == dict.fromkeys(GROUPS, (0, 0))
 
 
 def test_nobody_is_deleted_by_what_nobody_is_known_by(store: Store) -> None:
     take_part(store)
-    for known_as in ("", "%", "None", "' OR 1=1 --", "x" * 10_000):
-        assert not store.delete(known_as)
+    for identifier in ("", "%", "None", "' OR 1=1 --", "x" * 10_000):
+        for by in get_args(Identifier):
+            assert not store.delete(identifier, by=by)
     check_counts(store)
     assert len(rows(store, annotated)) == 4
 
 
 def test_signs_that_a_database_does_not_take_are_no_error(store: Store) -> None:
     """PostgreSQL has no NUL in texts. Numbers of a pool come from an address, and anybody may write one."""
-    assert not store.delete("a\0b")
+    assert not store.delete("a\0b", by="pool_id")
     assert begun(store, "a\0b").status == "active"
     with pytest.raises(TakesPartAlready):
         store.begin("a\0b")
@@ -227,7 +244,7 @@ def test_a_pool_number_takes_part_once(store: Store) -> None:
     assert begun(store, "p2").id != who
     check_counts(store)
     # Who was deleted may come again: nothing is known of them any more.
-    assert store.delete("p1")
+    assert store.delete("p1", by="pool_id")
     assert begun(store, "p1").status == "active"
 
 
@@ -302,7 +319,7 @@ def test_what_fails_at_any_statement_changes_nothing(store: Store, clock: Clock,
         "begin": store.begin,
         "answer": lambda: store.answer(someone.id, step, person.given(store, someone, step)),
         "give up": store.give_up_the_absent,
-        "delete": lambda: store.delete(someone.id),
+        "delete": lambda: store.delete(someone.id, by="id"),
     }
     tables = (participants, places, annotated, demographics)
     before = [rows(store, table) for table in tables]

@@ -81,12 +81,12 @@ def test_a_study_is_frozen_while_anybody_is_left_who_is_not_deleted(
 ) -> None:
     gone = take_part(store)
     left = take_part(store, kept, until=None if kept else 2)
-    assert store.delete(gone)
+    assert store.delete(gone, by="id")
     other = small_study(session_minutes=MINUTES, **changes()["groups"])
     store.clock.now += MINUTES * 60 + 1  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match="frozen once somebody has taken part"), opened(url, other):
         pass
-    assert store.delete(left)
+    assert store.delete(left, by="id")
     with opened(url, other, clock=store.clock) as new:
         assert new.secret == store.secret
         assert rows(new, participants) == []

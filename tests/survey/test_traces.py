@@ -104,7 +104,7 @@ def test_deleted_words_are_in_no_file_any_more(study: Callable[..., Place]) -> N
     person.about = {"field-2": "Words of their own"}
     place.browser().walk("stays")
     person.walk("goes-away")
-    assert place.store.delete("goes-away")
+    assert place.store.delete("goes-away", by="pool_id")
     file = Path(place.store.engine.url.database)
     left = b"".join(path.read_bytes() for path in file.parent.glob(f"{file.name}*"))
     assert b"stays" in left

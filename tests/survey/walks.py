@@ -109,7 +109,7 @@ class Page:
     @property
     def kind(self) -> str:
         by_field = {"agree": "consent", "pair-0": "group", "group": "which_group", "high": "high_low"}
-        by_field |= {"field-0": "demographics", "password": "login", "known_as": "researcher"}
+        by_field |= {"field-0": "demographics", "password": "login", "identifier": "researcher"}
         found = next((kind for name, kind in by_field.items() if name in self.offered), None)
         return found or ("done" if self.code else "instructions" if "step" in self.hidden else "message")
 

@@ -288,11 +288,11 @@ def _shown(mean: float | None) -> str:
 @command.command("delete")
 @study_argument
 @database_option
-@click.argument("known_as", metavar="CODE")
-def delete(study: str, database: str | None, known_as: str) -> None:
-    """Delete one person's answers, known by completion code or number in the pool."""
-    if not open_store(study, database).delete(known_as):
-        raise UsageError(f"nobody is known by {known_as!r}; it must be the person's own code, or number in the pool")
-    click.echo(
-        "deleted; files that were exported before still hold these answers: export again, and destroy the old ones"
-    )
+@click.argument("identifier", metavar="CODE")
+@click.option("--pool-number", is_flag=True, help="Read CODE as the participant's number in the pool.")
+def delete(study: str, database: str | None, identifier: str, pool_number: bool) -> None:
+    """Delete everything about one participant, identified by completion code or number in the pool."""
+    if not open_store(study, database).delete(identifier, by="pool_id" if pool_number else "code"):
+        kind, other = ("number in the pool", "without") if pool_number else ("completion code", "with")
+        raise UsageError(f"no participant has the {kind} {identifier!r}; try again {other} --pool-number")
+    click.echo("Deleted. Earlier exports still contain this participant: export again and destroy the old files.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from functools import partial
 
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -14,6 +15,7 @@ from biassay.survey import export
 from biassay.survey.links import printable
 from biassay.survey.progress import progress_of
 from biassay.survey.site import Site, address_of, form_of, log
+from biassay.survey.store import Identifier
 
 __all__ = ["Researcher"]
 
@@ -57,9 +59,10 @@ class Researcher:
 
     async def delete(self, request: Request) -> Response:
         form = await self.by_researcher(request)
-        given = form.get("known_as")
-        known_as = printable(given) if isinstance(given, str) else ""
-        found = known_as != "" and await self.site.work(self.site.store.delete, known_as)
+        given = form.get("identifier")
+        identifier = printable(given) if isinstance(given, str) else ""
+        by: Identifier = "pool_id" if form.get("by") == "pool_id" else "code"
+        found = identifier != "" and await self.site.work(partial(self.site.store.delete, identifier, by=by))
         return RedirectResponse(f"/researcher?deleted={'yes' if found else 'no'}", 303)
 
     async def by_researcher(self, request: Request) -> FormData:

@@ -7,7 +7,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import sqlalchemy as sa
 
@@ -21,8 +21,16 @@ from biassay.survey.places import counts, free_absent, lock, move
 from biassay.survey.quality import Answers, judged
 from biassay.survey.study import Study
 
-__all__ = ["Store"]
+__all__ = ["Identifier", "Store"]
 
+Identifier = Literal["code", "pool_id", "id"]
+"""How a participant is identified: completion code, number in the pool, or the secret number of the session."""
+
+_EMPTY: dict[str, Any] = {
+    **dict.fromkeys(("which_group", "high", "low", "agreement", "reasons", "pool_id", "finished")),
+    **dict.fromkeys(("step", "repeated", "created", "seen"), 0),
+    **dict.fromkeys(("asked", "counted"), "[]"),
+}
 _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letters that look like digits
 
 
@@ -219,21 +227,20 @@ class Store:
             lock(connection)
             free_absent(connection, self._absent_before(self.clock()))
 
-    def delete(self, known_as: str) -> bool:
-        """Delete all that one person said, known by completion code, number of the pool or own number."""
-        known_as = _storable(known_as).strip()
+    def delete(self, identifier: str, *, by: Identifier = "code") -> bool:
+        """Delete everything the database holds about one participant; return False if there is no such participant.
+
+        The kind of the identifier is never guessed: anybody can begin with another person's code as their pool number.
+        An empty row remains, so that an open browser window can report the deletion.
+        """
+        identifier = _storable(identifier).strip()
+        column = {"code": participants.c.code, "pool_id": participants.c.pool_id, "id": participants.c.id}[by]
+        matches = column == (identifier.upper() if by == "code" else identifier)
         with writing(self.engine) as connection:
             lock(connection)
             # A page that is being written is waited for, so that it is deleted too.
             person = connection.execute(
-                sa.select(participants).where(
-                    sa.or_(
-                        participants.c.code == known_as.upper(),
-                        participants.c.pool_id == known_as,
-                        participants.c.id == known_as,
-                    ),
-                    participants.c.status != "deleted",
-                ).with_for_update()
+                sa.select(participants).where(matches, participants.c.status != "deleted").with_for_update()
             ).mappings().first()  # fmt: skip
             if person is None:
                 return False
@@ -243,19 +250,13 @@ class Store:
             if person["status"] in ("active", "valid"):
                 of = "held" if person["status"] == "active" else "valid"
                 move(connection, json.loads(person["counted"]), **{of: -1})
-            # An empty row stays, so that a window that is still open learns of it.
             connection.execute(
                 sa.update(participants)
                 .where(participants.c.id == mine)
                 .values(
+                    **_EMPTY,
                     status="deleted",
-                    which_group=None,
-                    high=None,
-                    low=None,
-                    agreement=None,
-                    reasons=None,
-                    pool_id=None,
-                    finished=None,
+                    code=f"deleted {secrets.token_hex(8)}",  # every row has a code of its own
                 )
             )
         wipe(self.engine)
