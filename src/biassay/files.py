@@ -53,12 +53,14 @@ def default_cache() -> Path:
 
 
 def content_digest(path: Path) -> str:
-    """A digest of what a file holds.
+    """Return the SHA-256 of a file's content.
 
-    It is kept in the cache folder for the file's path, size and dates, so that the second time is quick.
+    The digest is cached for the file's path, device, inode, size and times, so that the second time is quick. The time
+    of the last change of the inode is among them: a program can restore the modification time, but not that one.
     """
     status, place = path.stat(), str(path.resolve())
-    state = f"{place} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+    times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
+    state = f"{place} {status.st_dev} {status.st_ino} {status.st_size} {times}"
     kept = default_cache() / "digests" / hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:32]
     with suppress(OSError, ValueError):
         known, _, _ = (text := kept.read_text(encoding="ascii")).partition(" ")
