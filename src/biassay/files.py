@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from biassay.errors import RunFolderError, StimulusError, UsageError
+from biassay.redaction import redact_url
 
 __all__ = [
     "check_digest",
@@ -48,7 +49,9 @@ def default_cache() -> Path:
 
     given = os.environ.get("BIASSAY_CACHE")
     if given and "://" in given:
-        raise UsageError(f"$BIASSAY_CACHE is a folder of this machine, got {given!r}; give an address as --cache")
+        raise UsageError(
+            f"$BIASSAY_CACHE is a folder of this machine, got {redact_url(given)!r}; give an address as --cache"
+        )
     return Path(given or platformdirs.user_cache_path("biassay"))
 
 
