@@ -150,13 +150,11 @@ def test_a_gate_measures_a_changed_model_again(
 ) -> None:
     old = tmp_path / "old"
     shutil.copytree(folder, old)
+    asked = ("--tests", test_file, "--json", "--cache", tmp_path / "cache")
     differences = []
     for _ in range(2):
         with pytest.raises(SystemExit):
-            main(
-                ["compare", f"hf:{old}", f"hf:{folder}", "--tests", str(test_file), "--json"]
-                + ["--cache", str(tmp_path / "cache")]
-            )
+            main([*("compare", f"hf:{old}", f"hf:{folder}"), *(str(arg) for arg in asked)])
         (row,) = json.loads(capsys.readouterr().out)["associations"]
         differences.append(row["difference"])
         shard = folder / "parts" / "one.safetensors"
