@@ -47,6 +47,20 @@ def test_the_command_has_the_name_of_the_package() -> None:
     assert [PROJECT["name"]] == list(PROJECT["scripts"])
 
 
+def test_the_notice_names_every_data_file_under_a_licence_of_the_package() -> None:
+    sections = re.split(r"^(Apache-2\.0|MIT|CC-BY-4\.0|PDDL-1\.0)\b", (ROOT / "NOTICE").read_text("utf-8"), flags=re.M)
+    texts = dict(zip(sections[1::2], sections[2::2], strict=True))
+    assert sorted(texts) == sorted(PROJECT["license"].split(" AND "))
+    named = {name: licence for licence, text in texts.items() for name in re.findall(r"^  (\w+/data/\S+)", text, re.M)}
+    package = ROOT / "src" / "biassay"
+    data = [path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()]
+    assert sorted(named) == sorted(name for name in data if "/data/" in name and not name.endswith((".py", ".pyc")))
+    for name, licence in named.items():
+        if name.endswith(".toml") and name.startswith("stimuli/data/") and name != "stimuli/data/topics.toml":
+            source = tomllib.loads((package / name).read_text("utf-8")).get("source", {})
+            assert licence in source.get("licence", licence)
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sdist, and the wheel that was made from it."""
@@ -88,16 +102,21 @@ def test_distributions_hold_the_package_and_its_licence(
     described = {name for name in in_wheel if name.startswith(f"{about}/")}
     assert in_wheel.keys() - described == _sources()
     assert in_wheel[f"{about}/licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
-    assert b"\nLicense-Expression: Apache-2.0\n" in in_wheel[f"{about}/METADATA"]
+    assert in_wheel[f"{about}/licenses/NOTICE"] == (ROOT / "NOTICE").read_bytes()
+    described_as = in_wheel[f"{about}/METADATA"].decode()
+    assert "\nLicense-Expression: Apache-2.0 AND MIT AND CC-BY-4.0 AND PDDL-1.0\n" in described_as
+    files = re.findall(r"^License-File: (.+)$", described_as, re.MULTILINE)
+    assert [Path(file).name for file in files] == ["LICENSE", "NOTICE", "bai2025.LICENSE"]
+    assert all(f"{about}/licenses/{file}" in in_wheel for file in files)
     assert json.loads(in_wheel["biassay/models/data/glove.json"])["licence"].startswith("Public Domain")
     data = "biassay/stimuli/data"
-    licences = [name for name in in_wheel if name.endswith(".LICENSE")]
+    licences = [name for name in in_wheel if name.endswith(".LICENSE") and name not in described]
     assert licences == [f"{data}/word_associations/bai2025.LICENSE"]
     of_benchmarks = [name for name in in_wheel if re.search("benchmarks/|bbq|crows|stereo_?set", name.lower())]
     assert [name for name in of_benchmarks if not name.endswith(".py")] == [f"{data}/benchmarks/bbq_targets.json"]
     with tarfile.open(sdist) as packed:
         in_sdist = {name.partition("/")[2] for name in packed.getnames()}
-    top = {".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
+    top = {".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE", "NOTICE", "PKG-INFO", "README.md", "pyproject.toml"}
     assert in_sdist == top | {f"src/{name}" for name in _sources()}
     assert [name for name, content in in_wheel.items() if RESTRICTED.search(content)] == []
     for path in (wheel, sdist):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from biassay.errors import RunFolderError, StimulusError, UsageError
+from biassay.redaction import redact_url
 
 __all__ = [
     "check_digest",
@@ -48,17 +49,21 @@ def default_cache() -> Path:
 
     given = os.environ.get("BIASSAY_CACHE")
     if given and "://" in given:
-        raise UsageError(f"$BIASSAY_CACHE is a folder of this machine, got {given!r}; give an address as --cache")
+        raise UsageError(
+            f"$BIASSAY_CACHE is a folder of this machine, got {redact_url(given)!r}; give an address as --cache"
+        )
     return Path(given or platformdirs.user_cache_path("biassay"))
 
 
 def content_digest(path: Path) -> str:
-    """A digest of what a file holds.
+    """Return the SHA-256 of a file's content.
 
-    It is kept in the cache folder for the file's path, size and dates, so that the second time is quick.
+    The digest is cached for the file's path, device, inode, size and times, so that the second time is quick. The time
+    of the last change of the inode is among them: a program can restore the modification time, but not that one.
     """
     status, place = path.stat(), str(path.resolve())
-    state = f"{place} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+    times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
+    state = f"{place} {status.st_dev} {status.st_ino} {status.st_size} {times}"
     kept = default_cache() / "digests" / hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:32]
     with suppress(OSError, ValueError):
         known, _, _ = (text := kept.read_text(encoding="ascii")).partition(" ")

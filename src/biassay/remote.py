@@ -19,6 +19,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
 from biassay.errors import MissingExtraError, StorageError, UsageError
+from biassay.redaction import has_password, redact_url
 
 __all__ = ["Match", "RemoteFile", "RemoteFolder", "is_address", "matching"]
 
@@ -34,6 +35,11 @@ _VERSIONS = ("ETag", "etag", "generation", "blob_id", "LastModified", "last_modi
 
 def is_address(place: object) -> bool:
     """Is it an address in object storage, and not a path?"""
+    if isinstance(place, str) and has_password(place):
+        raise UsageError(
+            f"{redact_url(place)}: a URL must not hold a key or a password; set the environment variables of the "
+            "storage, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        )
     if isinstance(place, str) and re.match(r"(s3|gs|gcs|hf):/?[^/]", place):
         raise UsageError(f"{place}: an address has two slashes behind its kind, as s3://BUCKET/DIR has")
     return isinstance(place, str) and "://" in place
@@ -59,7 +65,7 @@ def _tried(address: str, do: Callable[[], T]) -> T:
 
 
 def _said(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    return redact_url(str(error).strip().partition("\n")[0]) or type(error).__name__
 
 
 def _scheme(address: str) -> str:

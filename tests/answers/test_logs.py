@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import struct
 import sys
+import tracemalloc
 import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ import pytest
 from biassay.answers.logs.reading import read_log
 from biassay.errors import MissingExtraError, UsageError
 from biassay.stimuli.benchmarks.bbq import read_bbq
+from biassay.stimuli.benchmarks.rows import read_rows
 
 LOGS = Path(__file__).parents[1] / "reference" / "logs"
 DATE = "2026-11-16T09-49-00.983770"
@@ -241,11 +246,164 @@ def test_the_text_beside_reasoning_is_the_answer(tmp_path):
         ({"plan": {"steps": [{"solver": "multiple_choice", "params": {"shuffle": True}}]}}, "shuffled"),
         ({"samples": []}, "none of its 0"),
         ({"eval": None}, "'eval'"),
+        ({"samples": 7}, "'samples' is not a list"),
     ],
 )
 def test_logs_of_inspect_that_are_refused(tmp_path, header, match):
     with pytest.raises(UsageError, match=match):
         read_log(small(tmp_path, header=header))
+
+
+@pytest.mark.parametrize("header", ["{}", "[]", '{"eval": 3}', "null"])
+def test_a_header_without_eval_is_refused(tmp_path: Path, header: str) -> None:
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
+        archive.writestr("header.json", header)
+    with pytest.raises(UsageError, match=r"log\.eval: not a whole log of Inspect: no object 'eval'"):
+        read_log(tmp_path / "log.eval")
+
+
+STRANGE: list[dict[str, Any]] = [
+    {"metadata": [1]},
+    {"metadata": "x"},
+    {"output": {"choices": "abc"}},
+    {"output": {"choices": [3]}},
+    {"output": {"choices": [{"message": []}]}},
+    {"output": {"choices": [{"message": {"content": [1, {"type": "text", "text": 5}]}}]}},
+    {"target": {"a": 1}},
+    {"choices": 5},
+]
+
+
+@pytest.mark.parametrize("changed", STRANGE)
+def test_a_sample_of_another_form_is_left_out_or_read(tmp_path: Path, changed: dict[str, Any]) -> None:
+    found = read_log(small(tmp_path, **changed))
+    assert len(found.answers) + len(found.unmapped) == 2
+
+
+@pytest.mark.parametrize("packages", [[], "x", None])
+def test_strange_heads_do_no_harm(tmp_path: Path, packages: object) -> None:
+    about = {"task": "inspect_evals/stereoset", "packages": packages, "task_args": 3}
+    assert read_log(small(tmp_path, header={"eval": about, "plan": {"steps": [3, {"params": []}]}})).version == ""
+
+
+@pytest.mark.parametrize("arguments", [[3], [[]], {"a": {}}, {"a": 3}, "abc"])
+def test_strange_requests_are_left_out(tmp_path: Path, arguments: object) -> None:
+    rows = lines(SAMPLES["bbq"])
+    rows[1]["arguments"] = arguments
+    found = read_log(written(tmp_path / SAMPLES["bbq"].name, rows))
+    assert [one.place for one in found.unmapped] == ["line 2"]
+
+
+# Bombs ----------------------------------------------------------------------------------------------------------------
+
+HEADER = json.dumps({"eval": {"task": "inspect_evals/bbq"}})
+SPACES = 200 * 2**20
+
+
+@pytest.fixture
+def limited_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is unpacked must not be held: Python's own allocations are watched."""
+    monkeypatch.delenv("BIASSAY_MAX_UNPACKED", raising=False)
+    tracemalloc.start()
+    yield
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 150 * 2**20
+
+
+def bomb(path: Path, members: Mapping[str, int], *, claimed: int | None = None) -> Path:
+    """An archive whose members unpack to so many spaces; their claimed size may be wrong."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        archive.writestr("header.json", HEADER)
+        for name, size in members.items():
+            with archive.open(name, "w") as member:
+                member.write(b"[")
+                for _ in range(size // 2**20):
+                    member.write(b" " * 2**20)
+                member.write(b"]")
+        for info in archive.infolist()[1:]:
+            info.file_size = info.file_size if claimed is None else claimed
+    return path
+
+
+def zstd_bomb(path: Path) -> Path:
+    import zstandard
+
+    packer = zstandard.ZstdCompressor().compressobj()
+    content = b"".join([*(packer.compress(b" " * 2**20) for _ in range(SPACES // 2**20)), packer.flush()])
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", HEADER)
+        archive.writestr("samples/1.json", content)
+        archive.infolist()[1].compress_type = 93
+    return path
+
+
+@pytest.mark.usefixtures("limited_memory")
+@pytest.mark.parametrize(
+    "members",
+    [{"samples/1.json": SPACES}, {f"samples/{i}.json": 20 * 2**20 for i in range(10)}],
+    ids=["one member", "many members"],
+)
+def test_a_log_that_unpacks_to_too_much_is_refused(tmp_path: Path, members: dict[str, int]) -> None:
+    path = bomb(tmp_path / "log.eval", members)
+    assert path.stat().st_size < 2**20
+    with pytest.raises(UsageError, match=r"log\.eval: holds more than \d+ MiB once .* BIASSAY_MAX_UNPACKED"):
+        read_log(path)
+
+
+@pytest.mark.usefixtures("limited_memory")
+def test_a_log_that_lies_about_its_sizes_is_refused(tmp_path: Path) -> None:
+    for claimed in (10, 2**31):
+        with pytest.raises(UsageError, match=r"not a whole log|holds more than"):
+            read_log(bomb(tmp_path / f"{claimed}.eval", {"samples/1.json": SPACES}, claimed=claimed))
+
+
+@pytest.mark.extras
+@pytest.mark.usefixtures("limited_memory")
+def test_a_bomb_of_zstd_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds more than"):
+        read_log(zstd_bomb(tmp_path / "log.eval"))
+
+
+def test_members_of_other_methods_are_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("header.json", HEADER)
+    with pytest.raises(UsageError, match="unknown method 14"):
+        read_log(tmp_path / "log.eval")
+
+
+@pytest.mark.usefixtures("limited_memory")
+@pytest.mark.parametrize("name", ["Age.jsonl.gz", "Age.json.gz", "Age.csv.gz"])
+def test_benchmark_files_that_unpack_to_too_much_are_refused(tmp_path: Path, name: str) -> None:
+    with gzip.open(tmp_path / name, "wb", compresslevel=9) as file:
+        for _ in range(SPACES // 2**20):
+            file.write(b" " * 2**20)
+    with pytest.raises(UsageError, match=r"Age.*: holds more than \d+ MiB"):
+        list(read_rows(tmp_path / name))
+
+
+@pytest.mark.extras
+def test_parquet_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"text": ["x" * 1000] * 5000}), tmp_path / "Age.parquet")
+    assert len(list(read_rows(tmp_path / "Age.parquet"))) == 5000
+    monkeypatch.setenv("BIASSAY_MAX_UNPACKED", "1M")
+    with pytest.raises(UsageError, match="holds more than 1 MiB"):
+        list(read_rows(tmp_path / "Age.parquet"))
+
+
+def test_the_user_may_allow_more_or_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with gzip.open(tmp_path / "Age.jsonl.gz", "wb") as file:
+        file.write(b'{"a": 1}\n' * 1000)
+    for allowed, refused in (("9000", False), ("9KB", False), ("8000", True)):
+        monkeypatch.setenv("BIASSAY_MAX_UNPACKED", allowed)
+        with pytest.raises(UsageError, match="holds more than") if refused else nullcontext():
+            assert len(list(read_rows(tmp_path / "Age.jsonl.gz"))) == 1000
+    monkeypatch.setenv("BIASSAY_MAX_UNPACKED", "much")
+    with pytest.raises(UsageError, match="BIASSAY_MAX_UNPACKED is a number of bytes such as 8G, got 'much'"):
+        list(read_rows(tmp_path / "Age.jsonl.gz"))
 
 
 @pytest.mark.extras

@@ -21,7 +21,7 @@ from biassay.models.spending import Spending
 from biassay.texts.requests import Prompt
 
 from . import api_server
-from .answer_server import chat, completing, opened
+from .answer_server import body, chat, completing, opened
 from .api_server import KEY, Asked, Endpoint, Reply
 
 pytestmark = pytest.mark.extras
@@ -58,6 +58,49 @@ def test_the_store_holds_no_key(endpoint: Endpoint, tmp_path: Path) -> None:
     files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert len(files) == 2
     assert not any(b"sk-never" in content for content in files)
+
+
+ECHOES: dict[str, object] = {
+    "as it is": f"Of course: {KEY}!",
+    "zero-width characters": "\u200b".join(KEY),
+    "in parts": [{"type": "text", "text": KEY[:9]}, {"type": "text", "text": KEY[9:]}],
+    "cut": f"It is {KEY[:25]}",
+}
+
+
+@pytest.mark.parametrize("said", ECHOES.values(), ids=ECHOES)
+@pytest.mark.usefixtures("key")
+def test_a_key_in_a_good_reply_is_not_kept(endpoint: Endpoint, tmp_path: Path, said: object) -> None:
+    endpoint.always = lambda _: body({"index": 0, "finish_reason": "stop", "message": {"content": said}})
+    model = opened(endpoint)
+    store = AnswerStore(tmp_path).of(model.identity, REPLIES)
+    stream_missing(model, [Prompt("text")], store, Spending())
+    (kept,) = model.reply([Prompt("text")])
+    assert "[key]" in kept.text
+    assert "never" not in kept.text.replace("\u200b", "")
+    for file in (file for file in tmp_path.rglob("*") if file.is_file()):
+        assert b"never" not in file.read_bytes().replace("\u200b".encode(), b"")
+
+
+@pytest.mark.usefixtures("key")
+def test_the_key_of_another_endpoint_is_not_kept_either(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(endpoint)
+    monkeypatch.setenv("OTHER_KEY", "gsk_0123456789abcdef")
+    other = open_as(f"completions:gpt?base_url={endpoint.base}&key_env=OTHER_KEY", "replies")
+    endpoint.always = lambda _: body({"index": 0, "text": f"{KEY}, gsk_0123456789abcdef"})
+    assert [reply.text for reply in other.reply([Prompt("text")])] == ["[key], [key]"]
+
+
+@pytest.mark.usefixtures("key")
+def test_a_key_in_a_model_string_is_refused(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BIASSAY_API_KEY", "gsk_0123456789abcdef")
+    for text in (
+        f"chat:gsk_0123456789abcdef?base_url={endpoint.base}",
+        f"chat:x?base_url={endpoint.base}/gsk_0123456789abcdef",
+    ):
+        with pytest.raises(UsageError, match="holds the key itself") as caught:
+            open_as(f"{text}&key_env=BIASSAY_API_KEY", "replies")
+        assert "gsk" not in str(caught.value)
 
 
 @pytest.mark.parametrize("family", ["chat", "completions"])

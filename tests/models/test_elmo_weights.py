@@ -57,6 +57,16 @@ def test_a_group_in_the_place_of_a_data_set_is_a_missing_one(tmp_path: Path) -> 
     refused(folder, "the first is char_embed of shape")
 
 
+def test_weights_stored_in_another_file_are_refused(tmp_path: Path) -> None:
+    good = random_weights(OPTIONS)["char_embed"].astype(np.float32)
+    folder = write_model(tmp_path / "model", OPTIONS, char_embed=None)
+    good.tofile(tmp_path / "raw")
+    with h5py.File(folder / "weights.hdf5", "a") as file:
+        external = [(str(tmp_path / "raw"), 0, good.nbytes)]
+        file.create_dataset("char_embed", good.shape, good.dtype, external=external)
+    refused(folder, "char_embed is stored in another file")
+
+
 @pytest.mark.parametrize(
     ("field", "left_over"), [("n_layers", "Cell1/LSTMCell/B"), ("n_highway", "CNN_high_1/W_carry")]
 )

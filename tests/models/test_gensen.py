@@ -268,6 +268,17 @@ def test_hdf5_files_of_another_form_are_told(tmp_path: Path, change: str) -> Non
         read_pretrained(path, ["the"])
 
 
+def test_hdf5_vectors_linked_from_another_file_are_refused(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["embedding"] = np.ones((2, 3), dtype=np.float32)
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["words_flatten"] = "the\ncat"
+        file["embedding"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/embedding")
+    with pytest.raises(ModelError, match="embedding is stored in another file"):
+        read_pretrained(tmp_path / "v.h5", ["the"])
+
+
 def test_hdf5_is_read_for_the_wanted_words_only(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "v.hdf5", "w") as file:

@@ -112,7 +112,17 @@ def refused(url: str) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize("url", ["nonsense", "", "postgresql", "://", "postgresql://u:geheim@h:port/db"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "nonsense",
+        "",
+        "postgresql",
+        "://",
+        "postgresql://u:geheim@h:port/db",
+        "postgresql://u:ge:geheim@h:port/db",
+    ],
+)
 def test_nonsense_is_no_address(url: str) -> None:
     said = refused(url)
     assert "postgresql://" in said
@@ -163,8 +173,16 @@ def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
     assert "cannot be used" in refused(url)
 
 
-def test_an_unreachable_server_is_named_and_its_password_is_not() -> None:
-    said = refused("postgresql://someone:geheim@127.0.0.1:1/study")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "someone:geheim@127.0.0.1:1/study",
+        "x:geheim/geheim@127.0.0.1:1/study",
+        "127.0.0.1:1/study?user=x&password=geheim",
+    ],
+)
+def test_an_unreachable_server_is_named_and_its_password_is_not(address: str) -> None:
+    said = refused(f"postgresql://{address}")
     assert "127.0.0.1" in said
     assert "cannot be used" in said
     assert "geheim" not in said

@@ -1,7 +1,7 @@
 """Requests to an endpoint, tried again where that may help; what no attempt changes is named at once.
 
 The key comes from the environment and goes into one request header; `Key` is the only object that holds it besides
-the HTTP clients, and every word of a server passes its ``hidden_in`` before it is shown.
+the HTTP clients. Every word of a server passes its ``hidden_in`` before it is shown, and `redact` before it is kept.
 """
 
 from __future__ import annotations
@@ -165,8 +165,9 @@ class Asking:
         while self._may_go(sending):
             try:
                 outcome = self._attempt(asked, most, read, about)
-            except Exception:  # of ``read``: there is an answer, which is paid, and nothing can be made of it
+            except Exception as error:  # of ``read``: there is an answer, which is paid, and nothing can be made of it
                 sending.lost()
+                error.args = tuple(self._key.redacted(arg) if isinstance(arg, str) else arg for arg in error.args)
                 raise
             if not isinstance(outcome, _Failure):
                 return outcome

@@ -8,17 +8,16 @@ names, and never OPENAI_API_KEY.
 from __future__ import annotations
 
 import ipaddress
-import json
 import math
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from biassay.errors import UsageError
 from biassay.models.family import ModelName, consent_by_settings
+from biassay.redaction import protect, redact
 
 if TYPE_CHECKING:
     import httpx
@@ -158,17 +157,15 @@ class Key:
     def header(self) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {self.value}"} if self.value else {}
 
+    def redacted(self, words: str) -> str:
+        """A text without this key, and without any other key that is in use."""
+        return redact(words, self.value or "")
+
     def hidden_in(self, words: str) -> str:
         """What a server said, fit to be shown: on one line, printable, short, and without the key."""
+        words = self.redacted(words)
         words = "".join(c if c.isprintable() or c.isspace() else "?" for c in words)
         words = " ".join(words.split())
-        if self.value:
-            import html
-
-            escaped = json.dumps(self.value)[1:-1]
-            urls = quote(self.value), quote(self.value, safe="")
-            for form in (self.value, escaped, escaped.replace("/", "\\/"), html.escape(self.value), *urls):
-                words = words.replace(form, "[key]")
         return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"
 
 
@@ -180,6 +177,10 @@ def find_key(model: ModelName, address: Address) -> Key:
         if value and not (value.isascii() and value.isprintable() and " " not in value):
             raise UsageError(f"the environment variable {variable} holds characters that cannot be part of a key")
         if value:
+            protect(value)
+            for text in (model.text, str(address.url)):
+                if redact(text) != text:
+                    raise UsageError(f"the {model.family}: model string or its base_url holds the key itself")
             return Key(value, (variable,))
     missing = Key(None, variables)
     if "key_env" in model.settings:

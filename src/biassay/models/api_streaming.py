@@ -7,17 +7,19 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from biassay.errors import BudgetError
+from biassay.models.answering import Reply
 from biassay.models.api_answering import CONCURRENCY
 from biassay.models.api_asking import Asking, Pace, Sending
 from biassay.models.api_settings import read_options, who
 from biassay.models.base import Identity
 from biassay.models.family import ModelName
 from biassay.models.spending import Spending
+from biassay.redaction import redact
 
 __all__ = ["Answered", "EndpointModel"]
 
@@ -53,7 +55,14 @@ class EndpointModel(ABC, Generic[Request, Answer]):
         return [list(range(start, min(start + n, len(requests)))) for start in range(0, len(requests), n)]
 
     def stream(self, requests: Sequence[Request], spending: Spending) -> Iterator[Sequence[tuple[int, Answer]]]:
-        return _streamed(requests, self._ask, self._tokens, self._options.concurrency, spending)
+        return _streamed(requests, self._ask_redacted, self._tokens, self._options.concurrency, spending)
+
+    def _ask_redacted(self, request: Request, sending: Sending) -> Answered:
+        """Ask, and remove keys that the reply echoes before anything is kept or shown."""
+        found = self._ask(request, sending)
+        if not isinstance(found.answer, Reply):
+            return found
+        return replace(found, answer=replace(found.answer, text=redact(found.answer.text)))
 
     def estimate(self, requests: Sequence[Request]) -> tuple[int, int]:
         tokens = [self._tokens(request) for request in requests]

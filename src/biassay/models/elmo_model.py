@@ -14,6 +14,7 @@ from torch import Tensor
 
 from biassay.errors import ModelError
 from biassay.models.elmo import CHARACTERS, Options
+from biassay.models.old_checkpoints import check_stored_inside
 
 __all__ = ["TEXT_BEGIN", "TEXT_END", "ElmoModel", "character_ids", "data_sets", "read_weights"]
 
@@ -85,6 +86,7 @@ def _check_complete(path: Path, found: Iterable[str], shapes: dict[str, tuple[in
 
 
 def _array(path: Path, item: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    check_stored_inside(path, item)
     if item.shape != shape:
         raise ModelError(f"{path}: {name} has the shape {item.shape}, the options ask for {shape}")
     if item.dtype.kind != "f":

@@ -6,6 +6,7 @@ that both have. The padding of a batch never takes part in anything, unlike in t
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,14 @@ from biassay.errors import MissingExtraError, ModelError, UnknownNameError, Usag
 from biassay.models.base import Encoded, Identity
 from biassay.models.family import Family, ModelName, is_installed
 from biassay.models.hub import DEVICE_HELP, check_device, choose_device
-from biassay.models.old_checkpoints import BiRnn, fingerprint, load_tensors, load_vocabulary, tensor
+from biassay.models.old_checkpoints import (
+    BiRnn,
+    check_stored_inside,
+    fingerprint,
+    load_tensors,
+    load_vocabulary,
+    tensor,
+)
 from biassay.models.treebank import Token, treebank_tokens
 from biassay.models.vector_files import read_vectors
 from biassay.models.vector_text import WordVectors, checked_vector
@@ -79,7 +87,7 @@ def _files(place: Path) -> Files:
         if not file.is_file():
             there_is = "no" if place.is_dir() else f"neither a folder {place} nor a"
             raise ModelError(f"there is {there_is} file {file}; {_LAYOUT}")
-    return Files(place.resolve().name, weights, vocabulary)
+    return Files(Path(os.path.abspath(place)).name, weights, vocabulary)
 
 
 def _stem(folder: Path) -> Path:
@@ -99,6 +107,8 @@ def _read_hdf5(path: Path, wanted: Collection[str]) -> WordVectors:
     """``embedding`` (n, d) and ``words_flatten``: one string with a word a line, or an array of strings."""
     try:
         with import_module("h5py").File(path, "r") as file:
+            for name in ("words_flatten", "embedding"):
+                check_stored_inside(path, file[name])
             flat = np.asarray(file["words_flatten"][()]).ravel().tolist()
             texts = [t.decode(errors="surrogateescape") if isinstance(t, bytes) else str(t) for t in flat]
             matrix = file["embedding"]

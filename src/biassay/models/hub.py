@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 from biassay.errors import ModelError, UnknownNameError, UsageError
 from biassay.files import content_digest, default_cache
 from biassay.models.family import ModelName
+from biassay.models.model_files import changed_files, digest_of, file_digests, named_elsewhere
 
 __all__ = [
     "DEVICE_HELP",
@@ -36,7 +35,6 @@ __all__ = [
 
 DEVICE_HELP = "auto (the default: GPUs where there are any, and memory for what they lack), cpu or cuda"
 TRUST_HELP = "true: run code that comes with the model; the default is false"
-_DOCUMENTS = (".md", ".html", ".pdf", ".png", ".jpg", ".svg")  # beside a model, and no part of it
 _DEVICES = ("auto", "cpu", "cuda")
 
 
@@ -69,19 +67,90 @@ class Source:
         """Does the model come with a file? Not checked for models on the hub."""
         return not self.is_folder or (Path(self.place) / file).is_file()
 
+    @cached_property
+    def snapshot(self) -> Path | None:
+        """Folder of a hub model's files, named by its commit; offline the one that was downloaded. None: not found."""
+        hub: Any = import_module("huggingface_hub")
+        try:
+            file = hub.hf_hub_download(self.place, "config.json", revision=self.revision or "main")
+        except Exception:  # transformers reports it in its own words when it opens the configuration
+            return None
+        return Path(file).parent
+
     @property
     def options(self) -> dict[str, Any]:
-        return {"revision": self.revision or "main", "trust_remote_code": self.trusted}
+        """Arguments of ``from_pretrained``. The commit is fixed, so that a branch that moves mixes no two models."""
+        snapshot = None if self.is_folder else self.snapshot
+        revision = (self.revision or "main") if snapshot is None else snapshot.name
+        return {"revision": revision, "trust_remote_code": self.trusted}
 
     def fingerprint(self) -> str:
-        """The commit of a hub model; of a folder, what its files hold, wherever it lies."""
-        if not self.is_folder:
-            return f"{_commit(self)} {self.place}"
-        digest = hashlib.blake2b(digest_size=16)
+        """Identify the model by the content of its files, wherever they are, and by whether its own code may run.
+
+        A hub model is its commit, as long as the downloaded files are those of the commit.
+        """
+        files, elsewhere = self._first_state
+        if self.is_folder:
+            return digest_of(files, elsewhere, self.trusted)
+        more = [f"changed {digest_of(files)}"] * bool(files)
+        more += [f"with {digest_of(elsewhere)}"] * bool(elsewhere)
+        more += ["trust_remote_code"] * self.trusted
+        return " ".join([self.options["revision"], self.place, *more])
+
+    def check_unchanged(self) -> None:
+        """Raise an error if files changed since the fingerprint was taken: what was loaded may be another model."""
+        before, now = ({**files, **elsewhere} for files, elsewhere in (self._first_state, self._state()))
+        names = before.keys() | now.keys() if self.is_folder else before.keys() & now.keys()
+        changed = next((name for name in sorted(names) if before.get(name) != now.get(name)), None)
+        if changed is not None:
+            raise ModelError(
+                f"model {self.name!r}: {changed} changed while the model was loaded; wait until nothing writes to "
+                "the model's folder, then run again"
+            )
+
+    @cached_property
+    def _first_state(self) -> tuple[dict[str, str], dict[str, str]]:
+        return self._state()
+
+    def _state(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Digests of the files (of a hub model: the changed ones) and of what its configuration names elsewhere."""
+        if not self.is_folder and self.snapshot is None:
+            open_config(self)
+            raise ModelError(f"model {self.name!r}: the hub has no config.json for it; name a folder of model files")
         with loading(self.name, "files"):
-            for file in _parts(Path(self.place)):
-                digest.update(f"{file.relative_to(self.place).as_posix()} {content_digest(file)}\n".encode())
-        return digest.hexdigest()
+            if self.is_folder:
+                folder = Path(self.place)
+                files = file_digests(folder)
+                configs = list(files)
+            else:
+                folder = self.snapshot or Path()
+                files = self._checked_snapshot(folder, self.place)
+                configs = ["config.json"]  # other files may still have to be downloaded
+            names = named_elsewhere(folder, configs, code=self.trusted)
+            return files, {f"[{name}]": self._digest_elsewhere(name) for name in names if name != self.place}
+
+    def _digest_elsewhere(self, name: str) -> str:
+        """Digest of another model, a tokenizer or code; of what cannot be found, nothing but its name counts."""
+        if os.path.isfile(name):
+            return content_digest(Path(name))
+        if os.path.isdir(name):
+            return digest_of(file_digests(Path(name)))
+        hub: Any = import_module("huggingface_hub")
+        try:
+            snapshot = Path(hub.snapshot_download(name, allow_patterns=["*.py", "config.json"]))
+        except Exception:
+            return ""
+        return digest_of(snapshot.name, self._checked_snapshot(snapshot, name))
+
+    def _checked_snapshot(self, snapshot: Path, name: str) -> dict[str, str]:
+        changed = changed_files(snapshot)
+        code = next((file for file in changed if file.endswith(".py")), None)
+        if code is not None and self.trusted:
+            raise ModelError(
+                f"model {self.name!r}: {snapshot / code} is not the file of {name}'s commit, and transformers would "
+                "run its own earlier copy; copy the snapshot to a folder of your own and name that folder"
+            )
+        return changed
 
 
 def locate(model: ModelName) -> Source:
@@ -91,7 +160,8 @@ def locate(model: ModelName) -> Source:
     if path.suffix.lower() == ".gguf":
         return Source(str(_from_gguf(path, model)), None, f"{model.family}:{path.name}", trusted)
     if path.is_dir():
-        named = "/".join(path.resolve().parts[-2:]).lstrip("/")  # folders are often called "model"
+        # Two parts, because folders are often called "model"; links keep the name that the user gave them.
+        named = "/".join(Path(os.path.abspath(path)).parts[-2:]).lstrip("/")
         return Source(str(path), None, f"{model.family}:{named}", trusted)
     name, _, revision = model.name.partition("@")
     if revision and Path(name).is_dir():
@@ -99,40 +169,6 @@ def locate(model: ModelName) -> Source:
     if model.name.startswith(("/", ".", "~")):
         raise ModelError(f"model {model.text!r}: there is no folder {path}")
     return Source(name, revision or None, f"{model.family}:{model.name}", trusted)
-
-
-def _commit(source: Source) -> str:
-    """The commit that the name of a hub model stands for now; offline, the one that was downloaded."""
-    hub: Any = import_module("huggingface_hub")
-    try:
-        file = hub.hf_hub_download(source.place, "config.json", revision=source.revision or "main")
-    except Exception:  # whatever the hub has against it, the library says it as for everything else
-        return str(getattr(open_config(source), "_commit_hash", None) or source.revision or "main")
-    return Path(file).parent.name  # .../snapshots/COMMIT/config.json
-
-
-def _parts(folder: Path) -> list[Path]:
-    """The files that make up a model: those of the folder, of its sentence-transformers modules, and all code.
-
-    Other subfolders (checkpoints, exports, runs) are not loaded with it.
-    """
-    named: list[Path] = []
-    with suppress(OSError, ValueError, TypeError, KeyError):  # a list that is absent or damaged is noticed on loading
-        named = [Path(part["path"]) for part in json.loads((folder / "modules.json").read_bytes())]
-    outside = next((path for path in named if path.is_absolute() or ".." in path.parts), None)
-    if outside is not None:
-        raise ModelError(
-            f"{folder / 'modules.json'} names a module outside of the model's folder, {str(outside)!r}; "
-            "put the module into the folder and name it by its path there"
-        )
-    modules = [folder / path for path in (Path("1_Pooling"), *named) if path.parts]
-    found = {*folder.iterdir(), *folder.rglob("*.py")}.union(*(module.rglob("*") for module in modules))
-    return sorted(path for path in found if path.is_file() and _is_part(path.relative_to(folder)))
-
-
-def _is_part(path: Path) -> bool:
-    hidden = any(part.startswith((".", "__pycache__")) for part in path.parts)
-    return not hidden and path.suffix.lower() not in _DOCUMENTS
 
 
 def flag(model: ModelName, setting: str, default: str = "false") -> bool:
@@ -205,6 +241,7 @@ def open_tokenizer(source: Source) -> Any:
         tokenizer = library.AutoTokenizer.from_pretrained(source.place, **source.options)
         if len(tokenizer) <= len(tokenizer.all_special_ids):
             raise ModelError(f"model {source.name!r} has no tokenizer: neither tokenizer.json nor a vocabulary file")
+        source.check_unchanged()
         return tokenizer
 
 

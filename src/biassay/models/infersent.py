@@ -6,6 +6,7 @@ gives with one sentence at a time. The first line of a fastText file, "count dim
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -95,7 +96,7 @@ class InferSentEncoder:
         self._vectors = WordVectors(0)
         self._asked: set[str] = set()
         self.identity = Identity(
-            f"infersent:{checkpoint.parent.resolve().name}",
+            f"infersent:{Path(os.path.abspath(checkpoint)).parent.name}",
             "infersent",
             fingerprint([checkpoint, vectors]),
             (("version", version),),

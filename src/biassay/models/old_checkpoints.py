@@ -24,7 +24,7 @@ from biassay.models.vector_files import file_fingerprint
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["BiRnn", "fingerprint", "load_tensors", "load_vocabulary", "tensor"]
+__all__ = ["BiRnn", "check_stored_inside", "fingerprint", "load_tensors", "load_vocabulary", "tensor"]
 
 Tensors = Mapping[str, "torch.Tensor"]
 _GATES = {"LSTM": 4, "GRU": 3}
@@ -35,6 +35,13 @@ _TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 32_768}
 def fingerprint(files: Sequence[Path]) -> str:
     """A digest of the content of some files."""
     return hashlib.blake2b(" ".join(map(file_fingerprint, files)).encode(), digest_size=16).hexdigest()
+
+
+def check_stored_inside(path: Path, data_set: Any) -> None:
+    """Refuse a data set of an HDF5 file that is a link to another file: its content is not part of the fingerprint."""
+    elsewhere = getattr(data_set, "is_virtual", False) or getattr(data_set, "external", None)
+    if elsewhere or Path(data_set.file.filename) != path:
+        raise ModelError(f"{path}: {data_set.name} is stored in another file; write all data into one file")
 
 
 def load_tensors(path: Path) -> dict[str, torch.Tensor]:

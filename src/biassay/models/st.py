@@ -62,9 +62,9 @@ class StEncoder:
             model = SentenceTransformer(
                 self._source.place,
                 device=self._device,
-                revision=self._source.revision,
-                trust_remote_code=self._source.trusted,
+                **self._source.options,
             )
+        self._source.check_unchanged()
         refuse_deadly(self._source.name, model)
         self._model = model
         if self._model.max_seq_length:

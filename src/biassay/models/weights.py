@@ -42,6 +42,7 @@ def load_weights(
             **placed,
             **source.options,
         )
+    source.check_unchanged()
     refuse_missing(source.name, info, unused)
     model = model.eval() if placed else model.to(device).eval()
     if spread:

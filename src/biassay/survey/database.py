@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from alembic.util import CommandError
 from sqlalchemy import event
 
 from biassay.errors import UsageError
+from biassay.redaction import redact, redact_url
 
 __all__ = [
     "annotated",
@@ -119,20 +119,26 @@ def open_database(url: str | sa.URL) -> sa.Engine:
     except (sa.exc.DBAPIError, CommandError) as error:
         engine.dispose()
         reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
-        raise UsageError(
-            f"the database {made.render_as_string(hide_password=True)} cannot be used: {reason}"
-        ) from error
+        named = redact_url(made.render_as_string(hide_password=True))
+        said = redact(redact_url(reason), str(made.password or ""), *_passwords(made))
+        raise UsageError(f"the database {named} cannot be used: {said}") from None
     return engine
 
 
 def _address(url: str | sa.URL) -> sa.URL:
     try:
         return sa.engine.make_url(url)
-    except (sa.exc.ArgumentError, ValueError) as error:
-        shown = re.sub(r":[^:@]*@", ":***@", str(url))
+    except (sa.exc.ArgumentError, ValueError):
+        shown = redact_url(str(url))
         raise UsageError(
             f"{shown!r} is not the address of a database; expected postgresql://... or sqlite:///FILE"
-        ) from error
+        ) from None
+
+
+def _passwords(url: sa.URL) -> list[str]:
+    """Secrets among the parameters of an address."""
+    named = {name: value for name, value in url.query.items() if "pass" in name or "key" in name}
+    return [text for value in named.values() for text in ([value] if isinstance(value, str) else value)]
 
 
 def is_sqlite(engine: sa.Engine) -> bool:

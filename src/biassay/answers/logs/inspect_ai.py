@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 import zipfile
@@ -17,10 +18,12 @@ from biassay.stimuli.benchmarks.bbq import UNKNOWN_PHRASES, bbq_item
 from biassay.stimuli.benchmarks.rows import Row
 from biassay.stimuli.benchmarks.stereoset import GOLD_LABELS, STEREOSET_BIAS_TYPES
 from biassay.texts.choices import read_choice
+from biassay.unpacking import UnpackedTooLargeError, UnpackLimit
 
 __all__ = ["read_inspect"]
 
 _ZSTD = 93  # the method of recent logs, which Python's zipfile knows from 3.14 on
+_WINDOW = 2**27  # bytes
 _LETTERS = "ABCDEFGHIJ"
 
 
@@ -28,9 +31,9 @@ def read_inspect(path: Path) -> Log:
     """Read a log of inspect_evals/bbq or of the intrasentence task of inspect_evals/stereoset; others are refused."""
     try:
         header, samples = _zipped(path) if zipfile.is_zipfile(path) else _plain(path)
-    except MissingExtraError:
+    except (MissingExtraError, UnpackedTooLargeError):
         raise
-    except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, ValueError, KeyError, EOFError, RecursionError, zipfile.BadZipFile, zlib.error) as error:
         raise UsageError(f"{path}: not a whole log of Inspect: {error}") from error
     about = header["eval"]
     task = str(about.get("task") or "")
@@ -53,7 +56,7 @@ def read_inspect(path: Path) -> Log:
         path=path,
         digest=content_digest(path),
         tool="Inspect",
-        version=str((about.get("packages") or {}).get("inspect_ai", "")),
+        version=str(_object(about.get("packages")).get("inspect_ai", "")),
         benchmark="bbq" if benchmark == "bbq" else "stereoset",
         task=task,
         model=str(about.get("model") or ""),
@@ -64,26 +67,38 @@ def read_inspect(path: Path) -> Log:
 
 
 def _plain(path: Path) -> tuple[dict[str, Any], Sequence[Row]]:
-    root = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(root, dict) or not isinstance(root.get("eval"), dict):
+    root = _checked_header(json.loads(path.read_text(encoding="utf-8")))
+    samples = root.get("samples") or []
+    if not isinstance(samples, list):
+        raise ValueError("'samples' is not a list")
+    return root, [_row(path, sample) for sample in samples]
+
+
+def _checked_header(header: object) -> dict[str, Any]:
+    if not isinstance(header, dict) or not isinstance(header.get("eval"), dict):
         raise ValueError("no object 'eval' in it")
-    return root, [_row(path, sample) for sample in root.get("samples") or []]
+    return header
 
 
 def _zipped(path: Path) -> tuple[dict[str, Any], Sequence[Row]]:
+    limit = UnpackLimit(path)
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         if "header.json" not in names:
             raise ValueError("no header.json in it: was the run ended before its log was written?")
-        header = json.loads(_member(archive, "header.json"))
+        header = _checked_header(json.loads(_member(archive, "header.json", limit)))
         inside = [name for name in names if name.startswith("samples/") and name.endswith(".json")]
-        return header, [_row(path, json.loads(_member(archive, name))) for name in inside]
+        return header, [_row(path, json.loads(_member(archive, name, limit))) for name in inside]
 
 
-def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+def _member(archive: zipfile.ZipFile, name: str, limit: UnpackLimit) -> bytes:
+    """The content of a member. The size that the archive claims for it is not believed."""
     info = archive.getinfo(name)
+    if info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        with archive.open(info) as member:
+            return limit.read_all(member)
     if info.compress_type != _ZSTD:
-        return archive.read(name)
+        raise ValueError(f"{name}: compressed by the unknown method {info.compress_type}")
     try:
         import zstandard
     except ModuleNotFoundError:
@@ -93,8 +108,9 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     file.seek(info.header_offset + 26)  # the lengths of the name and of what is extra end a head of 30 bytes
     skipped = sum(struct.unpack("<HH", file.read(4)))
     file.seek(skipped, 1)
+    packed = io.BytesIO(file.read(info.compress_size))
     try:
-        content = zstandard.ZstdDecompressor().decompressobj().decompress(file.read(info.compress_size))
+        content = limit.read_all(zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(packed))
     except zstandard.ZstdError as error:
         raise ValueError(f"{name}: {error}") from error
     if zlib.crc32(content) != info.CRC:
@@ -108,9 +124,14 @@ def _row(path: Path, sample: Any) -> Row:
 
 
 def _shuffled(header: dict[str, Any]) -> bool:
-    steps = (header.get("plan") or {}).get("steps") or []
-    args = (header["eval"].get("task_args") or {}).get("shuffle_choices")
-    return bool(args) or any((step.get("params") or {}).get("shuffle") for step in steps)
+    steps = _object(header.get("plan")).get("steps")
+    args = _object(header["eval"].get("task_args")).get("shuffle_choices")
+    params = [_object(_object(step).get("params")) for step in steps] if isinstance(steps, list) else []
+    return bool(args) or any(one.get("shuffle") for one in params)
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _choice(row: Row) -> LoggedChoice:
@@ -123,13 +144,13 @@ def _choice(row: Row) -> LoggedChoice:
 
 def _bbq_fields(row: Row) -> Iterator[tuple[str, Any]]:
     """A sample as a row of BBQ."""
-    metadata = row.value("metadata")
+    metadata = _object(row.value("metadata"))
     yield from metadata.items()
     options = row.texts("choices")
     yield from ((f"ans{place}", option) for place, option in enumerate(options))
     target = row.value("target")
     letter = target[0] if isinstance(target, list) and target else target
-    if letter in _LETTERS[: len(options)]:
+    if isinstance(letter, str) and letter and letter in _LETTERS[: len(options)]:
         yield "label", _LETTERS.index(letter)
     yield "example_id", metadata.get("source_id", str(row.value("id")).rpartition("_")[2])
     context, mark, question = row.text("input").partition("\n\nQuestion: ")
@@ -144,7 +165,7 @@ def _filling(row: Row) -> LoggedFilling:
     if sorted(labels) != sorted(GOLD_LABELS):
         row.fail("metadata.gold_labels", f"expected {', '.join(GOLD_LABELS)}, got {', '.join(labels)}")
     choice = read_choice(_reply(row), row.texts("choices"), letters=_LETTERS[: len(labels)])
-    about = Row(row.path, row.place, row.value("metadata"))
+    about = Row(row.path, row.place, _object(row.value("metadata")))
     return LoggedFilling(
         id=str(row.value("id")),
         target=about.text("target"),
@@ -160,9 +181,10 @@ def _reply(row: Row) -> str:
     if row.has("error"):
         row.fail("error", f"the sample failed: {str(row.values['error'])[:80]}")
     given = row.value("output.choices")
-    if not given:
+    if not isinstance(given, list) or not given:
         row.fail("output.choices", "the model gave no answer")
-    content = given[0].get("message", {}).get("content", "")
+    content = _object(_object(given[0]).get("message")).get("content", "")
     if isinstance(content, list):  # reasoning, text, ... of which the text is the answer
-        content = "\n".join(part.get("text") or "" for part in content if part.get("type") == "text")
+        texts = [part.get("text") for part in map(_object, content) if part.get("type") == "text"]
+        content = "\n".join(text for text in texts if isinstance(text, str))
     return str(content)

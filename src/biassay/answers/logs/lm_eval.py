@@ -107,7 +107,10 @@ def _arguments(row: Row) -> list[Any]:
     parts = list(given.values()) if isinstance(given, dict) else given
     if not isinstance(parts, list) or not parts:
         row.fail("arguments", "no request in it")
-    return [list(part.values())[-1] if isinstance(part, dict) else part[-1] for part in parts]
+    requests = [list(part.values()) if isinstance(part, dict) else part for part in parts]
+    if not all(isinstance(request, list) and request for request in requests):
+        row.fail("arguments", "a request that is not a list of its parts")
+    return [request[-1] for request in requests]
 
 
 def _likelihoods(row: Row) -> Iterator[tuple[str, float]]:
@@ -152,5 +155,6 @@ def _results(path: Path, date: str) -> tuple[str, str]:
     """Model and version from results_DATE.json beside the log, where it is."""
     with suppress(OSError, ValueError):
         found = json.loads((path.parent / f"results_{date}.json").read_text(encoding="utf-8"))
-        return str(found.get("model_name") or ""), str(found.get("lm_eval_version") or "")
+        if isinstance(found, dict):
+            return str(found.get("model_name") or ""), str(found.get("lm_eval_version") or "")
     return "", ""

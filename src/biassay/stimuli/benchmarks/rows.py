@@ -17,11 +17,14 @@ from typing import Any, NoReturn, TextIO
 from biassay.errors import MissingExtraError, StimulusError
 from biassay.files import open_file
 from biassay.stimuli.fields import kind
+from biassay.unpacking import UnpackLimit
 
 __all__ = ["FORMS", "Row", "read_rows"]
 
 FORMS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 """Endings of files that are read; the first two and CSV also with .gz behind."""
+
+_ROWS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ def _opened(path: Path, newline: str) -> Iterator[TextIO]:
         with ExitStack() as stack:
             file: Any = stack.enter_context(open_file(path))
             if path.suffix == ".gz":
-                file = stack.enter_context(gzip.GzipFile(fileobj=file))
+                file = UnpackLimit(path).wrap(stack.enter_context(gzip.GzipFile(fileobj=file)))
             yield stack.enter_context(io.TextIOWrapper(file, encoding="utf-8-sig", newline=newline))
     except (OSError, EOFError, zlib.error) as error:
         raise StimulusError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
@@ -163,9 +166,14 @@ def _parquet(path: Path) -> Iterator[tuple[str, Any]]:
         from pyarrow import ArrowException, parquet
     except ModuleNotFoundError:
         raise MissingExtraError("a Parquet file", "benchmarks") from None
+    before = 0
     try:
-        rows = parquet.read_table(path).to_pylist()
+        limit, file = UnpackLimit(path), parquet.ParquetFile(path)
+        limit.check(sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)))
+        for batch in file.iter_batches(_ROWS_AT_ONCE):
+            limit.count(batch.nbytes)
+            for number, values in enumerate(batch.to_pylist(), start=before + 1):
+                yield f"row {number}", values
+            before += len(batch)
     except (OSError, ArrowException) as error:
         raise StimulusError(f"{path}: not a whole Parquet file: {error}") from error
-    for number, values in enumerate(rows, start=1):
-        yield f"row {number}", values

@@ -1,0 +1,154 @@
+"""Keep secrets out of everything that is stored or shown.
+
+Servers echo keys in many forms: escaped, percent-encoded, split by spaces or invisible characters, in Base64. Texts are
+therefore compared by their letters and digits only, ignoring case, as written and with the usual escapes decoded.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+
+__all__ = ["has_password", "protect", "redact", "redact_url"]
+
+_MARK = "[key]"
+_SHORTEST = 8  # letters and digits of a key; shorter ones are placeholders such as "none" or "x"
+_LONG = 16  # from here on also without a digit: a shorter key of letters only may be a word
+_PART = 12  # letters and digits of a part of a key that is redacted too, as where a reply was cut
+_OTHERS = re.compile(r"[\W_]+")
+_BACKSLASH = re.compile(r"\\+(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))")
+_PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|\w{1,31});")
+_SCHEME = r"([A-Za-z][\w+.-]+:/{1,3}|\b(?:s3|gs|gcs|hf):)"
+_PASSWORD = re.compile(_SCHEME + r"(?!\[)[^\s'\"]*:[^\s'\"]*@")
+_PARAMETER = re.compile(r"(?i)(?<=[?&;])([\w.-]*(?:key|secret|token|passw|signature|credential)[\w.-]*=)[^\s&;'\"]+")
+_PORT = re.compile(_SCHEME + r"[^/:@]*:\d{0,5}(/|$)")
+
+_protected: set[str] = set()
+
+
+def protect(secret: str) -> None:
+    """Redact a secret from now on, wherever `redact` is called."""
+    letters = _letters(secret)
+    mixed = any(map(str.isdigit, letters)) and not letters.isdigit()
+    if len(letters) >= _LONG or (len(letters) >= _SHORTEST and mixed):
+        _protected.add(secret)
+
+
+def redact(text: str, *secrets: str) -> str:
+    """Replace all protected secrets, and the given ones, by ``[key]``.
+
+    Long parts of a secret count too. The given secrets are redacted whatever they look like; a protected one of fewer
+    than 8 letters and digits, or a short one of letters only, is taken for a placeholder and left alone.
+    """
+    wanted = {*_protected, *filter(None, secrets)}
+    if not wanted or not text:
+        return text
+    for secret in wanted:
+        if not _letters(secret):
+            text = text.replace(secret, _MARK)
+    spans = sorted(span for decode in _decodings(text) for span in _found(text, decode, wanted))
+    shown: list[str] = []
+    end = 0
+    for start, stop in spans:
+        if start > end or not shown:
+            shown += [text[end:start], _MARK]
+        end = max(end, stop)
+    return "".join([*shown, text[end:]])
+
+
+def has_password(address: str) -> bool:
+    """Whether an address seems to hold a user and a password or a key and a secret, as in ``s3://KEY:SECRET@...``."""
+    return _PASSWORD.match(address) is not None and _PORT.match(address) is None
+
+
+def redact_url(text: str) -> str:
+    """Replace passwords and keys in the addresses of a text by ``[secret]``."""
+    return _PARAMETER.sub(r"\1[secret]", _PASSWORD.sub(r"\1[secret]@", text))
+
+
+def _letters(text: str) -> str:
+    return _OTHERS.sub("", unicodedata.normalize("NFKD", text).casefold())
+
+
+Decode = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
+_DECODINGS: dict[str, Decode] = {
+    "\\": (_BACKSLASH, lambda match: chr(int(match[1] or match[2], 16))),
+    "%": (_PERCENT, lambda match: chr(int(match[1], 16))),
+    "&": (_ENTITY, lambda match: html.unescape(match[0])),
+}
+_ALL = re.compile("|".join(pattern.pattern for pattern, _ in _DECODINGS.values()))
+
+
+def _decode_all(match: re.Match[str]) -> str:
+    pattern, decode = _DECODINGS[match[0][0]]
+    again = pattern.fullmatch(match[0])
+    return match[0] if again is None else decode(again)
+
+
+def _decodings(text: str) -> Iterator[Decode | None]:
+    """Ways to read a text: as it is written, with each kind of escape decoded, and with all."""
+    yield None
+    used = [decode for sign, decode in _DECODINGS.items() if sign in text]
+    yield from used
+    if len(used) > 1:
+        yield _ALL, _decode_all
+
+
+def _found(text: str, decode: Decode | None, secrets: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Spans of a text that spell a secret or a long part of one."""
+    stream = _letters(text if decode is None else decode[0].sub(decode[1], text))
+    hit = [form for secret in secrets for form in _forms(secret) if any(block in stream for block in form.blocks)]
+    if not hit:
+        return
+    letters, places = _placed(text, decode)
+    for form in hit:
+        for start in range(len(letters) - form.length + 1):
+            if letters[start : start + form.length] in form.parts:
+                yield places[start][0], places[start + form.length - 1][1]
+
+
+def _placed(text: str, decode: Decode | None) -> tuple[str, list[tuple[int, int]]]:
+    """Letters and digits of a text, and the span that each comes from."""
+    letters, places = [], []
+    end = 0
+    escapes = [] if decode is None else [(m.start(), m.end(), decode[1](m)) for m in decode[0].finditer(text)]
+    for start, stop, meant in [*escapes, (len(text), len(text), "")]:
+        units = [*((place, place + 1, text[place]) for place in range(end, start)), (start, stop, meant)]
+        for begin, finish, unit in units:
+            for letter in _letters(unit):
+                letters.append(letter)
+                places.append((begin, finish))
+        end = stop
+    return "".join(letters), places
+
+
+class _Form:
+    """One way to write a secret, as letters and digits; any of its ``parts`` is redacted."""
+
+    def __init__(self, letters: str) -> None:
+        n = len(letters)
+        self.length = n if n < _PART else max(_PART, n // 2)
+        self.parts = frozenset(letters[start : start + self.length] for start in range(n - self.length + 1))
+        half = (self.length + 1) // 2  # every part holds one of these blocks
+        self.blocks = [letters[start : start + half] for start in range(0, n - half + 1, half // 2 or 1)]
+
+
+@lru_cache(maxsize=64)
+def _forms(secret: str) -> tuple[_Form, ...]:
+    written = {_letters(secret)}
+    if len(_letters(secret)) >= _SHORTEST:
+        content = secret.encode(errors="surrogatepass")
+        written |= {content.hex(), *(_letters(_core(content, shift)) for shift in range(3))}
+    return tuple(_Form(letters) for letters in sorted(written) if letters)
+
+
+def _core(content: bytes, shift: int) -> str:
+    """What Base64 writes for a content whatever stands before it, by the number of bytes there modulo 3."""
+    encoded = base64.b64encode(bytes(shift) + content).decode()
+    rest = (len(content) + shift) % 3
+    return encoded[(0, 2, 3)[shift] : len(encoded) - (4 if rest else 0)]

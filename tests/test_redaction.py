@@ -1,0 +1,126 @@
+"""Redaction: the forms in which a secret comes back, and texts that must stay as they are."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from biassay import redaction
+from biassay.cli import main
+from biassay.errors import UsageError
+from biassay.redaction import has_password, protect, redact, redact_url
+from biassay.remote import is_address
+
+KEY = "sk-proj-Ab3/d9+Zz_7Qwertyuiop%41&x"
+
+FORMS = {
+    "as it is": KEY,
+    "upper case": KEY.upper(),
+    "zero-width characters": "\u200b".join(KEY),
+    "soft hyphens and joiners": KEY.replace("r", "\u00adr\u200d"),
+    "spaces": " ".join(KEY),
+    "lines": "\n".join(KEY[i : i + 3] for i in range(0, len(KEY), 3)),
+    "markdown": "**".join(f"`{letter}`" for letter in KEY),
+    "full-width letters": "".join(chr(ord(c) + 0xFEE0) for c in KEY),
+    "combining marks": "\u0301".join(KEY),
+    "JSON": json.dumps(KEY),
+    "escaped twice": json.dumps(json.dumps(KEY)),
+    "unicode escapes": "".join(f"\\u{ord(c):04x}" for c in KEY),
+    "byte escapes": "".join(f"\\x{ord(c):02X}" for c in KEY),
+    "HTML": html.escape(KEY),
+    "entities": "".join(f"&#{ord(c)};" for c in KEY),
+    "query": quote(KEY, safe=""),
+    "every character quoted": "".join(f"%{ord(c):02x}" for c in KEY),
+    "hex": KEY.encode().hex(),
+    **{f"base64 after {n}": base64.b64encode(b"Bearer"[:n] + KEY.encode()).decode() for n in range(4)},
+    "URL-safe base64": base64.urlsafe_b64encode(KEY.encode()).decode().rstrip("="),
+    "the first half": KEY[: len(KEY) // 2 + 3],
+    "the second half": KEY[len(KEY) // 2 - 3 :],
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_every_form_of_a_secret_is_redacted(form: str) -> None:
+    shown = redact(f"Your key is {form} and so on.", KEY)
+    assert "[key]" in shown
+    assert shown.startswith("Your key is ")
+    assert shown.endswith(" and so on.")
+    left = [letter for letter in shown[12:-11].replace("[key]", "") if letter.isascii() and letter.isalnum()]
+    assert len(left) <= 8  # Base64 of the letters around the key
+
+
+@given(st.text(), st.text(alphabet=st.characters(codec="ascii"), min_size=1))
+def test_the_rest_of_a_text_stays(text: str, secret: str) -> None:
+    shown = redact(f"{text}{secret}", secret)
+    assert secret not in shown or secret in "[key]" * 2 or not secret.strip()
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize("placeholder", ["none", "EMPTY", "x", "password", "not-needed", "123456789"])
+def test_a_placeholder_is_left_in_replies_and_hidden_in_errors(
+    placeholder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redaction, "_protected", set())
+    protect(placeholder)
+    said = f"The answer is {placeholder}."
+    assert redact(said) == said
+    assert redact(said, placeholder) != said
+
+
+def test_a_protected_secret_is_redacted_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_protected", set())
+    protect(KEY)
+    protect("gsk_another1")
+    assert redact(f"{KEY}, gsk_another1") == "[key], [key]"
+
+
+PASSWORDS = [
+    "s3://AKIA123:se/cr+et@bucket/dir",
+    "s3:/AKIA123:secret@bucket",
+    "s3:AKIA123:secret@bucket",
+    "gs://user:secret@bucket",
+    "https://user:se@cret@host/x",
+    "postgresql+psycopg://u:secret@h:port/db",
+]
+
+
+@pytest.mark.parametrize("address", PASSWORDS)
+def test_a_url_with_a_password_is_refused_and_not_shown(address: str) -> None:
+    assert has_password(address)
+    with pytest.raises(UsageError, match="must not hold a key or a password") as caught:
+        is_address(address)
+    for text in (str(caught.value), redact_url(f"cannot open {address!r}")):
+        assert "cr" not in text.replace("[secret]", "")
+        assert "AKIA" not in text
+
+
+@pytest.mark.parametrize("address", ["s3://AKIA123:secret@bucket", "s3:/AKIA123:secret@bucket"])
+def test_a_cache_with_a_secret_in_its_url_is_refused_and_not_shown(
+    address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["run", "glove", "--tests", "weat6", "--cache", address])
+    assert stopped.value.code == 2
+    shown = capsys.readouterr().err
+    assert "AWS_SECRET_ACCESS_KEY" in shown
+    assert "AKIA123" not in shown
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["s3://bucket/a@b", "hf://datasets/o/n@refs/x", "sftp://host:22/a@b", "gs://anonymous@bucket/x", "sftp://me@h/x"],
+)
+def test_other_urls_are_used(address: str) -> None:
+    assert is_address(address)
+    assert not has_password(address)
+
+
+def test_secrets_among_parameters_are_not_shown() -> None:
+    shown = redact_url("https://h/x?X-Amz-Signature=abc&part=1&access_token=abc: 403")
+    assert shown == "https://h/x?X-Amz-Signature=[secret]&part=1&access_token=[secret] 403"
