@@ -281,6 +281,10 @@ def test_tokens_are_in_the_manifest_and_on_the_page(cli: Cli, endpoint: Endpoint
     assert (code, record.tokens_in, record.tokens_out) == (1, 10 * before, 5 * before)
     assert "20 prompts to ask, about" in stderr
     code, _, stderr = cli("resume", run, "--model", model, *cache)
+    assert (code, len(endpoint.seen)) == (1, before)  # the budget covers the whole run
+    assert f"{15 * before} tokens are used" in " ".join(stderr.split())
+    assert f"{N - before} requests remain" in " ".join(stderr.split())
+    code, _, stderr = cli("resume", run, "--model", model, "--budget", 10_000, *cache)
     assert f"used {10 * (N - before)} tokens in and {5 * (N - before)} out" in " ".join(stderr.split())
     (record,) = biassay.load(run).manifest.models
     assert (record.tokens_in, record.tokens_out, record.texts) == (10 * N, 5 * N, N)

@@ -157,7 +157,7 @@ def _streamed(
         raise problem
     if waiting:
         raise BudgetError(
-            f"the budget of {spending.limit:,} tokens does not allow another request: {spending.used:,} are used, the "
-            f"next one may take {spending.needed(*estimate(waiting[0][1])):,}, and {len(waiting):,} are left; what was "
-            "answered is kept: give a larger budget and resume the run"
+            f"the budget of {spending.limit:,} tokens does not allow another request: {spending.used:,} tokens are "
+            f"used, and the next request may take {spending.needed(*estimate(waiting[0][1])):,}; {len(waiting):,} "
+            "requests remain; responses are cached: give a larger --budget and resume the run"
         )
