@@ -33,7 +33,9 @@ def test_images_are_pinned_by_digest() -> None:
     assert [name for name in images if not re.search(r":[\w.-]+@sha256:[0-9a-f]{64}$", name)] == ["biassay"]
 
 
-@pytest.mark.parametrize("name", ["OLD", "NEW", "TESTS", "FAIL_IF", "MARGIN", "LEVEL", "JUNIT", "MARKDOWN"])
+@pytest.mark.parametrize(
+    "name", ["OLD", "NEW", "TESTS", "FAIL_IF", "MARGIN", "ALPHA", "MIN_POWER", "JUNIT", "MARKDOWN"]
+)
 @pytest.mark.parametrize("value", ["--help", "-h", "--json"])
 def test_a_value_is_never_taken_for_an_option(name: str, value: str, tmp_path: Path) -> None:
     done = run_step(1, tmp_path, {name: value})
@@ -83,7 +85,7 @@ def run_step(number: int, folder: Path, changed: dict[str, str]) -> subprocess.C
     (folder / "biassay").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m biassay "$@"\n')
     (folder / "biassay").chmod(0o755)
     given = {"OLD": "old=vectors:old.txt", "NEW": "new=vectors:new.txt", "TESTS": "own.json", "FAIL_IF": "not-shown"}
-    given |= {"MARGIN": "0.2", "LEVEL": "0.01", "JUNIT": "gate.xml", "MARKDOWN": "gate.md"}
+    given |= {"MARGIN": "0.2", "ALPHA": "0.05", "MIN_POWER": "0.2", "JUNIT": "gate.xml", "MARKDOWN": "gate.md"}
     return run_script(script(number), folder, {**given, **changed})
 
 

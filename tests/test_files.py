@@ -6,6 +6,8 @@ import errno
 import hashlib
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +18,15 @@ import pytest
 import biassay
 from biassay import files
 from biassay.errors import StimulusError
-from biassay.files import check_digest, content_digest, json_pieces, json_with_digest, write_atomically
+from biassay.files import (
+    check_digest,
+    complete_folder,
+    content_digest,
+    json_pieces,
+    json_with_digest,
+    write_atomically,
+)
+from biassay.runs.reporting import report_runs
 from biassay.stimuli.abc import load_abc
 from biassay.stimuli.document import read_document
 from biassay.stimuli.human import read_human
@@ -188,3 +198,53 @@ def test_json_of_a_long_list_is_not_in_memory_as_a_whole() -> None:
         next(pieces)
     assert 0 < len(made) < 5_000
     assert json.loads("".join([*json_pieces({"rows": iter(range(3))})]))["rows"] == [0, 1, 2]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+import biassay
+from biassay.runs import importing, reporting
+
+def kill(*_, **__):
+    os._exit(9)
+
+if sys.argv[1] == "import":
+    importing.write_page = kill
+    biassay.import_logs(sys.argv[2], out=sys.argv[3])
+else:
+    from biassay.pages.publish import files
+    files.to_bibtex = kill
+    reporting.report_runs([sys.argv[2]], published=sys.argv[3], formats=["svg"])
+"""
+
+
+@pytest.mark.parametrize("command", ["import", "publish"])
+def test_a_command_that_is_killed_leaves_a_free_folder(tmp_path: Path, command: str) -> None:
+    """Neither a run that looks complete nor a folder that blocks the next attempt."""
+    logs = Path(__file__).parent / "reference" / "logs"
+    (log,) = logs.glob("samples_crows*")
+    given = log if command == "import" else tmp_path / "run"
+    if command == "publish":
+        biassay.import_logs(log, out=given)
+    folder = tmp_path / "new" / "folder"
+    done = subprocess.run([sys.executable, "-c", KILLED, command, given, folder], check=False)
+    assert done.returncode == 9
+    assert not folder.exists()
+    if command == "import":
+        biassay.import_logs(log, out=folder)
+        assert (folder / "report.html").exists()
+    else:
+        report_runs([given], published=folder, formats=["svg"])
+        assert (folder / "references.bib").exists()
+
+
+def test_leftovers_of_killed_processes_are_removed_after_a_day(tmp_path: Path) -> None:
+    old, recent = tmp_path / ".new.1.tmp", tmp_path / ".new.2.tmp"
+    for leftover in (old, recent):
+        leftover.mkdir()
+    os.utime(old, (0, 0))
+    with complete_folder(tmp_path / "new") as working:
+        (working / "file").write_text("content")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".new.2.tmp", "new"]
+    assert (tmp_path / "new" / "file").read_text() == "content"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 import time
 import uuid
@@ -21,6 +23,7 @@ from biassay.redaction import redact_url
 
 __all__ = [
     "check_digest",
+    "complete_folder",
     "content_digest",
     "default_cache",
     "harmless_cell",
@@ -37,6 +40,7 @@ __all__ = [
 
 _DIGEST = "digest"
 _TOGETHER = 1_000  # of a list, in one piece
+_STALE_SECONDS = 24 * 3600
 _RECENT = 2.0  # seconds: within the ticks of a file system's clock a file may change and keep its date
 # Also behind quotes, which a spreadsheet takes off, and behind the apostrophe that is put before such a text here.
 _FORMULA = re.compile(r"""["']*[=+\-@\t\r\n＝＋－＠]""")
@@ -117,6 +121,30 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         raise OSError(error.errno, error.strerror, str(path)) from error  # the temporary name says nothing to anyone
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def complete_folder(folder: Path) -> Iterator[Path]:
+    """Fill a new folder under a temporary name, and rename it when the block ends without an error.
+
+    A process that is killed leaves only the temporary folder, which the next attempt removes after a day.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    prefix = f".{folder.name}."
+    for leftover in folder.parent.glob(f"{glob.escape(prefix)}*.tmp"):
+        if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+            shutil.rmtree(leftover, ignore_errors=True)
+    working = folder.parent / f"{prefix}{uuid.uuid4().hex}.tmp"
+    working.mkdir()
+    try:
+        yield working
+        if folder.is_dir() and any(folder.iterdir()):  # the report was written into it
+            for path in working.iterdir():
+                os.replace(path, folder / path.name)
+        else:
+            os.replace(working, folder)
+    finally:
+        shutil.rmtree(working, ignore_errors=True)
 
 
 def open_file(path: Path) -> BinaryIO:

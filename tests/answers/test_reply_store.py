@@ -141,7 +141,13 @@ class Streaming:
     def estimate(self, requests: Sequence[Prompt]) -> tuple[int, int]:
         return len(requests), len(requests)
 
-    def stream(self, requests: Sequence[Prompt], _: Spending) -> Iterator[list[tuple[int, Reply]]]:
+    def stream(
+        self,
+        requests: Sequence[Prompt],
+        _: Spending,
+        *,
+        answered_before: bool = False,  # noqa: ARG002
+    ) -> Iterator[list[tuple[int, Reply]]]:
         self.asked += requests
         places = list(range(len(requests)))[::-1][: self.most]
         for start in range(0, len(places), 3):

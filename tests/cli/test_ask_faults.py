@@ -102,6 +102,61 @@ def test_what_stays_is_named_and_only_the_rest_is_asked_later(
     assert (row.complete, row.difference) == (N, 1.0)
 
 
+UNANSWERED = {
+    "filtered": (Reply(400, b'{"error": {"code": "content_filter", "message": "blocked"}}'), "refused"),
+    "filtered by Azure": (
+        Reply(400, b'{"error": {"code": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}'),
+        "refused",
+    ),
+    "500": (Reply(500), "unparsed"),
+    "closed": (Reply(drop=True), "unparsed"),
+    "HTML": (Reply(body=b"<html>"), "unparsed"),
+}
+
+
+@pytest.mark.parametrize("fault", UNANSWERED)
+def test_a_prompt_that_is_never_answered_does_not_end_the_run(
+    cli: Cli, endpoint: Endpoint, tmp_path: Path, fault: str
+) -> None:
+    """Not on a resume either: the prompt that failed is asked again, and the run ends all the same."""
+    reply, kind = UNANSWERED[fault]
+    prompts = [json.dumps(asked) for asked in asked_prompts(cli, endpoint, tmp_path)]
+    endpoint.always = lambda asked: reply if json.dumps(asked) == prompts[3] else GOOD(asked)
+    cache = ("--cache", tmp_path / "cache")
+    for _ in range(2):
+        code, stdout, stderr = cli("ask", f"{model_of(endpoint)}&seed=1", *ASKED, "--json", *cache)
+        assert (code, stderr) == (0, "")
+        (row,) = rows(stdout)
+        assert (row["complete"], row[kind], row["difference"]) == (N - 1, 1, 1.0)
+    again = [json.dumps(asked) for _, _, asked in endpoint.seen[N:]]
+    assert again == ([prompts[3]] if kind == "unparsed" else [])
+
+
+def asked_prompts(cli: Cli, endpoint: Endpoint, folder: Path) -> list[Asked]:
+    """Return the requests of a run that is answered well."""
+    assert cli("ask", f"{model_of(endpoint)}&seed=1", *ASKED, "--cache", folder / "other")[0] == 0
+    prompts = [asked for _, _, asked in endpoint.seen]
+    endpoint.seen.clear()
+    return prompts
+
+
+@pytest.mark.parametrize("good", [0, 7])
+def test_a_server_that_stops_answering_ends_the_run(cli: Cli, endpoint: Endpoint, tmp_path: Path, good: int) -> None:
+    endpoint.faults, endpoint.always = [GOOD] * good, lambda _: Reply(500)
+    code, _, stderr = cli("ask", model_of(endpoint), *ASKED, "--cache", tmp_path)
+    assert (code, "answered 500" in stderr) == (1, True)
+    assert len(endpoint.seen) <= good + 5 + 4  # failures in a row, and the connections under way
+
+
+def test_after_good_answers_the_address_is_not_to_blame(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.faults, endpoint.always = [GOOD] * 7, lambda _: Reply(body=b"<html>")
+    _, _, stderr = cli("ask", model_of(endpoint), *ASKED, "--cache", tmp_path)
+    assert "check base_url=" not in stderr
+    endpoint.faults = []
+    _, _, stderr = cli("ask", model_of(endpoint), *ASKED, "--cache", tmp_path / "new")
+    assert "check base_url=" in stderr
+
+
 # What is said
 
 
@@ -226,6 +281,10 @@ def test_tokens_are_in_the_manifest_and_on_the_page(cli: Cli, endpoint: Endpoint
     assert (code, record.tokens_in, record.tokens_out) == (1, 10 * before, 5 * before)
     assert "20 prompts to ask, about" in stderr
     code, _, stderr = cli("resume", run, "--model", model, *cache)
+    assert (code, len(endpoint.seen)) == (1, before)  # the budget covers the whole run
+    assert f"{15 * before} tokens are used" in " ".join(stderr.split())
+    assert f"{N - before} requests remain" in " ".join(stderr.split())
+    code, _, stderr = cli("resume", run, "--model", model, "--budget", 10_000, *cache)
     assert f"used {10 * (N - before)} tokens in and {5 * (N - before)} out" in " ".join(stderr.split())
     (record,) = biassay.load(run).manifest.models
     assert (record.tokens_in, record.tokens_out, record.texts) == (10 * N, 5 * N, N)

@@ -64,6 +64,10 @@ def test_killed_twice_and_resumed(endpoint: Endpoint, tmp_path: Path, trial: int
     assert times.total() - len(times) <= 2 * CONNECTIONS
     whole = biassay.ask(model, list(NAMES), out=tmp_path / "whole", cache=tmp_path / "other", **HOW)  # type: ignore[arg-type]
     assert resumed.results == whole.results
+    (record,) = resumed.manifest.models  # every response takes 10 tokens in and 5 out
+    answered = times.total() - 2 * CONNECTIONS, times.total()
+    assert 10 * answered[0] <= record.tokens_in <= 10 * answered[1]
+    assert 5 * answered[0] <= record.tokens_out <= 5 * answered[1]
     assert dict(resumed.tables) == dict(whole.tables)
     written, expected = ((folder / "results.tsv").read_bytes() for folder in (run, tmp_path / "whole"))
     assert written == expected

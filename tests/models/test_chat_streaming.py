@@ -58,7 +58,7 @@ def test_a_budget_is_never_exceeded_and_what_is_under_way_is_kept(endpoint: Endp
     spending, came = Spending(100), list[int]()
     model = opened(endpoint, "concurrency=3&max_tokens=20")
     assert model.estimate(PROMPTS) == (60, 200)
-    with pytest.raises(BudgetError, match=r"100 tokens.*75 are used.*30.*5 are left"):
+    with pytest.raises(BudgetError, match=r"100 tokens.*75 tokens are used.*30.*5 requests remain"):
         collect(model, spending, came)
     assert sorted(came) == [0, 1, 2, 3, 4]  # 75 used: another 30 might be too many
     assert (spending.tokens_in, spending.tokens_out) == (50, 25)
@@ -90,7 +90,7 @@ def test_no_further_attempt_is_made_that_might_exceed_the_budget(endpoint: Endpo
     """Each attempt may take 26 tokens: of 100, three are spent, and a fourth would be too many."""
     endpoint.always = lambda _: Reply(drop=True)
     spending = Spending(100)
-    with pytest.raises(BudgetError, match=r"100 tokens.*78 are used"):
+    with pytest.raises(BudgetError, match=r"100 tokens.*78 tokens are used"):
         list(opened(endpoint, "max_tokens=20&retries=9").stream(PROMPTS, spending))
     assert len(endpoint.seen) == 3
 

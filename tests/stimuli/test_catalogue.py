@@ -8,6 +8,7 @@ import pytest
 
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.stimuli.catalogue import catalogue, load_tests, select_tests
+from biassay.stimuli.fields import FieldReader
 from biassay.stimuli.model import ROLES
 from biassay.texts.sentences import digest_of
 
@@ -227,3 +228,56 @@ def test_values_that_cannot_be_taken_in_name_the_file(tmp_path: Path, name: str,
     with pytest.raises(StimulusError, match="not valid") as caught:
         select_tests([str(path)])
     assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_all_mistakes_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        """
+[concepts.cats]
+words = ["cat", 3, "lynx", ""]
+[concepts.dogs]
+wrods = ["dog", "wolf"]
+[concepts.birds]
+words = ["hawk", "dove"]
+[concepts.fish]
+words = ["dove", "trout"]
+[tests.pets]
+X = "cats"
+Y = "dogs"
+A = "birds"
+B = "fish"
+[tests.animals]
+X = "birds"
+Y = "fish"
+A = "birds"
+B = "fish"
+[tests.colours]
+X = "birds"
+Y = "reds"
+A = "birds"
+B = "fish"
+"""
+    )
+    with pytest.raises(StimulusError) as caught:
+        load_tests(path)
+    expected = [
+        "field concepts.cats.words[1]: expected a text",
+        "field concepts.cats.words[3]: expected a text",
+        "did you mean 'words'?",
+        "X and Y share 'dove'",
+        "unknown concept 'reds'",
+    ]
+    lines = str(caught.value).splitlines()
+    assert len(lines) == len(expected)
+    assert all(part in line for part, line in zip(expected, lines, strict=True))
+
+
+def test_the_time_to_read_tests_grows_with_their_number_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line of a field is looked up for an error message only; a lookup for every test would be quadratic."""
+    sets = "".join(f'[concepts.{role}]\nwords = ["{role}1", "{role}2"]\n' for role in "XYAB")
+    tests = "".join(f'[tests.t{i}]\nX = "X"\nY = "Y"\nA = "A"\nB = "B"\n' for i in range(100))
+    path = tmp_path / "own.toml"
+    path.write_text(sets + tests)
+    monkeypatch.setattr(FieldReader, "line", lambda *_: pytest.fail("a line was looked up"))
+    assert len(load_tests(path)) == 100

@@ -156,20 +156,33 @@ class ModelStore(Generic[Request, Answers]):
             self._index.drop(damaged)  # another file may hold the same,
             self._read_new()  # also one that another process put it into just now
 
-    def add(self, requests: Sequence[Request], answers: Answers, *, for_now: bool = False) -> None:
-        """Keep the answers of a batch, all or none; ``for_now``: only here, for they will be merged with others."""
+    def add(
+        self, requests: Sequence[Request], answers: Answers, *, for_now: bool = False, in_memory: bool = False
+    ) -> None:
+        """Keep the answers of a batch, all or none.
+
+        Parameters
+        ----------
+        requests : sequence
+        answers : sequence or arrays
+            One answer per request.
+        for_now : bool
+            If True, the answers will be merged with others and are not shared yet.
+        in_memory : bool
+            If True, the answers are kept for this process only.
+        """
         keys = keys_of(map(self._codec.key, requests))
         buffer = io.BytesIO()
         arrays: dict[str, Any] = {"keys": keys, **self._codec.pack(answers)}
         np.savez(buffer, **arrays)
         content = buffer.getvalue()
         file = _File(_name_of(content), checked=True)
-        if self._folder is None:
+        if self._folder is None or in_memory:
             file.content = content
         else:
             with _writing(self._folder):
                 write_atomically(self._path(file), content)
-        if self._shared is not None and not for_now:
+        if self._shared is not None and not (for_now or in_memory):
             self._shared.put(file.name, content)
         self._index.add(keys, len(self._files))
         self._files.append(file)

@@ -71,7 +71,7 @@ budget_option = click.option(
     "--budget",
     type=int,
     metavar="TOKENS",
-    help="The most tokens that endpoints may use; before it is exceeded, the run stops and can be resumed.",
+    help="Stop before endpoints use more tokens than this, counted over the whole run, resumed or not.",
 )
 
 

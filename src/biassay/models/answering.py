@@ -15,7 +15,7 @@ from biassay.texts.requests import Likelihood, Prompt
 
 __all__ = ["ENDED", "Answerer", "Ended", "LikelihoodModel", "Reply", "Streams", "TokenLikelihoods"]
 
-Ended = Literal["stop", "length", "filter", "refusal", "other"]
+Ended = Literal["stop", "length", "filter", "refusal", "other", "failed"]
 ENDED: tuple[Ended, ...] = get_args(Ended)  # the store keeps places in it: add at the end only
 
 
@@ -27,9 +27,10 @@ class Reply:
     ----------
     text : str
         Empty where it said nothing, and where it was asked for the likelihoods of options only.
-    ended : {"stop", "length", "filter", "refusal", "other"} or None
-        Why it ended: the model was done, it had no more tokens, what it said was filtered, or the endpoint marks it as
-        a refusal. A refusal in plain words is "stop": only its text shows it. None: not known.
+    ended : {"stop", "length", "filter", "refusal", "other", "failed"} or None
+        Why it ended: the model was done, it had no more tokens, the endpoint filtered the prompt or the response, the
+        endpoint marks it as a refusal, or the endpoint failed on this prompt at every attempt. A refusal in plain words
+        is "stop": only its text shows it. None: not known.
     tokens_in, tokens_out : int or None
         How many tokens were read and written. None: not known.
     log_p : tuple of float
@@ -117,11 +118,12 @@ class Streams(Protocol[Request_contra, Answer_co]):
     """A model behind an endpoint, which many requests reach at once: it gives answers as they come.
 
     Each has the place of its request. What is under way when one fails, or when the budget is used up, is waited for
-    and given before the error.
+    and given before the error. If ``answered_before``, the endpoint has answered other requests of the run, so that a
+    failure of the first one does not mean that the endpoint is down.
     """
 
     def stream(
-        self, requests: Sequence[Request_contra], spending: Spending
+        self, requests: Sequence[Request_contra], spending: Spending, *, answered_before: bool = False
     ) -> Iterator[Sequence[tuple[int, Answer_co]]]: ...
 
     def estimate(self, requests: Sequence[Request_contra]) -> tuple[int, int]:

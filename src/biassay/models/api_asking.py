@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from biassay.errors import BudgetError, MeasurementError
 from biassay.models.api_connection import Connections, MalformedError
@@ -25,11 +25,12 @@ from biassay.models.family import ModelName
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Asking", "Pace", "RejectedError", "Sending", "message_of", "parsed"]
+__all__ = ["Asking", "Pace", "RejectedError", "Sending", "UnansweredError", "message_of", "parsed"]
 
 _FIRST_BACKOFF, _LONGEST_WAIT = 0.5, 60.0  # seconds
 _REJECTED = (400, 404, 405, 413, 415, 422, 501)  # of these a server's own words say what is wrong with a request
 _LATE = (408, 504, 524)  # whoever stands between gave up waiting, and the model may not have
+_FILTERED = ("content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed")
 _ANOTHER_PROTOCOL = "check base_url=: it may not be the address of an OpenAI-compatible server (mostly it ends in /v1)"
 Found = TypeVar("Found")
 
@@ -40,6 +41,14 @@ class RejectedError(MeasurementError):
     def __init__(self, message: str, status: int, said: str) -> None:
         super().__init__(message)
         self.status, self.said = status, said
+
+
+class UnansweredError(MeasurementError):
+    """The endpoint filters this request, or failed on it at every attempt; it may still answer others."""
+
+    def __init__(self, message: str, ended: Literal["filter", "failed"]) -> None:
+        super().__init__(message)
+        self.ended = ended
 
 
 @dataclass(frozen=True)
@@ -112,15 +121,21 @@ class Sending:
 
 @dataclass(frozen=True)
 class _Failure:
-    """What went wrong with one attempt, whether to try again, and whether it may have to be paid."""
+    """What went wrong with one attempt, whether to try again, and whether it may have to be paid.
+
+    ``ended`` says that the fault may be of this request alone. ``first_advice`` helps only before the endpoint has
+    answered anything.
+    """
 
     problem: str
     again: bool
     paid: bool = False
     retry_after: str | None = None
     advice: str = ""
+    first_advice: str = ""
     status: int = 0
     said: str = ""
+    ended: Literal["filter", "failed"] | None = None
 
 
 class Asking:
@@ -144,6 +159,7 @@ class Asking:
         self.connections = Connections(_client(self._key, options, address.url.scheme, trust=not address.is_loopback))
         with_key = f"with the key in {self._key.names}" if self._key.value else "without a key"
         self.sends_to = f"{self.base_url}, {with_key}"
+        self._has_answered = False
 
     def close(self) -> None:
         self.connections.close()
@@ -170,6 +186,7 @@ class Asking:
                 error.args = tuple(self._key.redacted(arg) if isinstance(arg, str) else arg for arg in error.args)
                 raise
             if not isinstance(outcome, _Failure):
+                self._has_answered = True
                 return outcome
             attempts += 1
             if outcome.paid:
@@ -199,19 +216,28 @@ class Asking:
             if not response.is_success:
                 return self._refused(response, body)
             if len(body) > most:
-                return _Failure(f"answered with more than {most:,} bytes to {about}", again=False, paid=True)
+                problem = f"answered with more than {most:,} bytes to {about}"
+                return _Failure(problem, again=False, paid=True, ended="failed")
             return read(body)
         except (httpx.TimeoutException, TimeoutError) as error:
             late = f"gave no answer within {self._options.timeout:g} s"
-            return _Failure(
-                late, again=True, paid=not isinstance(error, httpx.ConnectTimeout), advice="timeout= gives it more time"
-            )
+            paid = not isinstance(error, httpx.ConnectTimeout)
+            advice = "timeout= gives it more time"
+            return _Failure(late, again=True, paid=paid, advice=advice, ended="failed" if paid else None)
         except httpx.RequestError as error:
             problem = f"gave no answer: {type(error).__name__}: {error}"
             paid = not isinstance(error, httpx.ConnectError)
-            return _Failure(problem, again=True, paid=paid, advice="check base_url=, and whether the server runs")
+            return _Failure(
+                problem,
+                again=True,
+                paid=paid,
+                advice="check whether the server runs",
+                first_advice="check base_url=, and whether the server runs",
+                ended="failed" if paid else None,
+            )
         except MalformedError as error:
-            return _Failure(f"answered with {error}", again=True, paid=True, advice=_ANOTHER_PROTOCOL)
+            problem = f"answered with {error}"
+            return _Failure(problem, again=True, paid=True, first_advice=_ANOTHER_PROTOCOL, ended="failed")
 
     def _refused(self, response: httpx.Response, body: bytes) -> _Failure:
         status = response.status_code
@@ -219,16 +245,24 @@ class Asking:
         # 501 is "not implemented": no later attempt changes that.
         again = status in (408, 429) or (status >= 500 and status != 501)
         problem = f"answered {status}: {said}" if said else f"answered {status}"
-        paid = status in _LATE
-        return _Failure(problem, again, paid, response.headers.get("Retry-After"), self._advice(response), status, said)
+        ended: Literal["filter", "failed"] | None = "failed" if again and status != 429 else None
+        return _Failure(
+            problem,
+            again,
+            paid=status in _LATE,
+            retry_after=response.headers.get("Retry-After"),
+            advice=self._advice(response),
+            first_advice="check the model's name and base_url=" if status == 404 else "",
+            status=status,
+            said=said,
+            ended="filter" if status == 400 and _is_filtered(body) else ended,
+        )
 
     def _advice(self, response: httpx.Response) -> str:
         if response.is_redirect:
             return "redirects are not followed: give the right place as base_url="
         if response.status_code in (401, 403):
             return f"the key {'is that of' if self._key.value else 'is missing: set'} {self._key.names}"
-        if response.status_code == 404:
-            return "check the model's name and base_url="
         if response.status_code == 429:
             return "ask less at a time by concurrency= or rate=, or check what the key may use"
         return ""
@@ -236,9 +270,12 @@ class Asking:
     def _error(self, failure: _Failure, attempts: int, hint: str) -> MeasurementError:
         tried = "1 attempt" if attempts == 1 else f"{attempts} attempts"
         what = f"{self._who}: {self._url} {self._key.hidden_in(failure.problem)} ({tried})"
-        advice = failure.advice or (hint if failure.status in (400, 413, 422) else "")
+        first = "" if self._has_answered else failure.first_advice
+        advice = first or failure.advice or (hint if failure.status in (400, 413, 422) else "")
         kept = f"{self._kept} that came before are kept"
         message = "; ".join(part for part in (what, advice, kept) if part)
+        if failure.ended is not None:
+            return UnansweredError(message, failure.ended)
         if failure.status in _REJECTED:
             return RejectedError(message, failure.status, self._key.hidden_in(failure.said))
         return MeasurementError(message)
@@ -265,6 +302,19 @@ def parsed(body: bytes) -> Any:
         return json.loads(body)
     except (ValueError, RecursionError):
         raise MalformedError(f"something that is not JSON: {body[:1000].decode(errors='replace')}") from None
+
+
+def _is_filtered(body: bytes) -> bool:
+    """Check whether the endpoint rejected a request because of its content."""
+    try:
+        error = parsed(body)
+    except MalformedError:
+        return False
+    codes: list[object] = []
+    for name in ("error", "innererror"):  # the second one is inside the first
+        error = error.get(name) if isinstance(error, dict) else None
+        codes += [error.get("code"), error.get("type")] if isinstance(error, dict) else []
+    return any(isinstance(code, str) and code.lower() in _FILTERED for code in codes)
 
 
 def message_of(body: bytes) -> str:

@@ -9,12 +9,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from biassay.errors import BudgetError
 from biassay.models.answering import Reply
 from biassay.models.api_answering import CONCURRENCY
-from biassay.models.api_asking import Asking, Pace, Sending
+from biassay.models.api_asking import Asking, Pace, Sending, UnansweredError
 from biassay.models.api_settings import read_options, who
 from biassay.models.base import Identity
 from biassay.models.family import ModelName
@@ -23,6 +23,7 @@ from biassay.redaction import redact
 
 __all__ = ["Answered", "EndpointModel"]
 
+_FAILURES_IN_A_ROW = 5
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
@@ -54,8 +55,22 @@ class EndpointModel(ABC, Generic[Request, Answer]):
         n = self._options.concurrency
         return [list(range(start, min(start + n, len(requests)))) for start in range(0, len(requests), n)]
 
-    def stream(self, requests: Sequence[Request], spending: Spending) -> Iterator[Sequence[tuple[int, Answer]]]:
-        return _streamed(requests, self._ask_redacted, self._tokens, self._options.concurrency, spending)
+    def stream(
+        self, requests: Sequence[Request], spending: Spending, *, answered_before: bool = False
+    ) -> Iterator[Sequence[tuple[int, Answer]]]:
+        return _streamed(
+            requests,
+            self._ask_redacted,
+            self._tokens,
+            self._options.concurrency,
+            spending,
+            self._unanswered,
+            answered_before,
+        )
+
+    def _unanswered(self, request: Request, ended: Literal["filter", "failed"]) -> Answer | None:  # noqa: ARG002
+        """Return what stands for the answer to a request that the endpoint does not answer; None: the run must end."""
+        return None
 
     def _ask_redacted(self, request: Request, sending: Sending) -> Answered:
         """Ask, and remove keys that the reply echoes before anything is kept or shown."""
@@ -88,6 +103,8 @@ def _streamed(
     estimate: Callable[[Request], tuple[int, int]],
     concurrency: int,
     spending: Spending,
+    unanswered: Callable[[Request, Literal["filter", "failed"]], Any],
+    answered_before: bool,
 ) -> Iterator[list[tuple[int, Any]]]:
     """Answers with the places of their requests, as they come, those that came together together.
 
@@ -95,6 +112,10 @@ def _streamed(
     there are connections were sent without their answers being kept. After a failure, and where the budget does not
     allow the next request, nothing more is sent; what is under way is waited for, for it is paid. After Ctrl-C it is
     not.
+
+    A request that the endpoint filters, or on which it failed at every attempt, gets ``unanswered`` for an answer. The
+    endpoint counts as down after `_FAILURES_IN_A_ROW` failures without an answer in between, or if it answers nothing
+    at all.
     """
     from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
@@ -102,6 +123,7 @@ def _streamed(
     pool = ThreadPoolExecutor(concurrency, thread_name_prefix="biassay-api")
     under_way: dict[Future[Answered], tuple[int, tuple[int, int], int]] = {}
     problem: Exception | None = None
+    failures, failure = 0, None
     try:
         while True:
             while waiting and problem is None and len(under_way) < concurrency:
@@ -119,11 +141,23 @@ def _streamed(
                 place, tokens, reserved = under_way.pop(future)
                 try:
                     found = future.result()
+                except UnansweredError as error:
+                    spending.release(reserved)
+                    failures = failures + 1 if error.ended == "failed" else 0
+                    failure = error if error.ended == "failed" else failure
+                    answered_before |= error.ended == "filter"
+                    answer = unanswered(requests[place], error.ended)
+                    if answer is None or failures >= _FAILURES_IN_A_ROW:
+                        problem = problem or error
+                        stop.set()
+                    else:
+                        together.append((place, answer))
                 except Exception as error:
                     spending.release(reserved)
                     problem = problem or error
                     stop.set()  # nobody waits for another attempt
                 else:
+                    failures, answered_before = 0, True
                     read = tokens[0] if found.tokens_in is None else found.tokens_in
                     written = tokens[1] if found.tokens_out is None else found.tokens_out
                     spending.settle(reserved, tokens[0], read, written)
@@ -133,11 +167,12 @@ def _streamed(
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
+    problem = problem or (None if answered_before else failure)
     if problem is not None:
         raise problem
     if waiting:
         raise BudgetError(
-            f"the budget of {spending.limit:,} tokens does not allow another request: {spending.used:,} are used, the "
-            f"next one may take {spending.needed(*estimate(waiting[0][1])):,}, and {len(waiting):,} are left; what was "
-            "answered is kept: give a larger budget and resume the run"
+            f"the budget of {spending.limit:,} tokens does not allow another request: {spending.used:,} tokens are "
+            f"used, and the next request may take {spending.needed(*estimate(waiting[0][1])):,}; {len(waiting):,} "
+            "requests remain; responses are cached: give a larger --budget and resume the run"
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from biassay.errors import ModelError
 from biassay.models.answering import Reply
@@ -59,6 +59,9 @@ class ChatModel(EndpointModel[Prompt, Reply]):
 
     def reply(self, prompts: Sequence[Prompt]) -> list[Reply]:
         return self._all(prompts)
+
+    def _unanswered(self, request: Prompt, ended: Literal["filter", "failed"]) -> Reply:
+        return Reply("", ended, log_p=(math.nan,) * len(request.options))
 
     def _tokens(self, request: Prompt) -> tuple[int, int]:
         read = sum(rough_tokens(message["content"]) + _TOKENS_A_MESSAGE for message in self._messages(request))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -51,6 +52,9 @@ class Completions(EndpointModel[Prompt, Reply]):
 
     def reply(self, prompts: Sequence[Prompt]) -> list[Reply]:
         return self._all(prompts)
+
+    def _unanswered(self, request: Prompt, ended: Literal["filter", "failed"]) -> Reply:
+        return Reply("", ended, log_p=(math.nan,) * len(request.options))
 
     def _text(self, prompt: Prompt) -> str:
         system = self._sampling.system if prompt.system is None else prompt.system

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 
 from biassay.errors import BudgetError, UsageError
 
@@ -28,7 +29,9 @@ class Spending:
     ----------
     limit : int or None
     tokens_in, tokens_out : int
-        Used so far.
+        Used so far, by earlier processes of the run too.
+    on_use : callable or None
+        Called with the tokens in and out of every response and of every attempt that may be charged.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -38,6 +41,19 @@ class Spending:
         self._reserved, self._factor = 0, 1.0
         self._has_answer = False
         self._lock = threading.Lock()
+        self.on_use: Callable[[int, int], None] | None = None
+
+    def carry_over(self, tokens_in: int, tokens_out: int) -> None:
+        """Add the tokens that earlier processes of the same run used."""
+        with self._lock:
+            self.tokens_in += tokens_in
+            self.tokens_out += tokens_out
+
+    def _use(self, tokens_in: int, tokens_out: int) -> None:
+        self.tokens_in += tokens_in
+        self.tokens_out += tokens_out
+        if self.on_use is not None:
+            self.on_use(tokens_in, tokens_out)
 
     @property
     def used(self) -> int:
@@ -70,14 +86,13 @@ class Spending:
         The same is set aside for another attempt; an error comes back where there are not so many left.
         """
         with self._lock:
-            self.tokens_in += math.ceil(tokens_in * self._factor)
-            self.tokens_out += tokens_out
+            self._use(math.ceil(tokens_in * self._factor), tokens_out)
             if self.limit is None or self.used + self._reserved <= self.limit:
                 return None
         return BudgetError(
             f"the budget of {self.limit:,} tokens does not allow another attempt at a request that failed: "
-            f"{self.used:,} are used, failed attempts that may have to be paid among them; what was answered is kept: "
-            "give a larger budget and resume the run"
+            f"{self.used:,} tokens are used, including failed attempts that may be charged; responses are cached: give "
+            "a larger --budget and resume the run"
         )
 
     def settle(self, reserved: int, estimated_in: int, tokens_in: int, tokens_out: int) -> None:
@@ -86,5 +101,4 @@ class Spending:
             self._reserved -= reserved
             self._has_answer = True
             self._factor = max(self._factor, tokens_in / max(estimated_in, 1))
-            self.tokens_in += tokens_in
-            self.tokens_out += tokens_out
+            self._use(tokens_in, tokens_out)

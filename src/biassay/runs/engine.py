@@ -11,6 +11,7 @@ import platform
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +37,7 @@ from biassay.runs.models import asked_models, package_versions, telling_how_to_r
 from biassay.runs.saving import Saver
 from biassay.runs.showing import write_page
 from biassay.runs.team import Member, open_team
+from biassay.runs.usage import UsageLog
 from biassay.studies.settings import checked_settings
 from biassay.studies.study import Inputs, Study
 
@@ -145,7 +147,11 @@ class Work:
         return not streamed or bool(self.how.spending.used)
 
     def carry_out(self, run: RunData) -> RunData:
+        usage = UsageLog(self.how.folder, run.manifest.models, self.how.spending)
+        for place, (tokens_in, tokens_out) in enumerate(usage.tokens):
+            run = _with_model(run, place, tokens_in=tokens_in, tokens_out=tokens_out)
         self._saver.save(run, now=True)
+        usage.begin()
         records = run.manifest.models
         waiting = [place for place, record in enumerate(records) if not record.measured]
         together = bool(waiting) and self.study.together(self.inputs.settings)
@@ -155,7 +161,7 @@ class Work:
         apart = [place for place in asked if not self.members[place].failed and not self.members[place].is_elsewhere]
         answers: dict[int, Answers] = {}
         with Ahead(
-            lambda place: self._ask(records[place], place),
+            lambda place: self._ask(records[place], place, usage),
             apart,
             self.how.engine,
             lambda place: self.members[place].keys,
@@ -183,7 +189,9 @@ class Work:
                 if not together:
                     self.members[place].opened.clear()  # and one model at a time
         self._saver.settle(run)
-        return self._finish(run)
+        run = self._finish(run)
+        usage.end()
+        return run
 
     def _failed(self, run: RunData, place: int, why: str) -> RunData:
         if not self.members[place].failed:  # else it was told when it could not be opened
@@ -223,7 +231,7 @@ class Work:
             write_manifest(self.how.folder, run.manifest)
         return run
 
-    def _ask(self, record: ModelRecord, place: int) -> _Asked:
+    def _ask(self, record: ModelRecord, place: int, usage: UsageLog) -> _Asked:
         """Ask a model, perhaps in a thread of its own."""
         began, member = time.monotonic(), self.members[place]
         if member.failed:
@@ -231,7 +239,8 @@ class Work:
         before = self.how.spending.tokens_in, self.how.spending.tokens_out
         try:
             requests = self.study.requests(self.inputs, member.abilities)
-            answers, total, answered = self.how.interview.ask(member, requests)
+            with usage.recording(place) if member.is_elsewhere else nullcontext():
+                answers, total, answered = self.how.interview.ask(member, requests)
         except (Exception, KeyboardInterrupt) as error:
             return _Asked(None, self._used(record, member, before), error)
         counts = {"texts": total, "encoded": record.encoded + answered, **self._used(record, member, before)}

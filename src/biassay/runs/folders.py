@@ -11,6 +11,7 @@ from biassay.errors import BudgetError, MeasurementError, RefusedError, RunFolde
 from biassay.pages.html import REPORT
 from biassay.results.arrays import ARRAYS
 from biassay.results.storage import MANIFEST, RESULTS_JSON, RESULTS_TSV, read_content
+from biassay.runs.usage import USAGE
 
 __all__ = ["check_free", "is_unfinished", "removed_if_empty"]
 
@@ -50,7 +51,7 @@ def removed_if_empty(folder: Path, run_id: str, is_answered: Callable[[], bool] 
         if failed and (isinstance(error, BudgetError) or is_answered()):
             raise
         if folder.is_dir() and not _holds_results(folder, run_id):
-            for name in (MANIFEST, RESULTS_JSON, RESULTS_TSV, REPORT):
+            for name in (MANIFEST, RESULTS_JSON, RESULTS_TSV, REPORT, USAGE):
                 (folder / name).unlink(missing_ok=True)
             shutil.rmtree(folder / ARRAYS, ignore_errors=True)
             if not existed:

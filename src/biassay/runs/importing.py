@@ -13,6 +13,7 @@ from pathlib import Path
 from biassay.answers.logs.reading import read_logs
 from biassay.answers.logs.records import Log, LoggedChoice
 from biassay.errors import UsageError
+from biassay.files import complete_folder
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
 from biassay.results.labels import numbered
 from biassay.results.storage import write_run
@@ -79,8 +80,9 @@ def import_logs(
                 f"used: {_unmapped_text(log)}"
             )
     if folder is not None:
-        write_run(folder, run, study_named("benchmarks").types)
-        write_page(run, folder)
+        with complete_folder(folder) as working:
+            write_run(working, run, study_named("benchmarks").types)
+            write_page(run, working)
     return Run.of(run)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from biassay.errors import UsageError
-from biassay.files import write_atomically
+from biassay.files import complete_folder, write_atomically
 from biassay.pages.html import REPORT, render_page
 from biassay.pages.publish.files import FIGURE_FORMATS, publish
 from biassay.results.codec import to_json
@@ -143,7 +143,9 @@ def _published(
     if folder is None:
         return []
     shown = None if comparison is None else (presenter_of(comparison.study), comparison)
-    return publish(Path(folder), presented(gathered), shown, formats=formats, progress=listener.progress)
+    with complete_folder(Path(folder)) as working:
+        files = publish(working, presented(gathered), shown, formats=formats, progress=listener.progress)
+    return [Path(folder) / file.relative_to(working) for file in files]
 
 
 def report(runs: PathLike | RunData | Sequence[PathLike | RunData], out: PathLike = REPORT) -> Path:

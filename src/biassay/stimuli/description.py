@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any, cast, get_args
 
 from biassay.errors import StimulusError
-from biassay.stimuli.fields import FieldReader
+from biassay.stimuli.fields import FieldReader, Location
 from biassay.stimuli.model import About, Direction, TemplateKind, Test
 
 __all__ = [
@@ -70,7 +70,7 @@ def read_pair_topics(reader: FieldReader, value: Any, where: str, pairs: Sequenc
     return found
 
 
-def described(test: Test, stated: Description, where: str) -> Test:
+def described(test: Test, stated: Description, where: Location) -> Test:
     """A test with what its file states of it; templates that its texts cannot be from are an error."""
     template = "given" if stated.template in (None, "none") else stated.template
     made = replace(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, cast, get_args
 from biassay.errors import StimulusError
 from biassay.files import read_text
 from biassay.stimuli.description import DESCRIPTION_FIELDS, Description, read_description, read_pair_topics
-from biassay.stimuli.fields import FieldReader, kind, parse_json, parse_toml
+from biassay.stimuli.fields import FieldReader, Location, find_repeated, kind, parse_json, parse_toml
 from biassay.stimuli.given import GIVEN_FIELDS, read_given
 from biassay.stimuli.groups import GroupingEntry, read_grouping
 from biassay.stimuli.model import Concept, GivenText, Source, TemplateClass, TemplateSet, WordRule
@@ -40,7 +41,7 @@ class TestEntry:
     __test__ = False
 
     name: str
-    where: str
+    where: Location
     title: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
     of: str | None = None
@@ -53,13 +54,19 @@ class TestEntry:
 
 @dataclass(frozen=True)
 class Document:
-    """All that one file defines."""
+    """All that one file defines.
+
+    ``problems`` are the mistakes found so far, and ``broken`` the names of what could not be read: `resolve` reports
+    the mistakes together with its own.
+    """
 
     source: Source
     concepts: Mapping[str, Concept]
     sets: Mapping[str, TemplateSet]
     tests: tuple[TestEntry, ...]
     grouping: GroupingEntry | None = None
+    problems: tuple[str, ...] = ()
+    broken: frozenset[str] = frozenset()
 
 
 def read_document(path: Path) -> Document:
@@ -81,22 +88,35 @@ class DocumentReader(FieldReader):
 
     def own(self, root: dict[str, Any]) -> Document:
         self.table(root, "", _OWN_KEYS)
-        source = self.source(root["source"]) if "source" in root else UNKNOWN_SOURCE
-        concepts = {
-            name: self.concept(name, value) for name, value in self.table(root.get("concepts", {}), "concepts").items()
-        }
-        sets = {
-            name: self.template_set(name, value, source)
-            for name, value in self.table(root.get("sets", {}), "sets").items()
-        }
-        tests = [self.test(name, value) for name, value in self.table(root.get("tests", {}), "tests").items()]
-        tests.extend(self.paired_tests(root["pairs"]) if "pairs" in root else ())
-        tests.extend(self.sentence_tests(root.get("sentences", [])))
-        names = [entry.name for entry in tests]
-        for entry in tests:
-            if names.count(entry.name) > 1:
-                raise StimulusError(f"{entry.where}: the file defines the test {entry.name!r} twice")
-        return Document(source, concepts, sets, tuple(tests), read_grouping(self, root))
+        problems: list[str] = []
+        broken: set[str] = set()
+        source = UNKNOWN_SOURCE
+        with _collected(problems):
+            source = self.source(root["source"]) if "source" in root else UNKNOWN_SOURCE
+        concepts: dict[str, Concept] = {}
+        sets: dict[str, TemplateSet] = {}
+        tests: list[TestEntry] = []
+        for name, value in self.table(root.get("concepts", {}), "concepts").items():
+            with _collected(problems, name, broken):
+                concepts[name] = self.concept(name, value)
+        for name, value in self.table(root.get("sets", {}), "sets").items():
+            with _collected(problems, name, broken):
+                sets[name] = self.template_set(name, value, source)
+        for name, value in self.table(root.get("tests", {}), "tests").items():
+            with _collected(problems, name, broken):
+                tests.append(self.test(name, value))
+        with _collected(problems):
+            tests.extend(self.paired_tests(root["pairs"]) if "pairs" in root else ())
+        with _collected(problems):
+            tests.extend(self.sentence_tests(root.get("sentences", [])))
+        repeated = find_repeated(entry.name for entry in tests)
+        if repeated is not None:
+            entry = next(entry for entry in tests if entry.name == repeated)
+            problems.append(f"{entry.where}: the file defines the test {repeated!r} twice")
+        grouping = None
+        with _collected(problems):
+            grouping = read_grouping(self, root)
+        return Document(source, concepts, sets, tuple(tests), grouping, tuple(problems), frozenset(broken))
 
     def source(self, value: Any) -> Source:
         fields = self.table(value, "source", {*_SOURCE_KEYS, "supplementary", "searched_models"})
@@ -137,12 +157,12 @@ class DocumentReader(FieldReader):
         if not isinstance(value, list):
             self.fail(where, f"expected a list of lists of words, got {kind(value)}")
         clusters = tuple(self.distinct(cluster, f"{where}[{i}]") for i, cluster in enumerate(value))
-        owner: dict[str, int] = {}
+        known, owner = set(words), dict[str, int]()
         for i, cluster in enumerate(clusters):
             if len(cluster) < 2:
                 self.fail(f"{where}[{i}]", f"a cluster needs at least two words, got only {cluster[0]!r}")
             for word in cluster:
-                if word not in words:
+                if word not in known:
                     self.fail(f"{where}[{i}]", f"{word!r} is not one of the words")
                 if owner.setdefault(word, i) != i:
                     self.fail(f"{where}[{i}]", f"{word!r} is in another cluster already")
@@ -173,7 +193,7 @@ class DocumentReader(FieldReader):
             self.fail(f"{where}.{stated}", f"it follows from the test {parent!r}, which this one is made of; remove it")
         return TestEntry(
             name,
-            self.place(where),
+            Location(self, where),
             title=given.get("title", ""),
             roles=roles,
             of=given.get("of"),
@@ -197,7 +217,7 @@ class DocumentReader(FieldReader):
                 self.fail(f"pairs.attributes.{name}", f"expected the names of two concepts, got {len(concepts)}")
         names = [f"{first}-{second}" for (first, _), (second, _) in combinations(groups, 2)]
         stated = read_description(self, {key: fields[key] for key in ("about", "topic") if key in fields}, "pairs")
-        place = self.place("pairs")
+        place = Location(self, "pairs")
         topic_of = read_pair_topics(self, fields.get("topics", {}), "pairs.topics", names)
         for pair, ((_, X), (_, Y)) in zip(names, combinations(groups, 2), strict=True):
             described = replace(stated, topic=topic_of.get(pair, stated.topic))
@@ -216,7 +236,7 @@ class DocumentReader(FieldReader):
             for name in self.strings(fields.get("of"), f"{where}.of"):
                 yield TestEntry(
                     fields["prefix"] + name,
-                    self.place(where),
+                    Location(self, where),
                     of=name,
                     targets=fields["targets"],
                     attributes=fields["attributes"],
@@ -287,8 +307,19 @@ class DocumentReader(FieldReader):
         finished = _finished(concepts, with_words, description)
         concepts = {key: c if key in finished else replace(c, given=()) for key, c in concepts.items()}
         roles = {role: key for key, role in SENT_BIAS_ROLES.items()}
-        entry = TestEntry(name, self.place(""), roles=roles, description=description)
+        entry = TestEntry(name, Location(self, ""), roles=roles, description=description)
         return Document(replace(UNKNOWN_SOURCE, searched_models=searched), concepts, {}, (entry,))
+
+
+@contextmanager
+def _collected(problems: list[str], name: str = "", broken: set[str] | None = None) -> Iterator[None]:
+    """Record a mistake and go on; ``name`` then counts as broken."""
+    try:
+        yield
+    except StimulusError as error:
+        problems.append(str(error))
+        if broken is not None:
+            broken.add(name)
 
 
 def _finished(concepts: Mapping[str, Concept], with_words: set[str], description: Description) -> set[str]:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from biassay.errors import StimulusError, nearest_names
 
-__all__ = ["FieldReader", "kind", "parse_json", "parse_toml"]
+__all__ = ["FieldReader", "Location", "find_repeated", "kind", "parse_json", "parse_toml", "raise_problems"]
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 _NEW_PART = re.compile(r"\s*\[|\s*\"(targ|attr)[12]\"")  # a TOML table, or one of the four sets
 
 
@@ -38,9 +43,36 @@ def parse_json(path: Path, text: str, make_object: Callable[[list[tuple[str, Any
 def _no_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     seen = dict(pairs)
     if len(seen) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise StimulusError(f"the field {next(n for n in names if names.count(n) > 1)!r} stands twice in one object")
+        repeated = find_repeated(name for name, _ in pairs)
+        raise StimulusError(f"the field {repeated!r} stands twice in one object")
     return seen
+
+
+def find_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that occurs a second time."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def raise_problems(problems: Sequence[str]) -> None:
+    """Raise one error that lists all problems, if there are any."""
+    if problems:
+        raise StimulusError("\n".join(problems))
+
+
+@dataclass(frozen=True)
+class Location:
+    """A field of a data file. Its line is looked up only when an error message needs it."""
+
+    reader: FieldReader
+    field: str
+
+    def __str__(self) -> str:
+        return self.reader.place(self.field)
 
 
 class FieldReader:
@@ -51,6 +83,17 @@ class FieldReader:
 
     def fail(self, where: str, problem: str) -> NoReturn:
         raise StimulusError(f"{self.place(where)}: {problem}")
+
+    def each(self, read: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """Read all items; one error reports the mistakes of all of them."""
+        results, problems = [], []
+        for item in items:
+            try:
+                results.append(read(item))
+            except StimulusError as error:
+                problems.append(str(error))
+        raise_problems(problems)
+        return results
 
     def place(self, where: str) -> str:
         """The file, and the line and the field where they are known."""
@@ -84,12 +127,14 @@ class FieldReader:
     def table(self, value: Any, where: str, allowed: set[str] | None = None) -> dict[str, Any]:
         if not isinstance(value, dict):
             self.fail(where, f"expected a table of fields, got {kind(value)}")
-        for key in value:
-            if allowed is not None and key not in allowed:
-                near = nearest_names(key, allowed)
-                hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(sorted(allowed))}"
-                self.fail(f"{where}.{key}" if where else key, f"unknown field; {hint}")
+        if allowed is not None and value.keys() - allowed:
+            self.each(partial(self._unknown, where, allowed), (key for key in value if key not in allowed))
         return value
+
+    def _unknown(self, where: str, allowed: set[str], key: str) -> NoReturn:
+        near = nearest_names(key, allowed)
+        hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(sorted(allowed))}"
+        self.fail(f"{where}.{key}" if where else key, f"unknown field; {hint}")
 
     def string(self, value: Any, where: str) -> str:
         if not isinstance(value, str) or not value.strip():
@@ -106,16 +151,15 @@ class FieldReader:
             self.fail(where, f"expected a list of texts, got {kind(value)}")
         if not value:
             self.fail(where, "the list is empty")
-        return tuple(self.string(item, f"{where}[{i}]") for i, item in enumerate(value))
+        return tuple(self.each(lambda item: self.string(item[1], f"{where}[{item[0]}]"), enumerate(value)))
 
     def distinct(self, value: Any, where: str) -> tuple[str, ...]:
         """Words, none of them twice."""
         words = self.strings(value, where)
-        for i, word in enumerate(words):
-            if word != word.strip():
-                self.fail(f"{where}[{i}]", f"the word {word!r} begins or ends with a blank")
-            if word in words[:i]:
-                self.fail(where, f"the word {word!r} stands there twice")
+        padded = [i for i, word in enumerate(words) if word != word.strip()]
+        self.each(lambda i: self.fail(f"{where}[{i}]", f"the word {words[i]!r} begins or ends with a blank"), padded)
+        repeated = [word for word, count in Counter(words).items() if count > 1]
+        self.each(lambda word: self.fail(where, f"the word {word!r} stands there twice"), repeated)
         return words
 
     def texts_by_name(self, value: Any, where: str) -> tuple[tuple[str, str], ...]:

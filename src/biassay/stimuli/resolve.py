@@ -9,6 +9,7 @@ from itertools import product
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.stimuli.description import described
 from biassay.stimuli.document import Document, TestEntry
+from biassay.stimuli.fields import raise_problems
 from biassay.stimuli.groups import Grouping, resolve_grouping
 from biassay.stimuli.model import ROLES, Concept, GivenText, TemplateSet, Test
 
@@ -52,23 +53,36 @@ def resolve(documents: Sequence[Document], base: Catalogue) -> Catalogue:
         sets.update(document.sets)
     tests = dict(base.tests)
     resolver = _Resolver(concepts, sets, tests)
+    problems = [problem for document in documents for problem in document.problems]
+    broken = {name for document in documents for name in document.broken}
     waiting = [(document, entry) for document in documents for entry in document.tests]
     own = {entry.name for _, entry in waiting}
     # A test may be made from one that stands later or in another file: go round until all are made.
     while waiting:
         later = [(d, e) for d, e in waiting if (e.of or e.alias) in own]
         for document, entry in waiting:
-            if (entry.of or entry.alias) not in own:
+            if (entry.of or entry.alias) in own:
+                continue
+            if broken & {entry.of, entry.alias, entry.targets, entry.attributes, *entry.roles.values()}:
+                broken.add(entry.name)
+                continue
+            try:
                 tests[entry.name] = resolver.build(document, entry)
+            except StimulusError as error:
+                problems.append(str(error))
+                broken.add(entry.name)
         own = {entry.name for _, entry in later}
         if len(later) == len(waiting):
             raise StimulusError(f"{later[0][1].where}: the test is made from itself")
         waiting = later
-    groupings = {
-        document.source.name: resolve_grouping(document.grouping, concepts, document.source)
-        for document in documents
-        if document.grouping is not None
-    }
+    groupings = {}
+    for document in documents:
+        if document.grouping is not None and not document.problems:
+            try:
+                groupings[document.source.name] = resolve_grouping(document.grouping, concepts, document.source)
+            except StimulusError as error:
+                problems.append(str(error))
+    raise_problems(problems)
     return Catalogue({name: tests[name] for name in _families(tests)}, concepts, sets, {**base.groupings, **groupings})
 
 
@@ -119,7 +133,8 @@ class _Resolver:
     @staticmethod
     def checked(entry: TestEntry, test: Test) -> Test:
         for one, other in (("X", "Y"), ("A", "B")):
-            shared = [word for word in test.concept(one).words if word in test.concept(other).words]
+            others = set(test.concept(other).words)
+            shared = [word for word in test.concept(one).words if word in others]
             if shared:
                 words = ", ".join(map(repr, shared))
                 raise StimulusError(

@@ -79,7 +79,7 @@ def publish(
     figures = list(_figures(shown, compared)) if can_draw() else []
     for done, make in enumerate(figures):
         if progress is not None:
-            progress(folder.name, "figures", done + 1, len(figures))
+            progress("paper", "figures", done + 1, len(figures))
         figure = make(PRINT)
         for form in dict.fromkeys((*formats, "vl.json")):
             write(figure.name, form, drawn(figure, form), "figures")
