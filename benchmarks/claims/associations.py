@@ -42,7 +42,8 @@ CLAIMS = (
         "The concepts are associated: other target and attribute words of the same kinds would show it too. Two-sided.",
         "No association of the concepts: D is 0 on average over draws of all words.",
         "word, on both sides",
-        "Words are a sample of their kind, independent of each other; words of a declared cluster count as one. D is about normal.",
+        "Words are a sample of their kind, independent of each other; words of a declared cluster count as one. D is "
+        "about normal.",
         "With five words per set it is conservative. It rejects too often where strongly skewed target words dominate "
         "the variance and X and Y are skewed in opposite directions (up to .14) or differ in size (.07), and where "
         "associations have two values only (.075).",
