@@ -22,10 +22,14 @@ from biassay.studies.benchmarks.shown import (
 __all__ = ["METHODS", "SOURCES", "sentences_of"]
 
 SOURCES: Mapping[str, str] = {"bbq": "parrish2022", "crows-pairs": "nangia2020", "stereoset": "nadeem2021"}
-_CLUSTERS = (Use("the interval over clusters, corrected for skewness", "hall1992"),)
+_CLUSTERS = (
+    Use("the interval over clusters, corrected for skewness", "hall1992"),
+    Use("the bound where clusters agree", "clopper1934"),
+)
+_NAMES = (Use("the interval over templates and names", "cameron2011"),)
 _DOUBTS = (Use("what is doubtful in items of this benchmark", "blodgett2021"),)
 METHODS: Mapping[str, tuple[Use, ...]] = {
-    "bbq": _CLUSTERS,
+    "bbq": (*_CLUSTERS, *_NAMES),
     "crows-pairs": (*_CLUSTERS, *_DOUBTS),
     "stereoset": (*_CLUSTERS, *_DOUBTS),
 }
@@ -72,7 +76,7 @@ def sentences_of(run: RunData) -> Iterator[Sentence]:
         f"Intervals of {percent(1.0 - settings.alpha)} and two-sided p-values are by {unit}{names}{why}: the union of "
         f"the jackknife over {units} with Student's t and of the same corrected for skewness; where all or almost all "
         f"{units} agree, the exact binomial bound",
-        ("hall1992",),
+        ("hall1992", "clopper1934", *(["cameron2011"] if names else [])),
     )
     if any(row.p_value_holm is not None for row in run.results):
         yield Sentence("p-values were corrected over the categories of a model by Holm's method", ("holm1979",))
