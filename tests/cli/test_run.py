@@ -208,10 +208,10 @@ def test_real_glove_agrees_with_the_reference(reference: Path, cli: Cli) -> None
 
 def test_a_second_run_encodes_nothing(tmp_path: Path, cli: Cli) -> None:
     given = ("--tests", "weat6", "--random-sets", "0", "--json")
-    for name, encoded in (("one", 32), ("two", 0)):
+    for name, encoded in (("one", 896), ("two", 0)):
         code, stdout, stderr = cli("run", "glove", *given, "--out", tmp_path / name)
         model = json.loads(stdout)["manifest"]["models"][0]
-        assert (code, model["texts"], model["encoded"]) == (0, 32, encoded)
+        assert (code, model["texts"], model["encoded"]) == (0, 896, encoded)
         assert ("encoding" in stderr) == (encoded > 0)
     assert Run.load(tmp_path / "one").results == Run.load(tmp_path / "two").results
 
@@ -232,7 +232,7 @@ def test_a_damaged_store_is_told_and_encoded_again(cli: Cli, own_cache: Path) ->
     code, stdout, stderr = cli("run", "glove", *given)
     assert code == 0
     assert "1 damaged file" in stderr
-    assert json.loads(stdout)["manifest"]["models"][0]["encoded"] == 32
+    assert json.loads(stdout)["manifest"]["models"][0]["encoded"] == 896
     assert measured(stdout) == first
 
 
