@@ -33,10 +33,7 @@ def test_images_are_pinned_by_digest() -> None:
     assert [name for name in images if not re.search(r":[\w.-]+@sha256:[0-9a-f]{64}$", name)] == ["biassay"]
 
 
-INPUTS = ["OLD", "NEW", "TESTS", "FAIL_IF", "MARGIN", "ALPHA", "MIN_POWER", "JUNIT", "MARKDOWN"]
-
-
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize(
     "name", ["OLD", "NEW", "TESTS", "FAIL_IF", "MARGIN", "ALPHA", "MIN_POWER", "JUNIT", "MARKDOWN"]
 )
 @pytest.mark.parametrize("value", ["--help", "-h", "--json"])
