@@ -127,8 +127,9 @@ def test_list_as_json_describes_every_test(cli: Cli) -> None:
         test = catalogue().tests[name]
         assert entry["digest"] == digest_of(test)
         assert entry | description_of(test) == entry
-        clusters = {"clusters": [list(of) for of in test.A.clusters]} if test.A.clusters else {}
-        assert entry["concepts"]["A"] == {"label": test.A.label, "words": list(test.A.words), **clusters}
+        stated = {"clusters": [list(of) for of in test.A.clusters], "source": test.A.source}
+        expected = {"label": test.A.label, "words": list(test.A.words), **{k: v for k, v in stated.items() if v}}
+        assert entry["concepts"]["A"] == expected
         for field in ("citation", "licence", "version", "source", "title"):
             assert entry[field]
 
