@@ -84,7 +84,7 @@ def run_step(number: int, folder: Path, changed: dict[str, str]) -> subprocess.C
     write_vectors(folder / "new.txt", 16)
     (folder / "biassay").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m biassay "$@"\n')
     (folder / "biassay").chmod(0o755)
-    given = {"OLD": "old=vectors:old.txt", "NEW": "new=vectors:new.txt", "TESTS": "own.json", "FAIL_IF": "not-shown"}
+    given = {"OLD": "old=vectors:old.txt", "NEW": "new=vectors:new.txt", "TESTS": "own.json", "FAIL_IF": "inconclusive"}
     given |= {"MARGIN": "0.2", "ALPHA": "0.05", "MIN_POWER": "0.2", "JUNIT": "gate.xml", "MARKDOWN": "gate.md"}
     return run_script(script(number), folder, {**given, **changed})
 

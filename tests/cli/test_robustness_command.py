@@ -29,7 +29,7 @@ def test_a_paper_has_one_table_and_the_specifications_in_a_file(cli: Cli, tmp_pa
     lines = (tmp_path / "paper" / "robustness-results.tex").read_text().splitlines()
     (weat7,) = [line for line in lines if line.startswith("weat7")]
     assert [cell.strip(" \\") for cell in weat7.split("&")] == [
-        *("weat7", "1.28", "0.107", "1.20", "1.09 to 1.35", "4 of 4", "0 of 4", "0.008"),
+        *("weat7", "1.36", "0.143", "1.32", "1.24 to 1.42", "4 of 4", "0 of 4", "0.002"),
     ]
     assert "simonsohn2020" in (tmp_path / "paper" / "references.bib").read_text()
 
@@ -39,4 +39,4 @@ def test_the_terminal_shows_a_line_a_test(cli: Cli) -> None:
     rows = [re.split(r" {2,}", line.strip()) for line in stdout.splitlines()]
     first = next(place for place, row in enumerate(rows) if row == ["test", "weat6", "weat7"])  # turned: it is wide
     turned = [row[2] for row in rows[first + 2 : first + 10]]
-    assert turned == ["1.28", "0.107", "1.20", "1.09 to 1.35", "4 of 4", "0 of 4", "0.008", "male"]
+    assert turned == ["1.36", "0.143", "1.32", "1.24 to 1.42", "4 of 4", "0 of 4", "0.002", "male"]

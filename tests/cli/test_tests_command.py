@@ -88,15 +88,25 @@ def test_list_names_every_test_of_the_main_collections(cli: Cli) -> None:
 
 
 def test_list_sums_up_supplementary_collections_and_shows_them_when_named(cli: Cli) -> None:
-    last = cli("list")[1].splitlines()[-1]
-    assert last.startswith("guo2021-supplement: 60 more tests")
-    assert "'biassay tests list guo2021-supplement'" in last
+    *_, supplement, gate = cli("list")[1].splitlines()
+    assert supplement.startswith("guo2021-supplement: 60 more tests")
+    assert "'biassay tests list guo2021-supplement'" in supplement
+    assert gate.startswith("gate: 10 more tests")
     code, stdout, _ = cli("list", "guo2021-supplement")
     assert code == 0
-    assert names_in_the_table(stdout) == {t.name for t in catalogue().tests.values() if t.source.supplementary}
+    assert names_in_the_table(stdout) == {
+        t.name for t in catalogue().tests.values() if t.source.name == "guo2021-supplement"
+    }
     assert "more tests" not in stdout
     listed = json.loads(cli("list", "EM-*", "weat6", "--json")[1])
     assert [entry["supplementary"] for entry in listed] == [True] * 20 + [False]
+
+
+def test_show_joins_the_words_of_a_cluster_and_names_the_source_of_a_list(cli: Cli) -> None:
+    shown = " ".join(cli("show", "gate-gender-science")[1].split())
+    assert "(48 words, 24 clusters, 48 texts)" in shown
+    assert "man/men, boy/boys, " in shown
+    assert "source: Caliskan et al. 2017, WEAT 7 and 8" in shown
 
 
 def test_show_of_a_supplementary_test(cli: Cli) -> None:
@@ -117,7 +127,9 @@ def test_list_as_json_describes_every_test(cli: Cli) -> None:
         test = catalogue().tests[name]
         assert entry["digest"] == digest_of(test)
         assert entry | description_of(test) == entry
-        assert entry["concepts"]["A"] == {"label": test.A.label, "words": list(test.A.words)}
+        stated = {"clusters": [list(of) for of in test.A.clusters], "source": test.A.source}
+        expected = {"label": test.A.label, "words": list(test.A.words), **{k: v for k, v in stated.items() if v}}
+        assert entry["concepts"]["A"] == expected
         for field in ("citation", "licence", "version", "source", "title"):
             assert entry[field]
 

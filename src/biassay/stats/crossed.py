@@ -90,9 +90,14 @@ class Crossed:
     skewness: float = nan
 
     @property
+    def is_flat(self) -> bool:
+        """Do all words of a set agree, so that there is no variance for a t test?"""
+        return math.isnan(self.df) and not math.isnan(self.V)
+
+    @property
     def all_agree(self) -> bool:
-        """Do all words of a set agree, so that the p-value is an exact one instead of a t test?"""
-        return self.p_value is not None and math.isnan(self.df)
+        """Do all words of a set agree on an effect, so that the p-value is an exact one instead of a t test?"""
+        return self.p_value is not None and self.is_flat
 
     @property
     def p_skew(self) -> float | None:

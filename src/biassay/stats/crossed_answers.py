@@ -77,7 +77,7 @@ class CrossedAnswers:
     @property
     def flat(self) -> bool:
         """Nothing varies, neither from word to word of a pole nor from column to column."""
-        return self.test.df == 0.0
+        return self.test.is_flat
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _p_by_t(test: Crossed) -> float | None:
     `Crossed` gives none below two degrees of freedom. One deviating word in one column brings them down to that,
     however clear the others are, so here the heavy tail of t with one to two degrees of freedom is used.
     """
-    if test.df == 0.0:
+    if test.is_flat:
         return 0.0
     return 2.0 * float(scipy.special.stdtr(test.df, -abs(test.t))) if test.df >= 1.0 else None
 
@@ -154,7 +154,7 @@ def _interval(test: Crossed, p: float, most: float, confidence: float) -> tuple[
     n, m, columns, _ = test.sizes
     if crossed_floor(n, m, columns) > 1.0 - confidence:
         return None
-    if test.df == 0.0:
+    if test.is_flat:
         sign_known = p <= 1.0 - confidence
         return agreement_interval(test.D, (n, m), columns, most, confidence, sign_known=sign_known)
     reach = float(scipy.special.stdtrit(test.df, 0.5 + confidence / 2.0)) * math.sqrt(test.V)

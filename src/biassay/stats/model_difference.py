@@ -229,7 +229,7 @@ def _contrast(test: Crossed, added: float) -> Contrast:
 
     If all words agree exactly, the interval is a point, provided that the exact test reaches its level.
     """
-    flat = test.interval is None and math.isnan(test.df) and not math.isnan(test.V)
+    flat = test.is_flat
     if test.interval is None and (not flat or (test.p_value is not None and test.p_value > 1.0 - test.confidence)):
         return Contrast(test.D, test.V, test.df, None, None)
     if not added > 0.0:

@@ -86,6 +86,7 @@ _OWN = (
         "num_clusters", "clusters", "Words measured, with each cluster (he, him, his) counted once, by role.",
         get=lambda row: row.num_clusters if row.clusters else None,
     ),
+    Column("clusters", "cluster of", "The cluster of every word that shares its cluster with another, by role."),
     Column("num_cut", "cut", "Texts that the model did not read to the end, by role."),
     Column("p_value_holm", "p by text, Holm", "After Holm's correction over the family.", "p"),
     Column("significant", "by text", "p by text at or below alpha.", "flag"),
