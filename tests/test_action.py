@@ -80,8 +80,8 @@ def run_script(text: str, folder: Path, given: dict[str, str]) -> subprocess.Com
 def run_step(number: int, folder: Path, changed: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a step of the action on two models that answer alike."""
     write_test(folder / "own.json", 16)
-    write_vectors(folder / "old.txt", 16)
-    write_vectors(folder / "new.txt", 16)
+    write_vectors(folder / "old.txt", 16, frequent=True)
+    write_vectors(folder / "new.txt", 16, frequent=True)
     (folder / "biassay").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m biassay "$@"\n')
     (folder / "biassay").chmod(0o755)
     given = {"OLD": "old=vectors:old.txt", "NEW": "new=vectors:new.txt", "TESTS": "own.json", "FAIL_IF": "inconclusive"}

@@ -93,6 +93,6 @@ def test_very_long_names_are_shown(cli: Cli, glove: Run, tmp_path: Path) -> None
     code, stdout, stderr = cli("report", folder, "--all", "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0, stderr
     for result in glove.results:
-        assert f"{result.effect_size:.2f}" in stdout
+        assert f"{result.effect_size_by_word:.2f}" in stdout
     assert MARK in (folder / "report.html").read_text()
     assert len([name for name in names(tmp_path / "paper") if name.startswith("model-card-")]) == 1

@@ -91,7 +91,10 @@ def test_keywords_options_and_settings_are_the_same(study: str) -> None:
     for name, rule in rules.items():
         option = options[name]
         assert isinstance(option, click.Option)
-        assert keywords[name] in (defaults[name], inspect.Parameter.empty), name
+        allowed = [defaults[name], inspect.Parameter.empty]
+        if isinstance(defaults[name], tuple) and len(defaults[name]) == 1:
+            allowed.append(defaults[name][0])  # one value need not be a tuple
+        assert keywords[name] in allowed, name
         assert (option.get_default(click.Context(command)) or None) == (defaults[name] or None), name
         assert option.help == rule.help
         assert rule.help.endswith((".", "]")), name

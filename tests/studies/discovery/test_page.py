@@ -37,7 +37,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Run:
     No excess is significant; that of every other word of EIBD is made so here.
     """
     cache = tmp_path_factory.mktemp("vectors")
-    made = biassay.discover("glove", [FEMALES, MALES], n_permutations=199, alpha=0.5, keep=150, cache=cache)
+    made = biassay.discover("glove", [FEMALES, MALES], n_permutations=499, alpha=0.5, keep=150, cache=cache)
     words = [dataclasses.replace(w, emergent=w.eibd and i % 2 == 0) for i, w in enumerate(made.results)]
     counts = {group: sum(w.emergent for w in words if w.group == group) for group in (FEMALES, MALES)}
     groups = [dataclasses.replace(row, num_emergent=counts[row.group]) for row in made.tables["groups"]]
