@@ -107,11 +107,11 @@ def test_slow_storage_that_fails_by_chance_gives_the_same(
     assert len(seen) == 2 * len(set(seen))  # here and there
 
 
-def in_english(test: Path) -> Path:
+def in_english(test: str) -> str:
     """The same test with a random baseline, so that its texts are in two files of the cache."""
-    given = json.loads(test.read_text())
+    given = json.loads(Path(test).read_text())
     given["targ1"]["test"] = {"language": "en"}
-    test.write_text(json.dumps(given))
+    Path(test).write_text(json.dumps(given))
     return test
 
 
