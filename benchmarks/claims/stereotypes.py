@@ -34,7 +34,7 @@ CLAIMS = (
         "The model knows which group is which, beyond what all groups share.",
         "Ratings of domains could stand with any domain, and those of groups with any group of the domain.",
         "domain, and group within it",
-        "Domains are exchangeable, and groups within a domain.",
+        "Domains are exchangeable, and groups within a domain. Exact if domains have the same size.",
     ),
     Claim(
         "cell p",
@@ -216,6 +216,7 @@ def lines() -> list[Line]:
             ("7 domains", (3,) * 7, 0.6, "t3"),
             ("6 uneven domains", REAL, 0.6, "normal"),
             ("6 uneven domains", REAL, 0.9, "normal"),
+            ("6 uneven domains", REAL, 0.6, "t3"),
         )
     }
     domains = [

@@ -211,7 +211,8 @@ def test_intervals_over_groups_leave_out_one_domain_at_a_time(domains: list[str]
         without = np.array(
             [measured(model[:6][clusters != c], here[:6][clusters != c]) for c in set(clusters.tolist())]
         )
-        half = np.sqrt((n - 1) * without.var()) * stats.t.ppf(0.95, n - 1)
+        effective = 36 / (np.unique(clusters, return_counts=True)[1] ** 2).sum()
+        half = np.sqrt((n - 1) * without.var()) * stats.t.ppf(0.95, effective - 1)
         limits = (-1.0, 1.0) if name == "tau" else (0.0, 1.0)
         assert getattr(found.groups, name) == pytest.approx(np.clip([value - half, value + half], *limits))
         parts = [np.subtract(getattr(part, name), value) for part in (found.groups, found.annotators)]
@@ -370,25 +371,36 @@ def test_shuffled_groups_are_a_loop_over_permutations() -> None:
 
 
 def test_domains_are_shuffled_and_groups_within_them() -> None:
-    """Means of domains among domains, and what groups have beyond them among the groups of the domain."""
+    """Of two domains of two groups there are eight arrangements of whole domains and of groups within them."""
     rng = np.random.default_rng(4)
-    human, model = 50 + 10 * rng.normal(size=(6, 5)), rng.normal(size=(6, 5))
-    members = [[0, 3], [1, 2, 5], [4]]
-    found = shuffled_groups(model, human, n=30, rng=7, domains=["a", "b", "b", "a", "c", "b"])
-    draws, taus = np.random.default_rng(7), []
-    means = np.array([human[rows].mean(axis=0) for rows in members])
-    for _ in range(30):
-        permuted = np.empty_like(human)
-        for rows in members:
-            order = draws.permutation(rows)
-            permuted[rows] = human[order] - human[rows].mean(axis=0)
-        for rows, mean in zip(members, means[draws.permutation(3)], strict=True):
-            permuted[rows] += mean
-        taus.append(stats.kendalltau(model.ravel(), permuted.ravel()).statistic)
+    human, model = 50 + 10 * rng.normal(size=(4, 5)), rng.normal(size=(4, 5))
+    mean, p = shuffled_groups(model, human, n=4000, rng=7, domains=["a", "b", "b", "a"])
+    orders = [
+        (one[0], other[0], other[1], one[1])
+        for one, other in (((0, 3), (1, 2)), ((1, 2), (0, 3)))
+        for one, other in itertools.product(itertools.permutations(one), itertools.permutations(other))
+    ]
+    taus = np.array([stats.kendalltau(model.ravel(), human[list(order)].ravel()).statistic for order in orders])
     seen = stats.kendalltau(model.ravel(), human.ravel()).statistic
-    assert found == pytest.approx((np.mean(taus), (1 + sum(tau >= seen - 1e-12 for tau in taus)) / 31))
+    assert len(set(orders)) == 8
+    assert mean == pytest.approx(taus.mean(), abs=4 * taus.std() / np.sqrt(4000))
+    assert p == pytest.approx((taus >= seen - 1e-12).mean(), abs=4 * 0.5 / np.sqrt(4000))
     of_groups = shuffled_groups(model, human, n=30, rng=7)
-    assert shuffled_groups(model, human, n=30, rng=7, domains=["a"] * 6) == of_groups
+    assert shuffled_groups(model, human, n=30, rng=7, domains=["a"] * 4) == of_groups
+
+
+def test_domains_of_different_size_exchange_their_means() -> None:
+    """Whatever is beyond the mean of a domain stays with a domain of its size; means go anywhere."""
+    human = np.array([[10.0, 12.0], [20.0, 26.0], [60.0, 61.0]])
+    model = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    mean, _ = shuffled_groups(model, human, n=2000, rng=0, domains=[0, 0, 1])
+    small, large = human[2], human[:2].mean(axis=0)
+    taus = [
+        stats.kendalltau(model.ravel(), np.vstack([of_pair + beyond, [of_one]]).ravel()).statistic
+        for of_pair, of_one in ((large, small), (small, large))
+        for beyond in (human[:2] - large, human[1::-1] - large)
+    ]
+    assert mean == pytest.approx(np.mean(taus), abs=4 * np.std(taus) / np.sqrt(2000))
 
 
 @pytest.mark.slow

@@ -50,7 +50,9 @@ def by_loops(sides: Three, clusters: list[int], confidence: float) -> tuple[floa
         return scipys(b, people) - scipys(a, people)
 
     without, n = np.array([difference(name) for name in names]), len(names)
-    half = np.sqrt((n - 1) * without.var()) * stats.t.ppf((1 + confidence) / 2, n - 1)
+    there = [c for c, *own in zip(clusters, *sides, strict=True) if not np.isnan(sum(own)).all()]
+    effective = len(there) ** 2 / sum(there.count(name) ** 2 for name in names)
+    half = np.sqrt((n - 1) * without.var()) * stats.t.ppf((1 + confidence) / 2, effective - 1)
     low, high = np.clip([difference(None) - half, difference(None) + half], -2.0, 2.0)
     return float(low), float(high)
 

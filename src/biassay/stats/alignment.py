@@ -119,8 +119,8 @@ def shuffled_groups(
     rng : int or numpy Generator
     domains : (groups,) array-like, optional
         The domain of every group. Groups of one domain may be alike and are then not exchangeable with those of
-        another. If given, mean ratings of domains are permuted among domains, and what groups have beyond the mean of
-        their domain among the groups of the domain. If None, or if there is one domain only, groups are permuted.
+        another. If given, domains are permuted, and groups within them: domains of one size as a whole, others by their
+        mean ratings. If None, or if there is one domain only, groups are permuted.
 
     Returns
     -------
@@ -147,16 +147,26 @@ def _group_shuffler(ratings: Floats) -> Callable[[np.random.Generator], Floats]:
 
 
 def _domain_shuffler(ratings: Floats, masks: NDArray[np.bool_]) -> Callable[[np.random.Generator], Floats]:
-    """Return a function that permutes ratings (groups, pairs) of domains with members ``masks`` (domains, groups)."""
-    members, domain = [np.flatnonzero(mask) for mask in masks], masks.argmax(axis=0)
+    """Return a function that permutes ratings (groups, pairs) of domains with members ``masks`` (domains, groups).
+
+    Domains of one size exchange all their ratings, which is exact if domains and groups within them are exchangeable.
+    Between domains of different size only the mean ratings can move.
+    """
+    members, sizes = [np.flatnonzero(mask) for mask in masks], masks.sum(axis=1)
     means = np.stack([mean_of_given(ratings[rows], axis=0) for rows in members])
-    beyond = ratings - means[domain]
+    beyond = ratings - means[masks.argmax(axis=0)]
 
     def draw(rng: np.random.Generator) -> Floats:
-        order = np.arange(len(ratings))
-        for rows in members:
-            order[rows] = rng.permutation(rows)
-        return np.asarray(means[rng.permutation(len(means))][domain] + beyond[order])
+        order = rng.permutation(len(members))
+        sources = np.where(sizes[order] == sizes, order, -1)
+        for size in np.unique(sizes):
+            own = sizes == size
+            left = np.setdiff1d(np.flatnonzero(own), sources[own])
+            sources[own & (sources < 0)] = rng.permutation(left)
+        permuted = np.empty_like(ratings)
+        for rows, mean, source in zip(members, means[order], sources, strict=True):
+            permuted[rows] = mean + beyond[rng.permutation(members[source])]
+        return permuted
 
     return draw
 
