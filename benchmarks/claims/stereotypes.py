@@ -225,7 +225,7 @@ def lines() -> list[Line]:
             f"{sum(sizes)} groups of {len(sizes)} domains ({', '.join(map(str, sizes))}), correlation {share} within, "
             f"in the model and in people, {tails}",
             partial(_of_domains, sizes=sizes, alike=share, tails=tails),
-            600,
+            1500,
         )
         for name, (sizes, share, tails) in alike.items()
     ]
@@ -235,7 +235,7 @@ def lines() -> list[Line]:
             f"{sum(sizes)} groups of {len(sizes)} domains ({', '.join(map(str, sizes))}), correlation {share} within, "
             f"in the model and in people, {tails}; all drawn anew",
             partial(_aligned_domains, sizes=sizes, alike=share, tails=tails),
-            400,
+            1000,
         )
         for name, (sizes, share, tails) in alike.items()
     ]
