@@ -131,9 +131,8 @@ def test_a_strangers_run_folder_cannot_collect_texts_or_keys(
     endpoint.always = lambda _: Reply(401)
     with pytest.raises(MeasurementError):
         biassay.run(
-            f"api:toy?base_url={endpoint.base}",
+            f"api:toy?base_url={endpoint.base}&concurrency=1",  # no request is still on its way after one was refused
             tests="weat6",
-            random_sets=0,  # all texts in one request: none is still on its way after it was refused
             out=tmp_path / "run",
             cache=tmp_path / "cache",
         )

@@ -77,7 +77,7 @@ def test_printing_shows_everything_and_no_controls(nine: Run, opened: Callable[.
 
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed (Debian: poppler-utils)")
 def test_heads_of_tables_are_on_every_printed_page(nine: Run, opened: Callable[..., Opened], tmp_path: Path) -> None:
-    opened(nine).page.pdf(path=tmp_path / "page.pdf", format="A4")
+    opened(nine).page.pdf(path=tmp_path / "page.pdf", format="A5")
     subprocess.run(["pdftotext", "-layout", "page.pdf"], cwd=tmp_path, check=True)
     pages = (tmp_path / "page.txt").read_text(encoding="utf-8").split("\f")
     numbers = [page for page in pages if re.search(r"^Male or female names.* noisy \d ", page, re.MULTILINE)]

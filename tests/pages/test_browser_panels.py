@@ -26,7 +26,7 @@ CUT = (
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Run:
     groups = ["african-american-females", "european-american-males"]
-    return biassay.discover("glove", groups, n_permutations=199, alpha=0.5, keep=40, cache=tmp_path_factory.mktemp("v"))
+    return biassay.discover("glove", groups, n_permutations=499, alpha=0.5, keep=40, cache=tmp_path_factory.mktemp("v"))
 
 
 @pytest.fixture(scope="module")

@@ -30,8 +30,8 @@ class UsageLog:
     records : sequence of ModelRecord
         Models with the tokens that the manifest knows of; the log of an earlier process knows better.
     spending : Spending
-        Counts the tokens of this process. Tokens of earlier processes are added to it, and so is the budget of an
-        earlier process if this one has none.
+        Counts the tokens of this process. Tokens of earlier processes are added to it, so that a budget covers the
+        whole run.
     """
 
     def __init__(self, folder: Path | None, records: Sequence[ModelRecord], spending: Spending) -> None:
@@ -43,14 +43,10 @@ class UsageLog:
         spending.carry_over(sum(used for used, _ in self.tokens), sum(used for _, used in self.tokens))
 
     def _read(self, path: Path) -> None:
-        budget = None
         tokens = [(0, 0)] * len(self.tokens)
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             try:
                 entry = json.loads(line)
-                if "budget" in entry:
-                    budget = entry["budget"] if entry["budget"] is None else int(entry["budget"])
-                    continue
                 place, used_in, used_out = (int(entry[key]) for key in ("model", "tokens_in", "tokens_out"))
                 if min(place, used_in, used_out) < 0:
                     raise ValueError("negative number")
@@ -60,15 +56,12 @@ class UsageLog:
                     break  # the process was killed while it wrote the last line
                 raise RunFolderError(f"{path}: line {number} is damaged; delete the file to count from 0") from error
         self.tokens = tokens
-        if self._spending.limit is None:
-            self._spending.limit = budget
 
     def begin(self) -> None:
-        """Write the totals so far and the budget, as the first lines of a new log."""
+        """Write the totals so far as the first lines of a new log."""
         if self._path is None:
             return
-        lines: list[dict[str, int | None]] = [{"budget": self._spending.limit}]
-        lines += [
+        lines = [
             {"model": place, "tokens_in": used_in, "tokens_out": used_out}
             for place, (used_in, used_out) in enumerate(self.tokens)
         ]

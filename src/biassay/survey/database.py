@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -129,7 +130,7 @@ def _address(url: str | sa.URL) -> sa.URL:
     try:
         return sa.engine.make_url(url)
     except (sa.exc.ArgumentError, ValueError):
-        shown = redact_url(str(url))
+        shown = re.sub(r":[^:@]*@", ":[secret]@", redact_url(str(url)))  # an address without a scheme, too
         raise UsageError(
             f"{shown!r} is not the address of a database; expected postgresql://... or sqlite:///FILE"
         ) from None

@@ -146,7 +146,7 @@ def test_a_model_that_always_follows_the_stereotype_is_found(endpoint: Endpoint,
     for row in run.results:
         assert (row.score, row.score_high) == (1.0, 1.0)
         assert (row.score_low, row.p_value) == pytest.approx((2.0 * 0.025 ** (1 / 8) - 1.0, 2.0**-7))
-    assert [one.standing for one in run.findings()] == ["corrected", "corrected"]
+    assert [one.standing for one in run.findings()] == ["significant", "significant"]
 
 
 @pytest.mark.extras
@@ -157,7 +157,7 @@ def test_a_model_that_always_says_a_is_found_out(orders: int, endpoint: Endpoint
     run = biassay.benchmark("bbq", model(endpoint), data=religion, orders=orders)
     for row, one in zip(run.results, run.findings(), strict=True):
         assert (row.position, row.position_share, row.unanswered) == ("A", 1.0, 0.0)
-        assert one.standing == ("described" if orders == 1 else "not measured")
+        assert one.standing == ("descriptive" if orders == 1 else "skipped")
         assert "100% of answers choose option A, whatever it says" in one.notes[0]
 
 

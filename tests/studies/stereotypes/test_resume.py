@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -86,7 +87,10 @@ def asked(place: Place, tmp_path: Path) -> dict[str, Any]:
 def killed(asked: dict[str, Any] | None, folder: Path, model: str, step: str, times: int, cache: str) -> None:
     given = json.dumps([asked, str(folder), model, step, times])
     paths = {"PYTHONPATH": ":".join(filter(None, sys.path)), "BIASSAY_CACHE": cache, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", KILLED, given], env=paths, capture_output=True, check=False)
+    # Variables such as OPENBLAS_CORETYPE choose kernels, which differ in the last bit.
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, given], env={**os.environ, **paths}, capture_output=True, check=False
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2000:]
 
 

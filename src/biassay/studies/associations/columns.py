@@ -63,7 +63,6 @@ _OWN = (
     Column("calibrated_ci_low", "calibrated, low", "Lower end; the cosine SD is taken as known.", "number"),
     Column("calibrated_ci_high", "calibrated, high", "Upper end.", "number"),
     Column("cosine_sd", "cosine SD", "Standard deviation of cosines between pairs of frequent words.", "number"),
-    Column("clusters", "clusters", "Words that share a cluster with others, by role."),
     Column("share_targets", "of targets", "Share of target words in the variance of D.", "share"),
     Column("share_attributes", "of attributes", "Share of attribute words.", "share"),
     Column("share_residual", "residual", "Share of what is neither.", "share"),
