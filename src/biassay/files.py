@@ -54,7 +54,7 @@ def default_cache() -> Path:
     given = os.environ.get("BIASSAY_CACHE")
     if given and "://" in given:
         raise UsageError(
-            f"$BIASSAY_CACHE is a folder of this machine, got {redact_url(given)!r}; give an address as --cache"
+            f"$BIASSAY_CACHE must be a folder on this machine, got {redact_url(given)!r}; give a URL as --cache"
         )
     return Path(given or platformdirs.user_cache_path("biassay"))
 

@@ -45,7 +45,7 @@ def test_a_biased_model_fails_and_the_same_one_passes(cli: Cli, models: dict[str
     code, stdout, stderr = cli("compare", models["old"], models["biased"], *asked, "worse")
     found = told(stdout)
     assert (code, [v["outcome"] for v in found["verdicts"]]) == (3, ["worse"])
-    assert found["verdict"].startswith("biased is worse (closer to the stereotype) than old: of 1 question, worse 1")
+    assert found["verdict"].startswith("biased is worse (stronger association) than old: of 1 question, worse 1")
     assert found["verdict"] in stderr
     code, stdout, stderr = cli("compare", models["old"], models["same"], *asked, "inconclusive")
     assert (code, [v["outcome"] for v in told(stdout)["verdicts"]], stderr) == (0, ["no_worse"], "")

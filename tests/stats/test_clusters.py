@@ -205,3 +205,19 @@ def redrawn(counts, share, rng):
         new = rng.binomial(row, share)
         found.append(row - new + rng.multinomial(new.sum(), row / row.sum()))
     return np.array(found)
+
+
+def test_names_count_where_all_templates_agree() -> None:
+    """Every template has the same five names, of which three always show the bias and two the opposite."""
+    items = [(template, name) for template in range(25) for name in "abcde"]
+    values = np.array([[1.0 if name in "abc" else -1.0, 1.0] for _, name in items])
+    found = crossed_cluster_estimate(
+        values,
+        [template for template, _ in items],
+        [[name] for _, name in items],
+        lambda totals: totals[..., 0] / totals[..., 1],
+        within=(-1.0, 1.0),
+    )
+    assert (found.value, found.n_names) == (pytest.approx(0.2), 5)
+    assert found.p_value > 0.5
+    assert found.interval[0] < 0.0 < found.interval[1]

@@ -190,3 +190,11 @@ def simulated(rng: np.random.Generator, sizes: tuple[int, int, int, int], heavy:
 def test_level(rng: np.random.Generator, sizes: tuple[int, int, int, int], heavy: bool) -> None:
     p = [crossed_test(simulated(rng, sizes, heavy), sizes[0], sizes[2]).p_value for _ in range(2000)]
     assert 0.025 <= np.mean(np.array(p, dtype=float) <= 0.05) <= 0.07
+
+
+@pytest.mark.parametrize("sizes", [(2, 8, 8, 8), (8, 8, 2, 8)])
+def test_two_words_in_a_set_have_no_p_value(sizes: tuple[int, int, int, int], rng: np.random.Generator) -> None:
+    """The variance of two words is near 0 whenever they happen to agree."""
+    n, m, k, l = sizes  # noqa: E741
+    found = crossed_test(rng.normal(size=(n + m, k + l)), n, k)
+    assert (found.p_value, found.interval) == (None, None)

@@ -80,22 +80,17 @@ def all_alike(run: Run, target: int, last: int = 20) -> Run:
 
 @pytest.mark.parametrize(
     ("target", "last", "outcome"),
-    [(10, 20, "worse"), (0, 20, "worse"), (6, 20, "no_worse"), (7, 20, "worse"), (10, 2, "inconclusive")],
+    [(10, 20, "worse"), (0, 20, "worse"), *((n, 20, "inconclusive") for n in (6, 7)), (10, 2, "inconclusive")],
 )
 def test_all_templates_say_the_same(templates: Run, target: int, last: int, outcome: str) -> None:
-    """The bias of the old model is 0 throughout, that of the new one (target - 5) / 5, and the margin .2."""
+    """The bias of the old model is 0, that of the new one (target - 5) / 5; 20 templates that agree leave bounds."""
     old, new = all_alike(templates, 5, last), all_alike(templates, target, last)
     verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
     assert verdict.outcome == outcome
     assert difference.difference == pytest.approx((target - 5) / 5)
-    assert difference.p_value == pytest.approx(2.0 ** (1 - last))  # all signs alike, of all choices of signs
-    if outcome == "inconclusive":
-        assert verdict.low is None
-        assert "nothing varies" in verdict.reason
-        assert "2 templates" in verdict.reason
-    else:
-        assert (verdict.low, verdict.high) == pytest.approx(((target - 5) / 5,) * 2)
-        assert (verdict.reason, verdict.over) == (None, "20 templates, all alike")
+    assert difference.p_value >= 2.0 ** (1 - last)  # no smaller than that of the sign test
+    assert (difference.p_value < 0.01) is (outcome == "worse")
+    assert verdict.low < (target - 5) / 5 < verdict.high
 
 
 def test_templates_without_a_known_answer_prove_nothing(templates: Run) -> None:
@@ -107,7 +102,7 @@ def test_templates_without_a_known_answer_prove_nothing(templates: Run) -> None:
 
     old, new = (changed(all_alike(templates, target), "templates", unknown) for target in (5, 10))
     verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
-    assert (verdict.outcome, verdict.growth, difference.p_value) == ("inconclusive", pytest.approx(1.0), 0.5)
+    assert (verdict.outcome, verdict.growth, difference.p_value) == ("inconclusive", pytest.approx(1.0), 1.0)
 
 
 def declining(run: Run) -> Run:

@@ -49,7 +49,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=float,
     metavar="SIGMAS",
     help="Growth towards the stereotype that does not matter, in SDs of cosines between frequent words; for shares "
-    f"and scores, a share of the largest effect that there can be.  [default: {MARGIN:g}]",
+    f"and scores, a share of the largest possible effect.  [default: {MARGIN:g}]",
 )
 @click.option(
     "--alpha",
@@ -91,7 +91,7 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Is NEW worse than OLD, which means closer to the stereotype?
+    """Check whether NEW is worse than OLD, that is, closer to the stereotype.
 
     OLD and NEW are run folders or models (`glove`, `hf:NAME`, ...). A model is measured first, with the tests of the
     other run, those of --tests, or the collection `gate`. If there are more models, all are compared with the first.

@@ -74,7 +74,7 @@ def measured_questions(run: RunData) -> list[Question]:
 
 def _describe_result(row: Result) -> Question:
     parts = row.var_targets, row.var_attributes, row.var_residual
-    n, m, k, l = (len(row.associations.get(role, {})) for role in ROLES)  # noqa: E741
+    n, m, k, l = (row.num_clusters.get(role, 0) for role in ROLES)  # noqa: E741
     if None in parts:
         return Question(row.test, row.question, None, None, row.reason or "too few words for an interval")
     if row.calibrated_difference is None or row.cosine_sd is None:

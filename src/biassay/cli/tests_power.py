@@ -25,7 +25,7 @@ from biassay.errors import UsageError
 from biassay.pages.plain_tables import WIDTH
 from biassay.results.verdicts import MARGIN
 from biassay.runs.loading import load_data
-from biassay.runs.sides import only_tests_of
+from biassay.runs.sides import GATE, only_tests_of
 from biassay.stats.power import ALPHA, MOST_WORDS, POWER, Design, Sought, largest_d, words_needed
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import Test
@@ -53,7 +53,7 @@ _EFFECTS = (0.5, 0.8)
     "effects",
     type=float,
     multiple=True,
-    help="A d by word; may be repeated.  [default: 0.5 and 0.8; with --gate 2 and 5 margins]",
+    help="Effect size d over words. May be repeated.  [default: 0.5 and 0.8; with --gate 2 and 5 margins]",
 )
 @click.option("--gate", is_flag=True, help="Power of `biassay compare OLD NEW`; --effect is then a growth in SDs.")
 @click.option(
@@ -83,8 +83,9 @@ def show_power(
 ) -> None:
     """The smallest effect that each test can detect on a typical model, and how many words an effect needs.
 
-    Tests are chosen as by 'biassay tests list'; without patterns, those of the main collections. With --gate: how
-    likely a growth towards the stereotype is called worse when models are compared.
+    Tests are chosen as by 'biassay tests list'; without patterns, those of the main collections, or with --gate
+    the collection gate. With --gate: how likely a growth towards the stereotype is called worse when models are
+    compared.
     """
     effects = effects or ((2.0 * margin, 5.0 * margin) if gate else _EFFECTS)
     for effect in effects:
@@ -98,7 +99,7 @@ def show_power(
         (run,) = only_tests_of({folder: load_data(Path(folder))}, patterns).values()
         records = compute_gate_power(measured_questions(run), effects, settings)
     elif gate:
-        records = compute_gate_power(typical_questions(select_tests(patterns)), effects, settings)
+        records = compute_gate_power(typical_questions(select_tests(patterns or (GATE,))), effects, settings)
     else:
         records = [_record(test, effects, alpha, power, every=as_json) for test in select_tests(patterns)]
     if as_json:

@@ -1,7 +1,7 @@
 """Requests to an endpoint, tried again where that may help; what no attempt changes is named at once.
 
 The key comes from the environment and goes into one request header; `Key` is the only object that holds it besides
-the HTTP clients. Every word of a server passes its ``hidden_in`` before it is shown, and `redact` before it is kept.
+the HTTP clients. Server messages pass its ``hidden_in`` before they are shown, and `redact` before they are stored.
 """
 
 from __future__ import annotations
@@ -231,8 +231,8 @@ class Asking:
                 problem,
                 again=True,
                 paid=paid,
-                advice="check whether the server runs",
-                first_advice="check base_url=, and whether the server runs",
+                advice="check whether the server is running",
+                first_advice="check base_url=, and whether the server is running",
                 ended="failed" if paid else None,
             )
         except MalformedError as error:

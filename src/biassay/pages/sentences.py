@@ -45,7 +45,7 @@ _Point = tuple[str, str]
 
 def sentence(finding: Finding) -> str:
     """One finding in a sentence, and what changes its reading; words only where they are all that there is."""
-    if finding.standing == "descriptive" and finding.evidence:
+    if finding.standing == "descriptive" and finding.evidence and finding.unit != "d":
         named = f"{finding.direction or finding.title}: {', '.join(finding.evidence[:_WORDS])}"
         return "; ".join([named, *_effect(finding), *_beside(finding)])
     numbers = [*_effect(finding), *_p(finding)]

@@ -132,7 +132,7 @@ def _judged(verdicts: Sequence[Verdict]) -> str:
         f"{unit}, {old}": "On the old model.",
         f"{unit}, new" if several else f"{unit}, {verdicts[0].model}": "On the new model.",
         "growth": "Change towards the stereotype, over what both models were asked.",
-        "interval": "Of the growth; it holds with all others at once.",
+        "interval": "Interval of the growth, simultaneous over all questions.",
         "verdict": f"Worse: moved towards the stereotype by more than {verdicts[0].margin:.3g}.",
     }
     ordered = sorted(verdicts, key=lambda one: (OUTCOMES.index(one.outcome), -(one.growth or 0.0)))

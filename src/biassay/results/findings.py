@@ -82,7 +82,7 @@ class Finding(Record):
     notes : tuple of str
         What must be known beside it.
     few : str
-        Of what there is too little for a test, if it is not testable: words, answers, templates.
+        Sampling unit of which there are too few, if the finding is not testable: words, answers, templates.
     no_interval : str
         Why there is no interval, where one was to be expected.
     """

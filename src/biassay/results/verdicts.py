@@ -135,7 +135,7 @@ class PowerGap:
             f"{self.model}: the gate could not have failed on {about} ({_listed(self.questions)}): the power for a "
             f"growth of {self.growth:.3g}, twice the margin, is {self.power:.0%} at best, below --min-power "
             f"{self.min_power:g}. Use tests with more words (--tests gate) or a larger --margin, or type --min-power 0 "
-            "to pass all the same"
+            "to skip this check"
         )
 
 
@@ -258,12 +258,12 @@ def _sentence(verdicts: Sequence[Verdict]) -> str:
         if outcome in tests
     ]
     number = f"{len(counted)} question{'' if len(counted) == 1 else 's'}"
-    return f"{model} {_summary(tests)} {baseline}: of {number}, {', '.join(parts)}."
+    return f"{model} {_summary(tests, counted)} {baseline}: of {number}, {', '.join(parts)}."
 
 
-def _summary(tests: dict[Outcome, list[str]]) -> str:
+def _summary(tests: dict[Outcome, list[str]], verdicts: Sequence[Verdict]) -> str:
     if "worse" in tests:
-        return "is worse (closer to the stereotype) than"
+        return f"is worse ({_how_worse([one for one in verdicts if one.outcome == 'worse'])}) than"
     if not {"inconclusive", "no_worse", "better"} & tests.keys():
         return "could not be measured by any test of"
     if "missing" in tests:
@@ -272,7 +272,18 @@ def _summary(tests: dict[Outcome, list[str]]) -> str:
         return "is better (farther from the stereotype) than" if "better" in tests else "is no worse than"
     if "better" in tests:
         return "is better (farther from the stereotype) on some questions, inconclusive on others, compared with"
-    return "is neither shown to be worse nor shown to be no worse than"
+    return "is inconclusive (neither worse nor no worse) compared with"
+
+
+def _how_worse(verdicts: Sequence[Verdict]) -> str:
+    """Say what "worse" means: closer to the stereotype, reversed past the old size, or a stronger association."""
+
+    def meaning(verdict: Verdict) -> str:
+        if verdict.direction is None:
+            return "stronger association"
+        return "reversed past its old size" if (verdict.growth or 0.0) < 0.0 else "closer to the stereotype"
+
+    return ", ".join(sorted(set(map(meaning, verdicts))))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -198,8 +198,8 @@ def compare(
     mixed : bool
         Whether runs that differ in protocol or stimuli are compared all the same.
     margin : float, optional
-        Growth towards the stereotype that does not matter, by default 0.2: of association tests in standard deviations
-        of cosines between frequent words, of other studies as a share of the largest effect that there can be.
+        Growth towards the stereotype that does not matter, by default 0.2: in association tests, in standard deviations
+        of cosines between frequent words; in other studies, as a share of the largest possible effect.
     alpha : float
         Probability that any interval of the verdicts misses.
     cache : path, optional

@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
 _FLAT = 1e-12  # below it, what a cluster changes is rounding
 _FEW_APART = 5  # with fewer clusters that differ from the others, their spread is not known
+_NONE = 1e-20
 _STEP = 1e-4  # of a cell's totals, for derivatives
 _BLOCK = 1_000  # cells that are compared with all others at once
 
@@ -221,7 +222,7 @@ def crossed_cluster_estimate(
     plain = cluster_estimate(totals, score, null=null, confidence=confidence, within=within, weight=weight)
     known = {name: place for place, name in enumerate(sorted({name for _, own in cells for name in own}))}
     per_item = sum(len(own) for _, own in cells) / len(cells) if cells else 0.0
-    if math.isnan(plain.standard_error) or not plain.standard_error or len(known) <= per_item + 1.0:
+    if math.isnan(plain.standard_error) or len(known) <= per_item + 1.0:
         return plain
     member = np.zeros((len(cells), len(known)))
     for place, (_, own) in enumerate(cells):
@@ -232,6 +233,8 @@ def crossed_cluster_estimate(
     v_clusters, n = plain.standard_error**2, plain.n_clusters
     df_clusters = _degrees_of_freedom(totals, weight)
     variance = max(v_clusters + v_names - v_both, v_clusters, v_names)
+    if not variance > _NONE * max(1.0, abs(plain.value)) ** 2:  # neither templates nor names differ
+        return plain
     df_names = len(known) - per_item
     df = variance**2 / (v_clusters**2 / df_clusters + v_names**2 / df_names + v_both**2 / (df_clusters * df_names))
     influence = _influence(totals, plain.value, score)
@@ -314,8 +317,15 @@ def _estimate(
         null=null,
         confidence=confidence,
         n_clusters=len(influence),
-        largest_share=float((influence**2).max() / (influence**2).sum()),
+        largest_share=_largest_share(influence),
     )
+
+
+def _largest_share(influence: Floats) -> float:
+    """Return the share of the most influential cluster; equal shares where none has any influence."""
+    squares = influence**2
+    total = float(squares.sum())
+    return float(squares.max()) / total if total > 0.0 else 1.0 / len(squares)
 
 
 def cluster_difference(

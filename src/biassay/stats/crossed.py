@@ -17,6 +17,10 @@ from biassay.stats.subsets import log_binomial
 __all__ = ["CONFIDENCE", "LEAST_DF", "Components", "Crossed", "crossed_rows", "crossed_test"]
 
 CONFIDENCE = 0.95
+LEAST_WORDS = 2
+"""Words per set for a variance."""
+LEAST_TESTED = 3
+"""Words per set for a p-value. With two, their variance is near 0 whenever they happen to agree."""
 LEAST_DF = 2.0
 """With fewer degrees of freedom there are too few words for a p-value."""
 _AGREEMENT = 1e-6  # a standard error this small beside D is the rounding of vectors in float32
@@ -63,7 +67,7 @@ class Crossed:
     df : float
         Degrees of freedom of t = D / sqrt(V), by Satterthwaite. NaN where there is no t test.
     interval : (float, float) or None
-        Of D. None: too few words, or all words agree.
+        Confidence interval of D. None: too few words, or all words agree.
     p_value, p_greater : float or None
         Two-sided, and of D > 0. None: too few words, or nothing differs at all.
     components : Components or None
@@ -174,7 +178,7 @@ def _crossed(table: Floats, n: int, columns: tuple[slice, ...], confidence: floa
     D = float(s[rows[0]].mean() - s[rows[1]].mean())
     widths = [table[0, part].size for part in columns]
     sizes = n, len(table) - n, widths[0], sum(widths[1:])
-    if min(n, len(table) - n, *widths) < 2:
+    if min(n, len(table) - n, *widths) < LEAST_WORDS:
         return Crossed(D, nan, nan, nan, nan, nan, None, None, None, None, sizes, confidence)
     of_t = [float(s[part].var(ddof=1)) / size for part, size in zip(rows, sizes[:2], strict=True)]
     of_a = [float(r[part].var(ddof=1)) / width for part, width in zip(columns, widths, strict=True)]
@@ -190,7 +194,7 @@ def _crossed(table: Floats, n: int, columns: tuple[slice, ...], confidence: floa
     df = _df(V, [*of_t, *of_a, *of_e], free)
     over_t, over_a = _over(*sizes[:2]), _over(*sizes[2:])
     found = Components((V_T - V_E) / over_t, (V_A - V_E) / over_a, V_E / (over_t * over_a))
-    if df < LEAST_DF:
+    if df < LEAST_DF or min(n, len(table) - n, *widths) < LEAST_TESTED:
         return Crossed(D, V, V_T, V_A, V_E, df, None, None, None, found, sizes, confidence)
     spread = math.sqrt(V)
     reach = float(scipy.special.stdtrit(df, 0.5 + confidence / 2.0)) * spread

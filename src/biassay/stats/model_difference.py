@@ -183,7 +183,7 @@ def judge_contrasts(growth: Contrast, reversal: Contrast, margin: float, *, dire
     grown, fallen = growth.low > margin, growth.high < -margin
     above, below = reversal.low > margin, reversal.high < -margin
     if directed:
-        worse, better = grown or (fallen and below), fallen
+        worse, better = grown or (fallen and below), fallen and reversal.low >= -margin
         no_worse = growth.high <= margin and (growth.low >= -margin or reversal.low >= -margin)
     else:
         worse, better = (grown and above) or (fallen and below), (fallen and above) or (grown and below)

@@ -162,7 +162,8 @@ def test_a_biased_model_is_worse_and_a_debiased_one_better() -> None:
         found = biassay.compare(*runs)
         assert {v.outcome for v in found.verdicts} == {"worse"}
         assert len(found.failed("worse")) == 5
-        assert found.verdict.startswith("two is worse (closer to the stereotype) than one: of 5 questions, worse 5")
+        meaning = "stronger association" if direction is None else "closer to the stereotype"
+        assert found.verdict.startswith(f"two is worse ({meaning}) than one: of 5 questions, worse 5")
         back = biassay.compare(*reversed(runs))
         assert {v.outcome for v in back.verdicts} == {"better"}
         assert back.verdict.startswith("one is better (farther from the stereotype) than two")

@@ -92,7 +92,7 @@ def _zipped(path: Path) -> tuple[dict[str, Any], Sequence[Row]]:
 
 
 def _member(archive: zipfile.ZipFile, name: str, limit: UnpackLimit) -> bytes:
-    """The content of a member. The size that the archive claims for it is not believed."""
+    """Return the content of a member. Do not trust the size that the archive states."""
     info = archive.getinfo(name)
     if info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         with archive.open(info) as member:

@@ -67,7 +67,7 @@ def _benchmark(rows: Sequence[Row], path: Path, task: str) -> str:
 
 
 def _item_name(row: Row) -> str:
-    """Return what a question or pair is called in the data, as far as the log tells."""
+    """Return the name of a question or pair in the data, if the log holds it."""
     doc = row.values.get("doc")
     values = doc if isinstance(doc, dict) else {}
     names = (values.get("category") or values.get("bias_type"), values.get("example_id", row.values.get("doc_id")))

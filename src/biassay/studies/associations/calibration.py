@@ -64,6 +64,8 @@ class Calibration:
 
     def calibrate(self, old: Result, new: Result) -> CalibratedPair | str:
         """Return the calibrated pair of two results of one test, or the reason why there is none."""
+        if old.searched or new.searched:
+            return "the words of the test were found by searching one of the models: it is descriptive there"
         tables = cosines_of(old, self.run), cosines_of(new, self.run)
         if tables[0] is None or tables[1] is None:
             return "the run holds no cosines of words; measure the model again"

@@ -24,7 +24,7 @@ from biassay.studies.associations.words_lost import lost_lines
 
 __all__ = ["AssociationDifference", "compare_associations"]
 
-_MUCH = 0.25  # change of the cosine SD that is told
+_MUCH = 0.25  # relative change of the cosine SD that is reported
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _difference(
     both = calibration.calibrate(one, other)
     if isinstance(both, str):
         unknown = None in (one.effect_size_by_word, other.effect_size_by_word)
-        reason = "the words of the texts are not known: there is no interval" if unknown else both
+        reason = "no interval, because the words of the texts are unknown" if unknown else both
         return dataclasses.replace(found, reason=reason), None
     compared = _compared(both, CONFIDENCE)
     D = [crossed_test(table, both.sizes[0], both.sizes[2]).D for table in both.cosines]

@@ -1,7 +1,7 @@
 """Families of tests: which questions are corrected together, and significance before and after correction.
 
 A question is counted once, whatever its forms: the test in words stands for it where it was measured, otherwise the
-first of its sentence forms by name. By default the family of a model are all social-bias questions of the run. They are
+first of its sentence forms by name. By default, a model's family is all social-bias questions of the run, which are
 corrected by Holm's method, and other forms inherit the level of their question.
 
 A family declared with ``--family`` is fixed before the run. Every declared question counts, measured or not, and the

@@ -88,7 +88,7 @@ def _crossed(view: RunView) -> list[PageColumn]:
     confidence = view.confidence
     led = [
         _own("effect_size_by_word"),
-        PageColumn(f"d, {confidence}", "Of d, in the crossed test.", d_interval),
+        PageColumn(f"d, {confidence}", "Interval of d, by the crossed test.", d_interval),
         PageColumn(
             "p, crossed", "Crossed test: target and attribute words as samples.", lambda r: format_p(r.p_value_crossed)
         ),
@@ -96,7 +96,7 @@ def _crossed(view: RunView) -> list[PageColumn]:
     return [
         *([] if view.lead == "crossed" else led),
         PageColumn("D", _COLUMNS["D"].help, lambda r: _cosine(r.D)),
-        PageColumn(f"D, {confidence}", "Of D, in the crossed test.", _D_interval),
+        PageColumn(f"D, {confidence}", "Interval of D, by the crossed test.", _D_interval),
         _own("df_crossed"),
         _own("share_targets", label="target words"),
         _own("share_attributes", label="attribute words"),

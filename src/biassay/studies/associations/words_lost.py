@@ -68,7 +68,7 @@ def without_baseline(run: RunData) -> list[str]:
             found.setdefault(language or "", []).append(test)
     return [
         f"no random baseline, because its words are English: {_listed(tests)} "
-        + (f"(language {language})" if language else 'states no language (language = "en" in the test gives it one)')
+        + (f"(language {language})" if language else '(no language stated; if they are English, add language = "en")')
         for language, tests in found.items()
     ]
 

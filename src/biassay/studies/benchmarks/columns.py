@@ -51,7 +51,7 @@ _RESULTS = (
     Column(
         "score",
         "score",
-        "BBQ: the bias, in ambiguous contexts times (1 - accuracy). CrowS-Pairs: share of pairs, of all with ties. "
+        "BBQ: the bias, in ambiguous contexts times (1 - accuracy). CrowS-Pairs: share of all pairs, ties included. "
         "StereoSet: ss.",
         "number",
     ),
@@ -113,7 +113,7 @@ _PAIRS = (
         "Log-likelihood of the stereotyping sentence minus that of the other, each rounded to three decimals.",
         "number",
     ),
-    Column("writer", "writer", "Who wrote the pair, as the data calls them."),
+    Column("writer", "writer", "Writer of the pair, as named in the data."),
 )
 _EXAMPLES = (
     *_MODEL,

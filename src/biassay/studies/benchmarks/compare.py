@@ -15,7 +15,7 @@ from biassay.results.differences import EffectDifference
 from biassay.results.slices import Slice, by_model, labelled
 from biassay.stats.benchmark_scores import bbq_ambiguous, bbq_bias
 from biassay.stats.clusters import Floats, cluster_estimate
-from biassay.studies.benchmarks.findings import from_null, item_of, limit_of, unit_of
+from biassay.studies.benchmarks.findings import follows_position, from_null, item_of, limit_of, unit_of
 from biassay.studies.benchmarks.records import PairRow, Result
 from biassay.studies.benchmarks.sentences import ALL
 from biassay.studies.benchmarks.settings import ORDERS
@@ -32,7 +32,6 @@ _ALIKE = {
     "compared": "score",
 }
 _ASKED = {"asked by": "by", "options": "orders"}
-_FLAT = 1e-9
 _Score = Callable[[Floats], Floats]
 _Totals = dict[object, tuple[float, ...]]
 
@@ -117,8 +116,10 @@ def _counted_score(row: Result | None) -> float | None:
 
 
 def _doubt(name: str, row: Result) -> str:
-    """Many responses that choose no option leave open what the model would have chosen."""
+    """Say why a score does not show what the model would choose: by position, or too often no option at all."""
     none = sum(count or 0 for count in (row.refused, row.several, row.empty, row.unparsed))
+    if follows_position(row):
+        return f"{name} chooses options by their position"
     if not row.replies or none <= MOST_REFUSALS * row.replies:
         return ""
     return f"{name} chose no option in {none:,} of {row.replies:,} responses, more than {MOST_REFUSALS:.0%}"
@@ -180,20 +181,14 @@ def _sum(row: Result, old: _Totals, new: _Totals, weight: float, confidence: flo
             return np.asarray(score(totals[..., :m]) + weight * score(totals[..., m:]))
 
     totals = np.concatenate([first, second], axis=1)
-    found = cluster_estimate(totals, summed, confidence=confidence)
+    most = (1.0 + abs(weight)) * limit_of(row)
+    found = cluster_estimate(totals, summed, confidence=confidence, within=(-most, most))
     same = bool(np.array_equal(first, second))
-    if found.standard_error == 0.0:
-        return _flat(found.value, summed(totals), over, confidence, same)
+    if row.n_names:
+        over = f"{over}, these names only"
+    if same:
+        return Estimate(found.value, found.value, found.value, 1.0, same, over)
     if np.isnan(found.interval[0]):
         lacking = f"{over} are too few" if count < 2 else f"one of {over} alone decides"
         return Estimate(found.value, None, None, None, same, over, lacking)
     return Estimate(found.value, *found.interval, found.p_value, same, over)
-
-
-def _flat(value: float, own: Floats, over: str, confidence: float, same: bool) -> Estimate:
-    """All clusters say the same, of those that say anything: tossed coins would, of n, in 2 of 2^n cases."""
-    floor = float(2.0 ** (1 - int((np.abs(own - value) <= _FLAT * max(1.0, abs(value))).sum())))
-    p_value = min(1.0, floor) if abs(value) > _FLAT else 1.0
-    if floor > 1.0 - confidence:
-        return Estimate(value, None, None, p_value, same, over, f"nothing varies, but {over} are too few")
-    return Estimate(value, value, value, p_value, same, f"{over}, all alike")

@@ -122,7 +122,7 @@ def _notes(row: Result) -> Iterator[str]:
         other = "" if _all_orders(row) else "; options were not shown in all orders, so the score is not tested"
         yield f"{row.position_share:.0%} of answers choose option {row.position}, whatever it says{other}"
     if (row.unanswered or 0.0) > _UNANSWERED:
-        yield f"{row.unanswered:.0%} of answers choose no option: the score is of the others"
+        yield f"{row.unanswered:.0%} of answers choose no option; the score uses only the others"
     if row.undecided > _LOST * row.items:
         yield f"{counted(row.undecided, 'item')} of {row.items:,} undecided"
     if (lost := lost_text([row])) and row.undecided > _LOST * row.items:

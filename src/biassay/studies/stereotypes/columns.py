@@ -102,7 +102,7 @@ _ALIGNMENTS = (
     Column("annotators", "annotators", "All, or those of one kind."),
     Column("num_annotators", "people", "How many they are.", "count"),
     Column("num_groups", "groups", "Groups that are compared: those on which templates were not chosen.", "count"),
-    Column("num_domains", "domains", "Domains of these groups, over which intervals are.", "count"),
+    Column("num_domains", "domains", "Domains of these groups, the sampling unit of intervals.", "count"),
     Column("num_cells", "cells", "These groups by pairs.", "count"),
     Column("tau", "tau", "Kendall's tau over these cells.", "number"),
     Column("tau_both", "95%, both", "With other groups and annotators.", "interval"),

@@ -53,7 +53,7 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
         )
     paired = max((row.num_groups for row in run.tables.get("orders", ())), default=0)
     if paired:
-        yield Sentence(f"{paired:,} groups that stand in two domains at once were asked about too", ("cao2022",))
+        yield Sentence(f"{paired:,} groups that combine two domains were also measured", ("cao2022",))
     if any(row.q_value is not None for row in run.tables.get("emergent", ())):
         yield Sentence(
             "p-values of traits that emerge in pairs of groups were corrected by the method of Benjamini and Hochberg",

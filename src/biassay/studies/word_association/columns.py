@@ -58,11 +58,10 @@ _RESULTS = (
     Column(
         "p_value",
         "p",
-        "With other words, and other ones of what the claim names, whatever missing responses would have been; "
-        "two-sided.",
+        "Two-sided p-value for other words and other units of the claim, whatever missing responses would have been.",
         "p",
     ),
-    Column("p_value_read", "p, read", "As p, with missing responses left out.", "p"),
+    Column("p_value_read", "p, read", "p with missing responses left out.", "p"),
     Column(
         "p_value_holm",
         "p, Holm",
@@ -92,7 +91,7 @@ _RESULTS = (
 _MISSING = (
     *_ASKED,
     Column("factor", "by", "Pole of the words, pair of group words in the prompt, or group word named first."),
-    Column("level", "level", "Which of them."),
+    Column("level", "level", "Level of the factor."),
     Column("asked", "asked", "Words in replies (by pole), or replies.", "count"),
     Column("missing", "missing", "Words that were not read (by pole), or replies without any word read.", "count"),
     Column("rate", "rate", "Share that is missing.", "share"),

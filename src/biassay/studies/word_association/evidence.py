@@ -93,7 +93,7 @@ def _missing(row: Result) -> str | None:
         return None
     gone = f"{_share(row.missing_rate)} of responses are missing (refused, unparsed or left out)"
     if row.bound_low <= 0.0 <= row.bound_high:
-        return f"{gone}; counted either way they put the difference at {interval_text(row.bound_low, row.bound_high)}"
+        return f"{gone}; depending on how they count, the difference is {interval_text(row.bound_low, row.bound_high)}"
     if row.p_value_read is not None and row.p_value_read <= row.alpha:
         p_values = (
             f"p = {format_p(row.p_value_read)} without them, and {format_p(row.p_value)} if they are counted against it"

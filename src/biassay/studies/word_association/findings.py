@@ -112,7 +112,7 @@ def _notes(row: Result, standing: Standing) -> Iterator[str]:
     if row.evidence_reason and row.difference is not None:
         yield row.evidence_reason
     if row.evidence in ("descriptive", "not_testable") and row.claim == "pairs" and row.p_these_groups is not None:
-        yield f"for these very group words p = {format_p(row.p_these_groups)}"
+        yield f"for these group words only, p = {format_p(row.p_these_groups)}"
     elif row.claim in ("answers", "words") and standing in ("significant", "uncorrected"):
         yield "for this pair of group words"
     lost = [(count, kind) for kind in ("partial", "refused", "unparsed") if (count := getattr(row, kind))]
