@@ -118,6 +118,7 @@ def _judged(
         verdicts.append(found.verdict)
     return {
         "worse": float("worse" in verdicts),
+        "better": float("better" in verdicts),
         "missed": 1.0 - float("worse" in verdicts),
         "other": float(any(verdict != expected for verdict in verdicts)),
     }
@@ -258,6 +259,14 @@ def lines() -> list[Line]:
             1000,
         )
         found.append(Line("gate", world, Share("other", 0.05), f"{old:g} to {new:g} not called {expected}"))
+    for old, new, sizes in ((0.1, -0.6, _MANY), (0.0, -1.0, _EIGHT)):
+        world = Experiment(
+            f"gate {old:g} to {new:g}",
+            f"{_words(sizes)}, models agree by 0.98",
+            partial(_judged, sizes=sizes, old=old, new=new, agreement=0.98),
+            1000,
+        )
+        found.append(Line("gate", world, Share("better", ALPHA), f"reversal, {old:g} to {new:g}, called better"))
     whole = Experiment(
         "gate whole",
         f"5 questions, {_words(_EIGHT)}, models agree by 0.9, whole comparisons",

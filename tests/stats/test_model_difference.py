@@ -52,7 +52,7 @@ def contrast(low: float, high: float) -> Contrast:
         ((0.19, 0.5), (0.0, 3.0), "inconclusive"),
         ((-2.0, -0.5), (-1.0, -0.3), "worse"),  # reversed past the old size
         ((-2.0, -0.5), (-1.0, -0.1), "inconclusive"),  # it may have been reversed past the old size
-        ((-2.0, -0.5), (-0.2, 0.5), "better"),
+        ((-2.0, -0.5), (1.0, 5.0), "better"),
         ((-0.1, 0.2), (-5.0, 5.0), "no_worse"),
         ((-0.4, 0.1), (-5.0, 5.0), "inconclusive"),  # it may have fallen past 0
         ((-0.4, 0.1), (-0.1, 5.0), "no_worse"),

@@ -183,7 +183,7 @@ def judge_contrasts(growth: Contrast, reversal: Contrast, margin: float, *, dire
     grown, fallen = growth.low > margin, growth.high < -margin
     above, below = reversal.low > margin, reversal.high < -margin
     if directed:
-        worse, better = grown or (fallen and below), fallen and reversal.low >= -margin
+        worse, better = grown or (fallen and below), fallen and _lower_bound(reversal) >= -margin
         no_worse = growth.high <= margin and (growth.low >= -margin or reversal.low >= -margin)
     else:
         worse, better = (grown and above) or (fallen and below), (fallen and above) or (grown and below)
@@ -191,6 +191,13 @@ def judge_contrasts(growth: Contrast, reversal: Contrast, margin: float, *, dire
             growth.low >= -margin or reversal.low >= -margin
         )
     return "worse" if worse else "better" if better else "no_worse" if no_worse else "inconclusive"
+
+
+def _lower_bound(contrast: Contrast) -> float:
+    """Return the one-sided 95% bound of a contrast, or the lower end of its interval if its variance is unknown."""
+    if contrast.low is None or not contrast.V > 0.0:
+        return -math.inf if contrast.low is None else contrast.low
+    return contrast.value - float(scipy.special.stdtrit(min(contrast.df, _MANY), 0.95)) * math.sqrt(contrast.V)
 
 
 def gate_power(
