@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 FEMALES, MALES = "african-american-females", "european-american-males"
 # So few permutations reach no q below 0.05 over 20,000 words: where words are wanted, half of them may be chance.
-QUICK = ("--n-permutations", 199, "--alpha", 0.5)
+QUICK = ("--n-permutations", 499, "--alpha", 0.5)
 LOST = (
     "1 of 12 names of Mexican American females have no vector: Liset",
     "4 of 12 names of Mexican American males have no vector: César, Jesús, José, Rogoberto",
@@ -59,7 +59,7 @@ def cells(line: str) -> list[str]:
 def test_the_tables_the_note_and_what_was_lost_are_printed(cli: Cli) -> None:
     code, stdout, stderr = cli("discover", "--group", FEMALES, *QUICK, "--top", 7)
     assert code == 0
-    view = group_of(biassay.discover("glove", FEMALES, n_permutations=199, alpha=0.5), FEMALES)
+    view = group_of(biassay.discover("glove", FEMALES, n_permutations=499, alpha=0.5), FEMALES)
     found = view.row
     lines, flat = stdout.splitlines(), " ".join(stdout.split())
     words, total = [w for w in view.words if w.associated], found.num_associated

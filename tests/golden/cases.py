@@ -98,7 +98,7 @@ _OF_DRAWS = tuple(
     for name in ("tau2", "q", "i2", "prediction_low", "prediction_high", "interval_low", "interval_high", "confidence")
 )
 CEAT = (
-    Case("ceat-random", _RANDOM, kept=True, mended=_LEVELS, dropped=_OF_DRAWS, extras=True),
+    Case("ceat-random", _RANDOM, mended=_LEVELS, dropped=_OF_DRAWS, extras=True),
     Case("ceat-fixed", _FIXED, extras=True),
     Case("ceat-window", f"ceat {_MASKED}&word=first {_CONTEXTS} --window 9 --dtype float32", extras=True),
     # In half precision another last digit of float32 may be rounded to another number, but not of these few bits.
@@ -108,7 +108,6 @@ CEAT = (
         _RANDOM,
         stop=Stop("tests", _CAUSAL, "ceat --resume {out}"),
         same_as="ceat-random",
-        kept=True,
         mended=_LEVELS,
         dropped=_OF_DRAWS,
         extras=True,

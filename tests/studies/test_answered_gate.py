@@ -105,6 +105,24 @@ def test_templates_without_a_known_answer_prove_nothing(templates: Run) -> None:
     assert (verdict.outcome, verdict.growth, difference.p_value) == ("inconclusive", pytest.approx(1.0), 1.0)
 
 
+def test_names_widen_the_interval_of_a_comparison(templates: Run) -> None:
+    """Each model has an interval over templates and names that is wider than over templates alone."""
+
+    def named(row: Any) -> Any:
+        if row.condition == "ambiguous" or row.score is None:
+            return row
+        return dataclasses.replace(row, n_names=20, score_low=row.score - 0.9, score_high=row.score + 0.9)
+
+    old, new = all_alike(templates, 5), all_alike(templates, 10)
+    plain, _ = verdict_of(old, new, "bbq Religion disambiguated")
+    wide, difference = verdict_of(
+        changed(old, "results", named), changed(new, "results", named), "bbq Religion disambiguated"
+    )
+    assert (plain.outcome, wide.outcome, wide.growth) == ("worse", "inconclusive", plain.growth)
+    assert wide.low < plain.low - 0.5
+    assert difference.over == "20 templates and 20 names"
+
+
 def declining(run: Run) -> Run:
     """Every question is answered with the option that declines."""
     own = changed(run, "templates", lambda row: dataclasses.replace(row, target=0, known=0))

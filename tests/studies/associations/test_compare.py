@@ -272,7 +272,7 @@ def test_a_spread_that_changed_much_is_told(first: Run, second: Run) -> None:
 
 def test_scores_of_four_sets_and_texts_of_unknown_words_have_no_interval(first: Run, second: Run) -> None:
     plain: dict[str, Any] = {"effect_size_by_word": None, "associations": {}}
-    for given, said in ((plain, "not known"), ({"unit": "score", "metric": "own", "associations": {}}, "metric own")):
+    for given, said in ((plain, "are unknown"), ({"unit": "score", "metric": "own", "associations": {}}, "metric own")):
         one, other = (edited(run, "weat6", effect_size=e, **given) for run, e in ((first, 0.25), (second, 1.0)))
         if given is not plain:
             one, other = (edited(run, "weat6", effect_size_by_word=e) for run, e in ((one, 0.25), (other, 1.0)))

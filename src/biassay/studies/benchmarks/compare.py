@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from statistics import NormalDist
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +16,7 @@ from biassay.results.data import RunData
 from biassay.results.differences import EffectDifference
 from biassay.results.slices import Slice, by_model, labelled
 from biassay.stats.benchmark_scores import bbq_ambiguous, bbq_bias
-from biassay.stats.clusters import Floats, cluster_estimate
+from biassay.stats.clusters import ClusterEstimate, Floats, cluster_estimate
 from biassay.studies.benchmarks.findings import follows_position, from_null, item_of, limit_of, unit_of
 from biassay.studies.benchmarks.records import PairRow, Result
 from biassay.studies.benchmarks.sentences import ALL
@@ -104,7 +106,7 @@ def _paired(first: str, label: str, one: Slice, other: Slice, old: Result, new: 
         return Paired(plain, limit_of(old), measured)
     doubt = "; ".join(text for name, row in ((first, old), (label, new)) if row and (text := _doubt(name, row)))
     totals = _totals(one, old), _totals(other, old)
-    return Paired(plain, limit_of(old), measured, partial(_sum, old, *totals), doubt)
+    return Paired(plain, limit_of(old), measured, partial(_sum, old, new or old, *totals), doubt)
 
 
 def _counted_score(row: Result | None) -> float | None:
@@ -166,8 +168,8 @@ def _score(row: Result) -> _Score:
     return lambda totals: totals[..., 0] / totals[..., 1] - null
 
 
-def _sum(row: Result, old: _Totals, new: _Totals, weight: float, confidence: float) -> Estimate:
-    """Over the clusters that count on both models."""
+def _sum(row: Result, new_row: Result, old: _Totals, new: _Totals, weight: float, confidence: float) -> Estimate:
+    """Sum or subtract the scores of two models over the clusters that count on both."""
     shared = [name for name in old if name in new and any(old[name]) and any(new[name])]
     count = len(shared)
     over = f"{count:,} {row.unit}{'' if count == 1 else 's'}"
@@ -184,11 +186,36 @@ def _sum(row: Result, old: _Totals, new: _Totals, weight: float, confidence: flo
     most = (1.0 + abs(weight)) * limit_of(row)
     found = cluster_estimate(totals, summed, confidence=confidence, within=(-most, most))
     same = bool(np.array_equal(first, second))
-    if row.n_names:
-        over = f"{over}, these names only"
     if same:
         return Estimate(found.value, found.value, found.value, 1.0, same, over)
     if np.isnan(found.interval[0]):
         lacking = f"{over} are too few" if count < 2 else f"one of {over} alone decides"
         return Estimate(found.value, None, None, None, same, over, lacking)
-    return Estimate(found.value, *found.interval, found.p_value, same, over)
+    named = [_name_reach(one, own, score) for one, own in ((row, second), (new_row, first)) if one.n_names]
+    if not named:
+        return Estimate(found.value, *found.interval, found.p_value, same, over)
+    return _widen(found, named, confidence, most, f"{over} and {row.n_names:,} names")
+
+
+def _name_reach(row: Result, totals: Floats, score: _Score) -> float:
+    """Estimate the standard error that names add to the score of one model, from its two intervals."""
+    if row.score_low is None or row.score_high is None:
+        return 0.0
+    alone = cluster_estimate(totals, score, confidence=1.0 - row.alpha)
+    widths = row.score_high - row.score_low, alone.interval[1] - alone.interval[0]
+    added = widths[0] ** 2 - (0.0 if np.isnan(widths[1]) else widths[1]) ** 2
+    return math.sqrt(max(added, 0.0)) / 2.0 / NormalDist().inv_cdf(1.0 - row.alpha / 2.0)
+
+
+def _widen(found: ClusterEstimate, named: Sequence[float], confidence: float, most: float, over: str) -> Estimate:
+    """Widen an interval over templates by the errors that names add on both models.
+
+    The models count as having name effects of their own, so that effects which both share make the interval too wide.
+    """
+    quantile = NormalDist().inv_cdf(0.5 + confidence / 2.0)
+    added = quantile * math.sqrt(sum(error**2 for error in named))
+    low, high = (found.value - end for end in found.interval)
+    low, high = found.value - math.hypot(low, added), found.value + math.hypot(high, added)
+    error = (high - low) / 2.0 / quantile
+    p_value = max(found.p_value, 2.0 * NormalDist().cdf(-abs(found.value) / error)) if error else found.p_value
+    return Estimate(found.value, max(low, -most), min(high, most), p_value, False, over)
