@@ -12,8 +12,9 @@ from .tables import Table, Tolerance, differences
 
 pytestmark = pytest.mark.slow
 
-WHOLE = [case for case in CASES.values() if case.kept and case.stop is None]
-STOPPED = [case for case in CASES.values() if case.kept and case.stop is not None]
+COMPARED = [case for case in CASES.values() if case.kept and not case.redrawn]
+WHOLE = [case for case in COMPARED if case.stop is None]
+STOPPED = [case for case in COMPARED if case.stop is not None]
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +59,7 @@ def test_kept_folders_of_stopped_runs_hold_the_first_model(case: Case) -> None:
 
 def test_what_is_recorded_is_what_there_are_cases_of() -> None:
     assert {path.stem for path in RECORDED.glob("*.json")} == {c.name for c in CASES.values() if c.same_as is None}
-    assert {path.name for path in kept(".").iterdir()} == {case.name for case in (*WHOLE, *STOPPED)}
+    assert {path.name for path in kept(".").iterdir()} == {case.name for case in CASES.values() if case.kept}
 
 
 def test_every_study_holds_what_is_refused_failed_and_lost() -> None:
