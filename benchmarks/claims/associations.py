@@ -341,7 +341,7 @@ def _agreeing_lines() -> list[Line]:
             f"maximal {words}", f"{words} words per set, all of them agree", partial(_maximal, words=words), 200
         )
         found += [
-            Line("crossed p", coins, Level("p", up_to(0.08, 0.025)), "two-valued cosines"),
+            Line("crossed p", coins, Level("p", up_to(0.065, 0.015)), "two-valued cosines"),
             Line("power", biased, Power("p", 1.0), "all words agree"),
         ]
     return found
