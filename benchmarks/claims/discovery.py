@@ -95,7 +95,7 @@ def _names(group: str, clusters: Mapping[str, Any]) -> list[str]:
 
 
 def _copies(size: int, groups: Sequence[str] = tuple(GROUPS)) -> Clusters:
-    """Twelve names for each of some groups, in clusters of so many near-duplicates."""
+    """Draw twelve names per group, in clusters of near-duplicates."""
     each = 12 // size
     return tuple(
         (group, tuple(tuple(f"{name}-copy{i}" for i in range(size)) for name in NAMES[group][:each]))

@@ -73,7 +73,7 @@ def _scaled(parts: Components, by: float) -> Components:
 
 
 def _table(rng: np.random.Generator, sizes: Sizes, parts: Components, delta: float, draw: Draw) -> Floats:
-    """Calibrated cosines of words drawn anew, with this calibrated difference."""
+    """Draw calibrated cosines of new words with this calibrated difference."""
     n, m, k, l = sizes  # noqa: E741
     rows, columns = np.repeat([1.0, -1.0], [n, m]), np.repeat([1.0, -1.0], [k, l])
     targets = np.sqrt(parts.targets) / 2.0 * draw(rng, n + m, 1) * columns

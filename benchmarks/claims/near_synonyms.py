@@ -44,7 +44,7 @@ def lines() -> list[Line]:
     found = []
     for name, ((targets, attributes), correlation, sample) in designs.items():
         draw = partial(_simulated, targets=targets, attributes=attributes, correlation=correlation, sample=sample)
-        about = f"{SET} clusters per set, all drawn anew: {name}"
+        about = f"{SET} clusters per set, all redrawn: {name}"
         found += _both(Experiment(f"near-synonyms {name}", about, draw, REPETITIONS))
     about = f"GloVe: {SET} clusters per set, each a random frequent word and its two nearest neighbours"
     return found + _both(Experiment("near-synonyms glove triples", about, _glove_triples, REPETITIONS))

@@ -233,7 +233,7 @@ def lines() -> list[Line]:
         Experiment(
             f"aligned domains, {name}",
             f"{sum(sizes)} groups of {len(sizes)} domains ({', '.join(map(str, sizes))}), correlation {share} within, "
-            f"in the model and in people, {tails}; all drawn anew",
+            f"in the model and in people, {tails}; all redrawn",
             partial(_aligned_domains, sizes=sizes, alike=share, tails=tails),
             1000,
         )
@@ -245,7 +245,7 @@ def lines() -> list[Line]:
         "other groups", f"{about}; groups and annotators drawn anew", partial(_aligned, redrawn=True), 400
     )
     few = Experiment(
-        "few groups", f"8 groups, {PAIRS} pairs; all drawn anew", partial(_aligned, redrawn=True, groups=8), 400
+        "few groups", f"8 groups, {PAIRS} pairs; all redrawn", partial(_aligned, redrawn=True, groups=8), 400
     )
     models = [
         Experiment(
