@@ -47,10 +47,9 @@ class Coming:
 
     def vectors(self) -> list[NDArray[np.float32]]:
         """Wait for them."""
-        if self.done is None:
-            return [one.numpy() for one in self.found]
-        self.done.synchronize()
-        return [one.numpy().copy() for one in self.found]  # page-locked memory is for the next batch
+        if self.done is not None:
+            self.done.synchronize()
+        return [one.numpy() for one in self.found]
 
 
 class TokenStates:
