@@ -1,42 +1,32 @@
-"""BBQ by the likelihoods of options on one GPU: an 8B-sized model with random weights, and that model alone.
+"""BBQ by the likelihoods of options on one GPU: `biassay benchmark` with an 8B-sized model of random weights.
 
 python benchmarks/answering.py BBQ [TOKENIZER]
 
 BBQ is where the benchmark is (a folder, an installed package); TOKENIZER a folder with a tokenizer and chat template.
+The rate is the one that the command reports: prompts per second from the moment the model is loaded until the last
+reply is in the cache.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "models"))
 
 import tiny_models
 import torch
 import transformers
 
-from biassay.answers.codecs import REPLIES
-from biassay.answers.fill import AskedReplies, ask_missing
-from biassay.answers.store import AnswerStore
-from biassay.models.lm import _at_once
-from biassay.models.lm_passes import Passes
-from biassay.models.lm_questions import Question
-from biassay.models.registry import open_as
-from biassay.studies.benchmarks.inputs import open_inputs
-from biassay.studies.benchmarks.questions import prompts_of
-from biassay.studies.benchmarks.settings import Settings
-from biassay.texts.requests import Prompt
-
+ROOT = Path(__file__).resolve().parents[1]
 TEMPLATE = "{% for m in messages %}[CLS] {{ m['content'] }} [SEP]{% endfor %} this"
-PARTS = 8  # of the questions, so that a rate is printed before all are asked
+RATE = re.compile(r"asking: ([\d,]+) of \1 prompts, ([\d,.]+)/s")
 
 
 def tokenizer_of(given: Sequence[str]) -> Any:
@@ -61,49 +51,21 @@ def save_8b(folder: Path, tokenizer: Any) -> Path:
     return folder
 
 
-def prompts(place: str) -> list[Prompt]:
-    """Every question with its options in one order."""
-    inputs = open_inputs(Settings("bbq", place, orders=1))
-    return [one for item in inputs.all_items for one in prompts_of(item, inputs.settings, "log-probability").values()]
-
-
-def seconds(work: Callable[[], object]) -> float:
-    torch.cuda.synchronize()
-    began = time.perf_counter()
-    work()
-    torch.cuda.synchronize()
-    return time.perf_counter() - began
-
-
 def main() -> None:
-    print(
-        torch.cuda.get_device_name(), "torch", torch.__version__, "transformers", transformers.__version__, flush=True
-    )
-    asked = prompts(sys.argv[1])
+    print(torch.cuda.get_device_name(), "torch", torch.__version__, "transformers", transformers.__version__)
     with tempfile.TemporaryDirectory() as place:
-        tokenizer = tokenizer_of(sys.argv[2:])
-        model: Any = open_as(f"hf:{save_8b(Path(place) / 'm', tokenizer)}?dtype=bfloat16", "replies")
-        model.prepare(asked)
-        model.reply(asked[:64])  # to warm up
-        ids = [tuple(one.ids) for one in model._encoded([model._text(prompt) for prompt in asked])]
-        passes = Passes.of([Question(row, 0, 0) for row in sorted(ids, key=len)[::PARTS]], "masked")
-        print(f"{len(asked):,} questions of {np.mean([*map(len, ids)]):.0f} tokens", flush=True)
-
-        def alone() -> None:
-            with torch.inference_mode():
-                for batch, _ in passes.batches(*_at_once("cuda")):
-                    model._model.model.model(input_ids=torch.from_numpy(batch.padded(0)[0]).cuda())
-
-        only = seconds(alone) * PARTS
-        print(f"the model alone, every {PARTS}th question: {len(asked) / only:,.0f} a second", flush=True)
-        store = AnswerStore(Path(place) / "kept").of(model.identity, REPLIES)
-        whole = 0.0
-        for part in range(PARTS):
-            own = asked[part::PARTS]
-            whole += seconds(lambda own=own: ask_missing(AskedReplies(model), own, store))
-            rate = len(own) * (part + 1) / whole
-            print(f"{part + 1} of {PARTS}: {rate:,.0f} questions a second", flush=True)
-        print(f"{whole:.0f} s; {whole / only:.2f} times the model alone")
+        model = save_8b(Path(place) / "model", tokenizer_of(sys.argv[2:]))
+        paths = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
+        command = [sys.executable, "-m", "biassay", "benchmark", "bbq", f"hf:{model}?dtype=bfloat16"]
+        done = subprocess.run(
+            [*command, "--data", sys.argv[1], "--orders", "1", "--cache", f"{place}/cache", "--out", f"{place}/run"],
+            env={**os.environ, "PYTHONPATH": paths},
+            stderr=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    found = RATE.search(done.stderr)
+    print(f"{found[1]} prompts, {found[2]} per second" if found else done.stderr)
 
 
 if __name__ == "__main__":

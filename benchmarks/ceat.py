@@ -13,7 +13,6 @@ from collections.abc import Callable
 import numpy as np
 
 import biassay
-from biassay.stats.contextual import Pools, draw_contexts, sample_associations
 
 STIMULI, CONTEXTS, DIMENSION, SAMPLES = 100, 1_000, 768, 10_000
 LOOPED = 20
@@ -86,16 +85,12 @@ def measure() -> dict[str, str]:
     checked = biassay.ceat(*sets, draws=draws)
     assert np.allclose([size for size, _ in looped], checked.samples, atol=1e-4)
     whole = quickest(lambda: biassay.ceat(*sets, n_samples=SAMPLES, rng=0))
-    x, a, b = (Pools.of(part, "") for part in (given[:50], given[50:75], given[75:]))
-    drawn = draw_contexts(np.full(STIMULI, CONTEXTS), SAMPLES, rng)
-    samples = quickest(lambda: sample_associations(x, a, b, drawn))
     folder = str(__file__).rsplit("/", 1)[0]
     command = [sys.executable, "-c", MEMORY, folder]
     before, peak = map(float, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
     vectors = STIMULI * CONTEXTS * DIMENSION * 4 / 2**20
     return {
         "a loop over samples and words (timed on 20, scaled)": f"{loop:.0f} s",
-        "the same samples by biassay": f"{samples:.2f} s ({loop / samples:.0f}x)",
         "biassay.ceat, with p-values and word bootstrap": f"{whole:.2f} s ({loop / whole:.0f}x)",
         f"memory: vectors {vectors:.0f} MB, process {before:.0f} MB, while measuring": f"{peak:.0f} MB "
         f"({1 + (peak - before) / vectors:.2f} times the vectors)",

@@ -1,4 +1,4 @@
-"""How much faster 16 connections are than one, with answers kept: a server of its own process that takes 50 ms.
+"""How much faster `biassay.ask` is with 16 connections than with one: a server of its own process that takes 50 ms.
 
 python benchmarks/connections.py [PROMPTS]
 """
@@ -8,17 +8,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from biassay.runs.asking import Interview
-from biassay.runs.listener import Silent
-from biassay.runs.models import asked_models
-from biassay.runs.team import open_team
-from biassay.studies.study import Requests
-from biassay.texts.requests import Prompt
+import biassay
+from phase import Phase
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS, CONNECTIONS, ALONE = 0.05, 16, 60
@@ -35,14 +30,11 @@ with Endpoint() as server:
 
 
 def a_prompt(address: str, connections: int, count: int) -> float:
-    """Seconds for each of so many prompts."""
-    model = f"chat:toy?base_url={address}&concurrency={connections}"
-    (member,) = open_team(asked_models(model), ("replies",), Silent())
-    prompts = [Prompt(f"question {i}") for i in range(count)]
+    """Seconds per prompt of `biassay.ask`, of which so many are asked."""
+    model, phase = f"chat:toy?base_url={address}&concurrency={connections}", Phase("prompts asked")
     with tempfile.TemporaryDirectory() as cache:
-        began = time.perf_counter()
-        Interview(Path(cache), None, None, Silent()).ask(member, Requests(prompts=prompts))
-        return (time.perf_counter() - began) / count
+        biassay.ask(model, "wat-racism", n_answers=count, read="replies", cache=cache, listener=phase)
+    return phase.seconds / phase.count
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 python benchmarks/discovery.py [words] [dimensions]
 
-Where torch finds a GPU, permutations alone are timed there as well.
+Times `biassay.discover`, which uses a GPU where torch finds one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from biassay.models.devices import gpu
-from biassay.stats.name_permutation import NamePermutations
-
 WORDS, DIMENSIONS, NAMES, PERMUTATIONS = 400_000, 100, 12, 999
 RACES, GENDERS = ("r1", "r2", "r3"), ("g1", "g2")
 GROUPS = [f"{race}{gender}" for race in RACES for gender in GENDERS]
@@ -26,42 +23,12 @@ LOOPED = 4
 RUN = """
 import re, sys, time
 import biassay
-from biassay.models import static, vocabulary
-from biassay.stats.name_permutation import NamePermutations
-
-spent = {"the digest": 0.0, "names": 0.0, "vectors": 0.0, "permutations": 0.0}
-
-def timed(name, work):
-    def counted(*given, **named):
-        began = time.process_time()
-        try:
-            return work(*given, **named)
-        finally:
-            spent[name] += time.process_time() - began
-    return counted
-
-def streamed(name, work):
-    def blocks(*given, **named):
-        following = timed(name, iter(work(*given, **named)).__next__)
-        while True:
-            try:
-                yield following()
-            except StopIteration:
-                return
-    return blocks
-
-static.file_fingerprint = timed("the digest", static.file_fingerprint)
-static.read_vectors = timed("names", static.read_vectors)
-vocabulary.vocabulary_blocks = streamed("vectors", vocabulary.vocabulary_blocks)
-NamePermutations.tails = timed("permutations", NamePermutations.tails)
 started, before = time.perf_counter(), time.process_time()
 where = {"groups": sys.argv[2], "cache": sys.argv[1] + ".cache"}
 found = biassay.discover(f"vectors:{sys.argv[1]}", sys.argv[3:], n_permutations=999, **where)
-took = time.perf_counter() - started
-spent["all"] = time.process_time() - before
+took, cpu = time.perf_counter() - started, time.process_time() - before
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
-print(took, peak, found.tables["groups"][0].num_words)
-print("CPU: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in spent.items()))
+print(took, cpu, peak, found.tables["groups"][0].num_words)
 """
 
 
@@ -113,35 +80,11 @@ def largest_of(cosines: np.ndarray, groups: np.ndarray) -> float:
     return float(best)
 
 
-def permutations_alone(rng: np.random.Generator, groups: np.ndarray) -> None:
-    """p-values of 65,536 words by all permutations, on one thread of the CPU and on a GPU."""
-    cosines = rng.normal(0.2, 0.1, (65_536, len(groups)))
-    categories = np.array([[race, gender] for race in range(len(RACES)) for gender in range(len(GENDERS))])
-    largest = np.array([[largest_of(row, groups)] for row in cosines])
-    found = {}
-    for name, place in (("CPU", None), ("GPU", gpu())):
-        if name == "GPU" and place is None:
-            continue
-        tests = NamePermutations(
-            groups, categories, [0], PERMUTATIONS, np.random.default_rng(0), stop=None, place=place
-        )
-        tests.tails(cosines[:8192], largest[:8192])  # the device wakes up
-        started = time.perf_counter()
-        found[name] = tests.tails(cosines, largest)
-        print(f"{name}: {time.perf_counter() - started:.2f} s for {PERMUTATIONS} permutations of 65,536 words")
-    if "GPU" in found:
-        same = [
-            np.mean(getattr(found["CPU"], what) == getattr(found["GPU"], what)) for what in ("associated", "excess")
-        ]
-        print(f"p-values that are the same: {same[0]:.6f} of associations, {same[1]:.6f} of excesses")
-
-
 def main() -> None:
     words = int(sys.argv[1]) if len(sys.argv) > 1 else WORDS
     dimensions = int(sys.argv[2]) if len(sys.argv) > 2 else DIMENSIONS
     rng = np.random.default_rng(1)
     names, groups = rng.normal(size=(NAMES * len(GROUPS), dimensions)), np.repeat(np.arange(len(GROUPS)), NAMES)
-    permutations_alone(rng, groups)
     started = time.perf_counter()
     one_by_one(rng.normal(size=(LOOPED, dimensions)), names, groups, PERMUTATIONS)
     loop = (time.perf_counter() - started) / LOOPED * words
@@ -151,13 +94,13 @@ def main() -> None:
         path, grouping = write_vectors(folder, words, dimensions), write_groups(folder)
         for targets in (GROUPS[:1], GROUPS):
             arguments = [sys.executable, "-c", RUN, str(path), str(grouping), *targets]
-            figures, parts = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.splitlines()
-            took, peak, number = map(float, figures.split())
+            done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+            took, cpu, peak, number = map(float, done.stdout.split())
             ratio = loop * len(targets) / took
             print(
-                f"{len(targets)} group(s): {took:.1f} s for {number:,.0f} words, {peak:.0f} MB, {ratio:,.0f}x the loop"
+                f"{len(targets)} group(s): {took:.1f} s for {number:,.0f} words (CPU {cpu:.1f} s), {peak:.0f} MB, "
+                f"{ratio:,.0f}x the loop"
             )
-            print(parts)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What the corpus scan would cost with libraries in the place of our own code, stage by stage and as a whole.
+"""What `biassay.find_contexts` would cost with libraries in the place of our own code.
 
-pip install msgspec orjson pysimdjson pyahocorasick ahocorasick-rs    (in an environment of its own)
+pip install msgspec orjson pysimdjson ahocorasick-rs    (in an environment of its own)
 python benchmarks/libraries.py [megabytes]
 
 Times are those of one core, each as a multiple of ours in the same round; rounds alternate. Libraries are let off
@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-import ahocorasick
 import ahocorasick_rs
 import msgspec
 import numpy as np
@@ -28,14 +27,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.json
 import simdjson
-import xxhash
 
 sys.path.insert(0, str(Path(__file__).parent))
 from biassay.texts import documents, matching
-from biassay.texts.corpus import Part, find_files, split
 from biassay.texts.joined import Joined
-from biassay.texts.sampling import NO_LIMIT, draw, stimulus_keys
-from biassay.texts.segmenting import REACH
 from scan import scan_file, stimuli, write_corpus
 
 ROUNDS = 5
@@ -92,17 +87,6 @@ def rust_hits(automaton: ahocorasick_rs.BytesAhoCorasick, joined: Joined) -> mat
     return matching.Hits(stimulus, np.searchsorted(joined.starts, start, "right") - 1, start)
 
 
-def python_hits(automaton: ahocorasick.Automaton, joined: Joined) -> list[tuple[int, int]]:
-    text = joined.data.tobytes().decode("latin-1")
-    found = ((end - size, end + 1, stimulus) for end, (size, stimulus) in automaton.iter(text))
-    return [(s, a + 1) for a, b, s in found if not text[a].isalnum() and not text[b].isalnum()]
-
-
-def hashes(joined: Joined, numbers: list[int]) -> list[int]:
-    data, starts, stops = joined.data.tobytes(), joined.starts.tolist(), joined.stops.tolist()
-    return [xxhash.xxh64_intdigest(data[starts[number] : stops[number]]) for number in numbers]
-
-
 PARSER, ROW = simdjson.Parser(), msgspec.json.Decoder(Row)
 READERS = {
     "json": by_line(lambda line: json.loads(line)["body"]),
@@ -131,47 +115,12 @@ def patched(
     return run
 
 
-def all_documents(part: Part) -> list[Joined]:
-    reader = documents.open_reader(part, "body", "line", False)
-    return [piece.documents(documents.Tally()).joined for piece in reader.pieces()]
-
-
-def compare_reading(part: Part) -> None:
-    others = {name: patched(lambda: all_documents(part), reader=reader) for name, reader in READERS.items()}
-    compare("reading", {"ours": lambda: all_documents(part), **others})
-
-
-def compare_finding(pieces: list[Joined], words: tuple[str, ...], rust: ahocorasick_rs.BytesAhoCorasick) -> None:
-    python = ahocorasick.Automaton()
-    for number, word in enumerate(words):
-        python.add_word(word, (len(word), number))
-    python.make_automaton()
-    ways = {
-        "ours": matching.matcher_for(words, False, False).find,
-        "ahocorasick_rs": lambda joined: rust_hits(rust, joined),
-        "pyahocorasick": lambda joined: python_hits(python, joined),
-    }
-    compare("finding", {name: lambda find=find: [find(joined) for joined in pieces] for name, find in ways.items()})
-
-
-def compare_hashing(pieces: list[Joined], words: tuple[str, ...]) -> None:
-    find = matching.matcher_for(words, False, False).find
-    hits = [find(joined) for joined in pieces]
-    numbers = [np.unique(found.document).tolist() for found in hits]
-    keys, limits = stimulus_keys(words, 0), np.full(len(words), NO_LIMIT >> np.uint64(6))
-    ways = {
-        "ours, drawing included": lambda: [draw(*one, keys, limits, REACH) for one in zip(hits, pieces, strict=True)],
-        "xxhash, hashes alone": lambda: [hashes(*one) for one in zip(pieces, numbers, strict=True)],
-    }
-    compare("hashing", ways)
-
-
 def compare_scans(path: Path, words: tuple[str, ...], rust: ahocorasick_rs.BytesAhoCorasick) -> None:
     for k in (1, 100, 1_000):
         scan = partial(scan_file, path, words, k)
         ways = {
             "ours": scan,
-            "msgspec": patched(scan, reader=READERS["msgspec"]),
+            **{name: patched(scan, reader=reader) for name, reader in READERS.items()},
             "ahocorasick_rs": patched(scan, finder=lambda _, joined: rust_hits(rust, joined)),
         }
         compare(f"the whole scan, at most {k} contexts", ways)
@@ -183,11 +132,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.jsonl"
         write_corpus(path, size)
-        (part,) = split(find_files([path]), 1 << 40)
-        pieces = all_documents(part)
-        compare_reading(part)
-        compare_finding(pieces, words, rust)
-        compare_hashing(pieces, words)
         compare_scans(path, words, rust)
 
 

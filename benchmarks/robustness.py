@@ -1,32 +1,14 @@
-"""What the crossed test adds to a run, and what robustness costs: ``python benchmarks/robustness.py``."""
+"""What robustness costs compared with one run: ``python benchmarks/robustness.py``."""
 
 from __future__ import annotations
 
 import importlib
-import itertools
 import tempfile
 import time
 from pathlib import Path
 
 import biassay
-from biassay.studies.associations.crossing import crossed_fields
 from run import report, timed
-
-
-def crossed() -> None:
-    """What the crossed test, its intervals, components and power add to the p-values of all 50 tests on GloVe."""
-    with tempfile.TemporaryDirectory() as cache:
-        run = biassay.run("glove", cache=cache)
-        rows = [row for row in run.results if row.D is not None]
-        tables = [run.arrays[f"0/{row.test}/cosines"] for row in rows]
-        sizes = [tuple(row.num_words[role] for role in "XYAB") for row in rows]
-        settings = run.manifest.settings
-        seeds = itertools.count()  # of another seed nothing is kept but answers
-        whole = timed(lambda: biassay.run("glove", cache=cache, random_sets=0, seed=next(seeds)), repeats=3)
-        made = list(zip(tables, sizes, strict=True))
-        added = timed(lambda: [crossed_fields(table, of, settings) for table, of in made], repeats=3)
-    report(f"{len(rows)} tests from the store, statistics and texts; the crossed part", f"{whole:.2f} s, {added:.3f} s")
-    report("share of the rest (wanted: below 20%)", f"{added / (whole - added):.1%}")
 
 
 def robustness() -> None:
@@ -44,5 +26,4 @@ def robustness() -> None:
 
 
 if __name__ == "__main__":
-    crossed()
     robustness()

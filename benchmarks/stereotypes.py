@@ -18,17 +18,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from biassay.answers.codecs import BLANKS
-from biassay.answers.fill import AskedBlanks, ask_missing
-from biassay.answers.store import AnswerStore
-from biassay.models.lm import LanguageModel
-from biassay.models.registry import open_as
-from biassay.stats.sensitivity import SortedLogits
-from biassay.stimuli.abc import load_abc, paired_groups, templates_named
-from biassay.studies.stereotypes.questionnaire import Questionnaire
-from biassay.studies.stereotypes.word_associations import MEASURES
-from biassay.texts.prompts import prompt_of
-from biassay.texts.requests import Blank
+import biassay
+from biassay.stimuli.abc import load_abc, templates_named
+from phase import Phase
 
 WIDTH, HIDDEN, CONTEXTS, TRAITS = 30_522, 768, 64, 32
 WALKED, ALONE = 20, 60
@@ -51,11 +43,11 @@ def distances() -> None:
     matrix, states = rng.normal(size=(WIDTH, HIDDEN)), rng.normal(size=(CONTEXTS, HIDDEN)) / 10
     logits = (states @ matrix.T).astype(np.float32)
     rows, targets = np.repeat(np.arange(CONTEXTS), TRAITS), rng.integers(0, WIDTH, CONTEXTS * TRAITS)
-    norms = (states**2).sum(axis=1)[rows]
+    norms, repeated = (states**2).sum(axis=1)[rows], logits[rows]
     times = []
     for _ in range(5):
         started = time.perf_counter()
-        found = SortedLogits(logits).distances(rows, targets, norms)
+        found = biassay.sensitivity(repeated, targets, norms)
         times.append(time.perf_counter() - started)
     each = min(times) / len(rows)
     started = time.perf_counter()
@@ -67,50 +59,56 @@ def distances() -> None:
 
 
 def questionnaire(name: str, templates: tuple[str, ...], *, pairs: bool = False) -> None:
-    """All groups, or all paired groups, and 32 adjectives; against one pass for each group, adjective and template."""
-    model, abc = open_as(name, "blanks"), load_abc()
-    groups = paired_groups(abc) if pairs else abc.groups
-    chosen = templates_named(abc, templates)
-    sheet = Questionnaire(abc, groups, chosen, kind=model.kind, prior="mask" if model.has_mask else "word")
-    model.fill(sheet.blanks[:8])  # the first pass is slow
+    """`biassay.stereotypes` on all groups, or all pairs of groups, against one pass per group, adjective and template.
+
+    The run is interrupted half-way and resumed; the time of both parts is counted.
+    """
+    abc, settings = load_abc(), {"templates": templates, "intersections": pairs, "n_bootstrap": 100}
     with tempfile.TemporaryDirectory() as folder:
-        started = time.perf_counter()
-        kept = AnswerStore(Path(folder)).of(model.identity, BLANKS)
+        halves = [Half("blanks asked"), Phase("blanks asked")]
         with contextlib.suppress(KeyboardInterrupt):
-            ask_missing(AskedBlanks(model), sheet.blanks, kept, stop_half_way)
-        half = time.perf_counter() - started
-        kept = AnswerStore(Path(folder)).of(model.identity, BLANKS)  # as after a crash
-        ask_missing(AskedBlanks(model), sheet.blanks, kept)
-        took = time.perf_counter() - started
-        answers = kept.get(sheet.blanks)
-    started = time.perf_counter()
-    for measure in MEASURES:
-        sheet.scores(answers, measure, "paper")
-    scored = time.perf_counter() - started
-    asked = len(groups) * len(sheet.templates) * len(sheet.items)
-    shape = f"{len(groups)} groups x {len(sheet.items)} adjectives x {len(sheet.templates)} templates = {asked:,}"
-    pieces, passes = (sum(counts) for counts in zip(*((len(one.pieces), one.passes) for one in answers), strict=True))
-    print(f"{name.rpartition('/')[2]}: {shape}; {len(sheet.blanks):,} blanks, {pieces:,} pieces, {passes:,} passes")
-    print(f"answered in {took:.1f} s (stopped after {half:.1f} s), scored in {scored:.1f} s")
-    alone = one_by_one(model, sheet, groups)
-    print(f"one pass each: {alone * 1e3:.1f} ms, {alone * asked:,.0f} s in all: {alone * asked / took:.1f}x")
+            biassay.stereotypes(name, **settings, out=f"{folder}/run", cache=f"{folder}/cache", listener=halves[0])
+        began = time.perf_counter()
+        found = biassay.resume(f"{folder}/run", cache=f"{folder}/cache", listener=halves[1])
+        resumed = time.perf_counter() - began
+    took = sum(half.seconds for half in halves)
+    blanks = sum(half.count for half in halves)
+    print(f"{name.rpartition('/')[2]}: {found.manifest.models[0].texts:,} blanks; {blanks:,} filled in {took:.1f} s")
+    print(f"the second half, loading, scores and bootstrap included: {resumed:.1f} s")
+    alone = one_by_one(name)
+    asked = len(abc.groups) * TRAITS * len(templates_named(abc, templates))
+    if not pairs:
+        print(f"one pass each: {alone * 1e3:.1f} ms, {alone * asked:,.0f} s in all: {alone * asked / took:.1f}x")
 
 
-def stop_half_way(done: int, total: int) -> None:
-    if 2 * done >= total:
-        raise KeyboardInterrupt
+class Half(Phase):
+    """Press Ctrl-C when half of the blanks are filled."""
+
+    def progress(self, who: str, unit: str, done: int, total: int) -> None:
+        super().progress(who, unit, done, total)
+        if self.count and 2 * done >= total:
+            raise KeyboardInterrupt
 
 
-def one_by_one(model: LanguageModel, sheet: Questionnaire, groups: Any) -> float:
-    """Seconds for one group, adjective and template: the pieces of one adjective, nothing shared."""
-    rng = np.random.default_rng(0)
-    asked = []
-    for _ in range(ALONE):
-        template, group, item = (pool[rng.integers(len(pool))] for pool in (sheet.templates, groups, sheet.items))
-        asked.append(Blank(prompt_of(template, group), (item.adjective,)))
-    started = time.perf_counter()
-    for blank in asked:
-        model.fill([blank])
+def one_by_one(name: str) -> float:
+    """Seconds that the library takes for one sentence."""
+    import torch
+    import transformers
+
+    path, _, setting = name.removeprefix("hf:").partition("?")
+    file = {"gguf_file": Path(path).name} if path.endswith(".gguf") else {}
+    folder = str(Path(path).parent) if file else path
+    library: Any = transformers
+    tokenizer = library.AutoTokenizer.from_pretrained(folder, **file)
+    kind = library.AutoModelForMaskedLM if tokenizer.mask_token else library.AutoModelForCausalLM
+    model = kind.from_pretrained(folder, dtype=torch.bfloat16 if setting else torch.float32, **file).eval()
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    sentence = tokenizer("Most old people here are friendly and warm.", return_tensors="pt").to(model.device)
+    with torch.inference_mode():
+        model(**sentence)  # the first pass is slow
+        started = time.perf_counter()
+        for _ in range(ALONE):
+            model(**sentence).logits.sum().item()
     return (time.perf_counter() - started) / ALONE
 
 

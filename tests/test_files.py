@@ -174,6 +174,14 @@ def test_content_is_on_disk_before_the_file_has_its_name(tmp_path: Path, monkeyp
     assert path.read_bytes() == b"content"
 
 
+def test_a_file_that_need_not_survive_a_power_failure_does_not_wait_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", _no_space)
+    write_atomically(tmp_path / "file", b"content", durable=False)
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("file", b"content")]
+
+
 def lazy(content: Any) -> Any:
     """The same with iterators in the place of lists that are not inside others."""
     if isinstance(content, dict):

@@ -95,9 +95,17 @@ def harmless_cell(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that is either complete or not there, whatever happens in between."""
-    with written_whole(path) as file:
+def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Write a file that is either complete or not there, whatever happens in between.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes
+    durable : bool
+        If True, the file also survives a power failure, which takes until the disk has it.
+    """
+    with written_whole(path, durable=durable) as file:
         file.write(content)
 
 
@@ -108,14 +116,15 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> None:
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[BinaryIO]:
+def written_whole(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """A file to write in any way: it appears under its name when the block ends, and not if it fails."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error  # the temporary name says nothing to anyone

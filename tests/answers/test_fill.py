@@ -11,15 +11,14 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from biassay.answers.codecs import TEXTS as CODEC
-from biassay.answers.fill import AskedTexts, ask_missing
-from biassay.answers.store import AnswerStore, ModelStore
+from biassay.answers.fill import AskedReadings, Progress, ask_missing
+from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
 from biassay.errors import VectorError
 from biassay.models.base import Encoded, Identity, Span
 from biassay.models.registry import open_encoder
@@ -83,11 +82,17 @@ def store_in(root: Path | None, encoder: Counting) -> ModelStore[str, Encoded]:
     return AnswerStore(root).of(encoder.identity, CODEC)
 
 
+def encode_missing(
+    encoder: Counting, texts: Sequence[str], store: ModelStore[str, Encoded], progress: Progress | None = None
+) -> int:
+    return ask_missing(AskedReadings(encoder, [""]), texts, ReadingStores({"": store}, texts), progress)
+
+
 def fill(root: Path, texts: Sequence[str]) -> list[str]:
     """What a new process would have to encode; the vectors are right afterwards."""
     encoder = Counting()
     store = store_in(root, encoder)
-    ask_missing(AskedTexts(encoder), texts, store)
+    encode_missing(encoder, texts, store)
     np.testing.assert_array_equal(store.get(texts).vectors, vectors_of(texts))
     return encoder.texts
 
@@ -98,14 +103,14 @@ def fill(root: Path, texts: Sequence[str]) -> list[str]:
 def test_second_pass_encodes_nothing(tmp_path: Path) -> None:
     assert fill(tmp_path, TEXTS) == TEXTS
     again = Counting()
-    assert ask_missing(AskedTexts(again), TEXTS, store_in(tmp_path, again)) == 0
+    assert encode_missing(again, TEXTS, store_in(tmp_path, again)) == 0
     assert (again.prepared, again.batches) == ([], [])
 
 
 def test_each_distinct_text_is_encoded_once_in_batches(tmp_path: Path) -> None:
     encoder = Counting()
     texts = [*TEXTS[:6], *TEXTS[:6], TEXTS[3], TEXTS[6]]
-    assert ask_missing(AskedTexts(encoder), texts, store_in(tmp_path, encoder)) == 7
+    assert encode_missing(encoder, texts, store_in(tmp_path, encoder)) == 7
     assert encoder.batches == [TEXTS[:4], TEXTS[4:7]]
     assert len(encoder.prepared) == 1
     assert set(encoder.prepared[0]) == set(TEXTS[:7])
@@ -120,21 +125,19 @@ def test_batches_are_planned_over_all_texts(tmp_path: Path) -> None:
     """What is kept is left out of its batch, and no other text is moved into another company."""
     fill(tmp_path, TEXTS[1:3])
     encoder = Counting()
-    ask_missing(AskedTexts(encoder), TEXTS[:8], store_in(tmp_path, encoder))
+    encode_missing(encoder, TEXTS[:8], store_in(tmp_path, encoder))
     assert encoder.batches == [[TEXTS[0], TEXTS[3]], TEXTS[4:8]]
 
 
 def test_no_texts_need_no_model(tmp_path: Path) -> None:
     encoder = Counting()
-    assert ask_missing(AskedTexts(encoder), [], store_in(tmp_path, encoder)) == 0
+    assert encode_missing(encoder, [], store_in(tmp_path, encoder)) == 0
     assert encoder.prepared == []
 
 
 def test_progress_counts_texts_up_to_all(tmp_path: Path) -> None:
     encoder, seen = Counting(), []
-    ask_missing(
-        AskedTexts(encoder), TEXTS[:10], store_in(tmp_path, encoder), lambda done, total: seen.append((done, total))
-    )
+    encode_missing(encoder, TEXTS[:10], store_in(tmp_path, encoder), lambda done, total: seen.append((done, total)))
     assert seen == [(4, 10), (8, 10), (10, 10)]
 
 
@@ -144,18 +147,18 @@ def test_batch_is_stored_before_progress_is_told(tmp_path: Path) -> None:
     def look(*_: int) -> None:
         left.append(len(store_in(tmp_path, encoder).missing(TEXTS[:10])))
 
-    ask_missing(AskedTexts(encoder), TEXTS[:10], store_in(tmp_path, encoder), look)
+    encode_missing(encoder, TEXTS[:10], store_in(tmp_path, encoder), look)
     assert left == [6, 2, 0]
 
 
 def test_encoder_without_a_revision_is_kept_in_memory_only(tmp_path: Path) -> None:
     encoder = Counting(revision=None)
     store = store_in(tmp_path, encoder)
-    assert ask_missing(AskedTexts(encoder), TEXTS, store) == len(TEXTS)
-    assert ask_missing(AskedTexts(encoder), TEXTS, store) == 0
+    assert encode_missing(encoder, TEXTS, store) == len(TEXTS)
+    assert encode_missing(encoder, TEXTS, store) == 0
     np.testing.assert_array_equal(store.get(TEXTS).vectors, vectors_of(TEXTS))
     assert list(tmp_path.rglob("*")) == []
-    assert ask_missing(AskedTexts(encoder), TEXTS, store_in(tmp_path, encoder)) == len(TEXTS)
+    assert encode_missing(encoder, TEXTS, store_in(tmp_path, encoder)) == len(TEXTS)
 
 
 # Refused
@@ -165,26 +168,26 @@ def test_encoder_without_a_revision_is_kept_in_memory_only(tmp_path: Path) -> No
 def test_vector_that_is_not_finite_names_its_text(value: float, tmp_path: Path) -> None:
     encoder = Giving([[1, 2], [value, 1], [3, 4]])
     with pytest.raises(VectorError, match="'counting': the vector of 'text number 1' is not finite"):
-        ask_missing(AskedTexts(encoder), TEXTS[:3], store_in(tmp_path, encoder))
+        encode_missing(encoder, TEXTS[:3], store_in(tmp_path, encoder))
 
 
 def test_zero_vector_names_its_text(tmp_path: Path) -> None:
     encoder = Giving([[1, 2], [3, 4], [0, 0]])
     with pytest.raises(VectorError, match="'counting': the vector of 'text number 2' is zero"):
-        ask_missing(AskedTexts(encoder), TEXTS[:3], store_in(tmp_path, encoder))
+        encode_missing(encoder, TEXTS[:3], store_in(tmp_path, encoder))
 
 
 def test_vectors_whose_squares_are_too_large_or_too_small_for_single_precision_are_kept(tmp_path: Path) -> None:
     encoder = Giving([[1e30, 1e30], [1e-30, 0], [3, 4]])
     store = store_in(tmp_path, encoder)
-    assert ask_missing(AskedTexts(encoder), TEXTS[:3], store) == 3
+    assert encode_missing(encoder, TEXTS[:3], store) == 3
     np.testing.assert_array_equal(store.get(TEXTS[:3]).vectors, np.float32([[1e30, 1e30], [1e-30, 0], [3, 4]]))
 
 
 def test_zero_vector_of_unknown_words_is_allowed(tmp_path: Path) -> None:
     encoder = Giving([[1, 2], [0, 0]], unknown=((), ((0, 4),)))
     store = store_in(tmp_path, encoder)
-    assert ask_missing(AskedTexts(encoder), TEXTS[:2], store) == 2
+    assert encode_missing(encoder, TEXTS[:2], store) == 2
     assert store_in(tmp_path, encoder).get(TEXTS[:2]).unknown == ((), ((0, 4),))
 
 
@@ -192,7 +195,7 @@ def test_zero_vector_of_unknown_words_is_allowed(tmp_path: Path) -> None:
 def test_wrong_number_of_vectors_is_refused(count: int, tmp_path: Path) -> None:
     encoder = Giving(np.ones((count, 2)))
     with pytest.raises(VectorError, match=f"'counting' gave {count} vectors for 3 texts"):
-        ask_missing(AskedTexts(encoder), TEXTS[:3], store_in(tmp_path, encoder))
+        encode_missing(encoder, TEXTS[:3], store_in(tmp_path, encoder))
 
 
 @pytest.mark.parametrize("vectors", [[[1, 2], [np.nan, 1]], [[1, 2], [0, 0]], [[1, 2]]])
@@ -201,7 +204,7 @@ def test_nothing_of_a_refused_batch_is_stored(vectors: list[list[float]], tmp_pa
     for root in (tmp_path, None):
         store = store_in(root, encoder)
         with pytest.raises(VectorError):
-            ask_missing(AskedTexts(encoder), TEXTS[:2], store)
+            encode_missing(encoder, TEXTS[:2], store)
         assert store.missing(TEXTS[:2]) == TEXTS[:2]
         assert store_in(root, encoder).missing(TEXTS[:2]) == TEXTS[:2]
 
@@ -214,7 +217,7 @@ def test_texts_of_unknown_words_can_be_added_later(tmp_path: Path) -> None:
     for texts in (["cat"], ["cat", "zebra"]):
         encoder = open_encoder(f"vectors:{vectors}")
         store = stores.of(encoder.identity, CODEC)
-        assert ask_missing(AskedTexts(encoder), texts, store) == 1
+        assert encode_missing(encoder, texts, store) == 1
     assert store.get(["cat", "zebra"]).unknown == ((), ((0, 5),))
 
 
@@ -235,7 +238,7 @@ def test_texts_of_a_damaged_file_are_encoded_again(damage: str, tmp_path: Path) 
     file.write_bytes({"truncated": content[:-50], "flipped": content, "garbage": b"garbage" * 99}[damage])
     encoder = Counting()
     store = store_in(tmp_path, encoder)
-    assert ask_missing(AskedTexts(encoder), TEXTS[:12], store) == BATCH
+    assert encode_missing(encoder, TEXTS[:12], store) == BATCH
     assert store.damaged == [file.name]
     np.testing.assert_array_equal(store.get(TEXTS[:12]).vectors, vectors_of(TEXTS[:12]))
     assert fill(tmp_path, TEXTS[:12]) == []
@@ -254,7 +257,7 @@ def test_full_disk_loses_one_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", replace_while_room)
         with pytest.raises(OSError, match="No space left"):
-            ask_missing(AskedTexts(encoder), TEXTS, store)
+            encode_missing(encoder, TEXTS, store)
     assert len(encoder.batches) == 3
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".tmp")]
     assert fill(tmp_path, TEXTS) == TEXTS[2 * BATCH :]
@@ -268,7 +271,7 @@ def test_interrupted_encoding_goes_on_where_it_was(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ask_missing(AskedTexts(encoder), TEXTS, store_in(tmp_path, encoder), interrupt)
+        encode_missing(encoder, TEXTS, store_in(tmp_path, encoder), interrupt)
     assert fill(tmp_path, TEXTS) == TEXTS[3 * BATCH :]
 
 
@@ -331,23 +334,8 @@ def main(root: Path, count: int) -> None:
     store = store_in(root, encoder)
     print("ready", flush=True)
     sys.stdin.readline()
-    ask_missing(AskedTexts(encoder), MANY[:count], store)
+    encode_missing(encoder, MANY[:count], store)
 
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), int(sys.argv[2]))
-
-
-def test_batches_of_texts_are_begun_ahead_where_the_encoder_can(tmp_path: Path) -> None:
-    class Beginning(Counting):
-        begun: ClassVar[list[list[str]]] = []
-
-        def begin(self, texts: Sequence[str]) -> None:
-            self.begun.append(list(texts))
-
-    encoder = Beginning()
-    store = store_in(tmp_path, encoder)
-    assert ask_missing(AskedTexts(encoder), TEXTS, store) == len(TEXTS)
-    planned = [[TEXTS[place] for place in places] for places in AskedTexts(encoder).batches(TEXTS)]
-    assert encoder.begun == planned[1:]
-    np.testing.assert_array_equal(store.get(TEXTS).vectors, vectors_of(TEXTS))

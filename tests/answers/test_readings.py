@@ -13,7 +13,7 @@ import pytest
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.answers.codecs import TEXTS as CODEC
-from biassay.answers.fill import AskedReadings, AskedTexts, ask_missing
+from biassay.answers.fill import AskedReadings, ask_missing
 from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
 from biassay.errors import ModelError, UsageError, VectorError
 from biassay.models.base import Encoded, Identity
@@ -91,7 +91,7 @@ def test_a_reading_is_kept_where_the_model_opened_so_keeps_its_own(tmp_path: Pat
     for layer in LAYERS:
         model = Layered(layer)
         store = AnswerStore(tmp_path).of(model.identity, CODEC)
-        assert ask_missing(AskedTexts(model), TEXTS, store) == 0
+        assert store.missing(TEXTS) == []
         np.testing.assert_array_equal(store.get(TEXTS).vectors, vectors(TEXTS, layer))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from biassay.answers.codecs import TEXTS as CODEC
+from biassay.answers.npy import npz_bytes
 from biassay.answers.store import AnswerStore, ModelStore
 from biassay.errors import StorageError
 from biassay.models.base import Encoded, Identity
@@ -294,9 +296,26 @@ def test_a_cache_where_nobody_may_write_is_named(tmp_path: Path, monkeypatch: py
         open_store(tmp_path / "file")
     store = open_store(tmp_path)
 
-    def refused(*_: object) -> None:
+    def refused(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("biassay.answers.store.write_atomically", refused)
     with pytest.raises(StorageError, match=str(tmp_path)):
         store.add(TEXTS, encoded(TEXTS))
+
+
+def test_files_have_the_bytes_that_numpy_writes() -> None:
+    rng = np.random.default_rng(0)
+    arrays = {
+        "keys": np.frombuffer(b"0123456789abcdef" * 3, dtype=np.uint8).reshape(-1, 16),
+        "vectors": rng.normal(size=(3, 5)).astype(np.float32),
+        "half": rng.normal(size=(3, 5)).astype(np.float16),
+        "flags": np.array([True, False]),
+        "number": np.array(7),
+        "columns": np.asfortranarray(rng.normal(size=(3, 5))),
+        "every other": np.arange(10)[::2],
+        "empty": np.empty((0, 2)),
+    }
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    assert npz_bytes(arrays) == buffer.getvalue()

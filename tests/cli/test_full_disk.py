@@ -29,7 +29,11 @@ class Full:
         return self.real(*args)
 
 
-# Files: the manifest, 3 of the store, 3 of what was measured, 4 of the run, the report, 2 at the end.
+# The manifest, 3 of the store, 3 of what was measured, 4 of the run, the report, 2 at the end. Cached vectors do not
+# wait for the disk.
+FILES = {"fsync": 13, "replace": 14}
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("measured_once")
 @pytest.mark.parametrize("function", ["fsync", "replace"])
@@ -43,7 +47,8 @@ def test_a_full_disk_at_any_moment(
         patch.setattr(files.os, function, full)
         code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "--out", out)
     if full.left > 0:
-        assert (code, call) == (0, 15)
+        assert code == 0
+        assert call > FILES[function]
         return
     assert (code, stdout) == (1, "")
     assert "No space left on device" in stderr

@@ -52,6 +52,17 @@ def test_a_line_has_rate_and_time_left(clock: list[float]) -> None:
     assert second == "model: encoding: 200 of 1,000 texts, 10/s, 1 min 20 s left"  # 100 in 10 s, 800 to go
 
 
+def test_the_rate_counts_from_when_the_step_was_announced(clock: list[float]) -> None:
+    file = io.StringIO()
+    with Lines(Console(file=file)) as lines:
+        for at, what in ((0, "loading the model"), (20, "encoding 1,000 texts")):
+            clock[0] = 100.0 + at
+            lines.begin("hf:org/model", what)
+        clock[0] = 130.0
+        lines.progress("hf:org/model", "texts asked", 1000, 1000)
+    assert file.getvalue().splitlines()[-1] == "model: encoding: 1,000 of 1,000 texts, 100/s"
+
+
 def test_slow_steps_say_how_long_each_takes(clock: list[float]) -> None:
     assert lines_of(clock, [(0, "tests", 1, 4), (40, "tests", 2, 4)])[1].endswith(
         "2 of 4 tests, 40 s each, 1 min 20 s left"

@@ -127,3 +127,28 @@ def test_texts_that_go_together_are_as_many_as_padded_tokens_allow(most: int) ->
     for piece, following in zip(pieces, [*pieces[1:], []], strict=True):
         assert len(piece) == 1 or len(piece) * lengths[piece].max() <= most
         assert not following or (len(piece) + 1) * lengths[following[0]] > most
+
+
+def test_cancelled_batches_are_dropped_and_the_thread_is_idle() -> None:
+    running, leave = threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def work(batch: Sequence[str]) -> str:
+        if batch == ["slow"]:
+            running.set()
+            while not (leave.is_set() or ahead.stopping.wait(0.01)):
+                pass
+        done.extend(batch)
+        return batch[0]
+
+    ahead = Ahead(work)
+    ahead.cancel()  # nothing was announced
+    ahead.expect(["slow"])
+    ahead.expect(["next"])
+    assert running.wait(10)
+    ahead.cancel()
+    assert done == ["slow"]
+    leave.set()
+    ahead.expect(["next"])
+    assert [ahead(["next"]), ahead(["slow"])] == ["next", "slow"]
+    assert done == ["slow", "next", "slow"]

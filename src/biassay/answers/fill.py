@@ -1,7 +1,8 @@
 """Ask a model what the store lacks, batch by batch.
 
-Batches are planned over all requests, kept or not, and a batch is in the store before the next one begins: a run that
-was interrupted asks the same batches as a whole one, and so has the same numbers to the last bit.
+Batches are planned over all requests, kept or not, and batches are stored in order, each before the next one is read:
+a run that was interrupted asks the same batches as a whole one, and so has the same numbers to the last bit. A model
+may start on the next `_COMING` batches before they are asked for.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ __all__ = [
     "AskedLikelihoods",
     "AskedReadings",
     "AskedReplies",
-    "AskedTexts",
     "Asker",
     "Keeper",
     "Progress",
@@ -44,7 +44,8 @@ class Asker(Protocol[Request_contra, Answers_co]):
     """A model as it answers one kind of request.
 
     ``prepare`` sees all that will be asked, before the first batch; ``expect`` sees every batch but the first, before
-    those up to `_COMING` places ahead of it are asked.
+    those up to `_COMING` places ahead of it are asked. ``cancel`` ends the work on batches that were expected and will
+    not be asked, because the run was interrupted.
     """
 
     def prepare(self, requests: Sequence[Request_contra]) -> None: ...
@@ -54,6 +55,8 @@ class Asker(Protocol[Request_contra, Answers_co]):
     def expect(self, requests: Sequence[Request_contra]) -> None: ...
 
     def ask(self, requests: Sequence[Request_contra]) -> Answers_co: ...
+
+    def cancel(self) -> None: ...
 
 
 class Keeper(Protocol[Request, Answers_contra]):
@@ -74,32 +77,70 @@ def ask_missing(
     store: Keeper[Request, Answers],
     progress: Progress | None = None,
     ask_all: AskAll | None = None,
+    load: Callable[[], None] | None = None,
     begin: Callable[[int], None] | None = None,
 ) -> int:
-    """Make sure that the store holds an answer to every request; returns how many had to be asked, each once.
+    """Ask for all answers that the store lacks, each once; return how many there were.
 
-    ``ask_all`` asks the batches elsewhere than in this process; ``begin`` is told how many are missing.
+    Parameters
+    ----------
+    asker : Asker
+    requests : sequence
+    store : Keeper
+    progress : callable, optional
+        Called with the number of requests answered and of all that were missing, after every batch.
+    ask_all : callable, optional
+        Asks the batches elsewhere than in this process.
+    load : callable, optional
+        Called before the model is loaded, if anything is missing.
+    begin : callable, optional
+        Called with the number of missing requests, when the model is loaded.
     """
     missing = dict.fromkeys(store.missing(requests))
     if not missing:
         return 0
-    if begin is not None:
-        begin(len(missing))
+    if load is not None:
+        load()
     distinct = list(dict.fromkeys(requests))
     planned = [[distinct[place] for place in places] for places in asker.batches(distinct)]
     batches = [batch for whole in planned if (batch := [request for request in whole if request in missing])]
     done = 0
-    for number, answers in enumerate(in_turn(asker, batches)) if ask_all is None else ask_all(batches):
-        store.add(batches[number], answers)
-        done += len(batches[number])
-        if progress is not None:
-            progress(done, len(missing))
+
+    def on_ready() -> None:
+        if begin is not None:
+            begin(len(missing))
+
+    if ask_all is not None:
+        on_ready()
+    try:
+        for number, answers in enumerate(in_turn(asker, batches, on_ready)) if ask_all is None else ask_all(batches):
+            store.add(batches[number], answers)
+            done += len(batches[number])
+            if progress is not None:
+                progress(done, len(missing))
+    except BaseException:
+        asker.cancel()
+        raise
     return done
 
 
-def in_turn(asker: Asker[Request, Answers], batches: Sequence[Sequence[Request]]) -> Iterator[Answers]:
-    """The answers to batches, one after the other; a model is told of the next ones before it is asked for one."""
+def in_turn(
+    asker: Asker[Request, Answers],
+    batches: Sequence[Sequence[Request]],
+    on_ready: Callable[[], None] | None = None,
+) -> Iterator[Answers]:
+    """Yield the answers to batches in order, and announce the next batches before asking for one.
+
+    Parameters
+    ----------
+    asker : Asker
+    batches : sequence of batches
+    on_ready : callable, optional
+        Called once, when the model is loaded and before the first batch.
+    """
     asker.prepare([request for batch in batches for request in batch])
+    if on_ready is not None:
+        on_ready()
     told = 1
     for number, batch in enumerate(batches):
         for following in batches[told : number + 1 + _COMING]:
@@ -118,19 +159,28 @@ class _Asked:
         if self._expect is not None:
             self._expect(requests)
 
+    def cancel(self) -> None:
+        pass
 
-class _AskedEncoder(_Asked):
-    """An encoder that is asked about some texts at a time."""
 
-    def __init__(self, encoder: Encoder) -> None:
+class AskedReadings(_Asked):
+    """An encoder, asked for readings of texts, all of them in one pass.
+
+    It may have ``prefetch(texts, names)``, to start on the next batches before they are asked for, and
+    ``cancel_prefetch()``, which an interrupted run calls.
+    """
+
+    def __init__(self, encoder: Encoder, names: Sequence[str]) -> None:
         super().__init__(encoder)
         self._encoder = encoder
+        self._names = tuple(names)
         self._dimensions: dict[str, int] = {}
 
     @property
     def _size(self) -> int:
         """Texts of a batch; an encoder may have to look for a GPU to tell, so it is asked when there is one to make."""
-        return self._encoder.batch_size
+        size = self._encoder.batch_size
+        return size if len(self._names) == 1 else min(size, _TOGETHER)
 
     def prepare(self, requests: Sequence[str]) -> None:
         self._encoder.prepare(requests)
@@ -140,37 +190,17 @@ class _AskedEncoder(_Asked):
         order, size = sorted(range(len(requests)), key=lambda i: len(requests[i])), self._size
         return [order[start : start + size] for start in range(0, len(order), size)]
 
-    def _checked(self, texts: Sequence[str], encoded: Encoded, reading: str = "") -> Encoded:
-        name = f"model {self._encoder.identity.name!r}" + (f", reading {reading}" if reading else "")
-        _check(name, texts, encoded)
-        dimension = encoded.vectors.shape[1]
-        before = self._dimensions.setdefault(reading, dimension)
-        if before != dimension:
-            raise VectorError(f"{name} gave vectors of different dimensions, {before} and {dimension}")
-        return encoded
+    def expect(self, requests: Sequence[str]) -> None:
+        prefetch = getattr(self._encoder, "prefetch", None)
+        if prefetch is None:
+            super().expect(requests)
+        else:
+            prefetch(requests, self._names)
 
-
-class AskedTexts(_AskedEncoder):
-    """An encoder, asked for vectors of texts; it may have ``begin(texts)``, to encode them ahead of being asked."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        super().__init__(encoder)
-        self._expect = getattr(encoder, "begin", self._expect)
-
-    def ask(self, requests: Sequence[str]) -> Encoded:
-        return self._checked(requests, self._encoder.encode(requests))
-
-
-class AskedReadings(_AskedEncoder):
-    """An encoder, asked for readings of texts, all of them in one pass."""
-
-    def __init__(self, encoder: Encoder, names: Sequence[str]) -> None:
-        super().__init__(encoder)
-        self._names = tuple(names)
-
-    @property
-    def _size(self) -> int:
-        return super()._size if len(self._names) == 1 else min(super()._size, _TOGETHER)
+    def cancel(self) -> None:
+        cancel = getattr(self._encoder, "cancel_prefetch", None)
+        if cancel is not None:
+            cancel()
 
     def ask(self, requests: Sequence[str]) -> dict[str, Encoded]:
         found = self._read(requests)
@@ -185,6 +215,15 @@ class AskedReadings(_AskedEncoder):
         encoder: Any = self._encoder  # readings come with the method
         found: Mapping[str, Encoded] = encoder.encode_readings(texts, self._names)
         return found
+
+    def _checked(self, texts: Sequence[str], encoded: Encoded, reading: str = "") -> Encoded:
+        name = f"model {self._encoder.identity.name!r}" + (f", reading {reading}" if reading else "")
+        _check(name, texts, encoded)
+        dimension = encoded.vectors.shape[1]
+        before = self._dimensions.setdefault(reading, dimension)
+        if before != dimension:
+            raise VectorError(f"{name} gave vectors of different dimensions, {before} and {dimension}")
+        return encoded
 
 
 def _check(name: str, texts: Sequence[str], encoded: Encoded) -> None:

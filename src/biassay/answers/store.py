@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from biassay.answers.codecs import Codec
 from biassay.answers.keys import KeyIndex, keys_of
+from biassay.answers.npy import npz_bytes
 from biassay.answers.sharing import Beyond
 from biassay.errors import MeasurementError, StorageError
 from biassay.files import open_file, write_atomically
@@ -157,7 +158,13 @@ class ModelStore(Generic[Request, Answers]):
             self._read_new()  # also one that another process put it into just now
 
     def add(
-        self, requests: Sequence[Request], answers: Answers, *, for_now: bool = False, in_memory: bool = False
+        self,
+        requests: Sequence[Request],
+        answers: Answers,
+        *,
+        for_now: bool = False,
+        in_memory: bool = False,
+        durable: bool = True,
     ) -> None:
         """Keep the answers of a batch, all or none.
 
@@ -170,18 +177,18 @@ class ModelStore(Generic[Request, Answers]):
             If True, the answers will be merged with others and are not shared yet.
         in_memory : bool
             If True, the answers are kept for this process only.
+        durable : bool
+            If True, wait until the disk has the file. Otherwise a power failure may damage it, which is noticed, and
+            the requests are asked again.
         """
         keys = keys_of(map(self._codec.key, requests))
-        buffer = io.BytesIO()
-        arrays: dict[str, Any] = {"keys": keys, **self._codec.pack(answers)}
-        np.savez(buffer, **arrays)
-        content = buffer.getvalue()
+        content = npz_bytes({"keys": keys, **self._codec.pack(answers)})
         file = _File(_name_of(content), checked=True)
         if self._folder is None or in_memory:
             file.content = content
         else:
             with _writing(self._folder):
-                write_atomically(self._path(file), content)
+                write_atomically(self._path(file), content, durable=durable)
         if self._shared is not None and not (for_now or in_memory):
             self._shared.put(file.name, content)
         self._index.add(keys, len(self._files))
@@ -241,11 +248,16 @@ class ReadingStores:
         return [text for text in dict.fromkeys(texts) if text in anywhere]
 
     def add(self, texts: Sequence[str], answers: Mapping[str, Encoded]) -> None:
-        """Keep of every reading what its store lacked."""
+        """Keep of every reading what its store lacked.
+
+        Vectors are computed again within seconds if a power failure damages a file, so no batch waits for the disk.
+        """
         for name, lacking in self._lacking.items():
             rows = [row for row, text in enumerate(texts) if text in lacking]
-            if rows:
-                self._stores[name].add([texts[row] for row in rows], answers[name].rows(rows))
+            if len(rows) == len(texts):
+                self._stores[name].add(texts, answers[name], durable=False)
+            elif rows:
+                self._stores[name].add([texts[row] for row in rows], answers[name].rows(rows), durable=False)
 
 
 @contextmanager

@@ -48,6 +48,7 @@ class Bars:
 
     def begin(self, who: str, what: str) -> None:
         self._endstep_of()
+        self._clock.begin(who)
         text = printable(f"{short_name(who)}: {what}")
         self._begun = self._progress.add_task(text, total=None, amount="", left=None)
 
@@ -85,6 +86,7 @@ class Lines:
         pass
 
     def begin(self, who: str, what: str) -> None:
+        self._clock.begin(who)
         self._say(f"{short_name(who)}: {what}", last=True)
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:

@@ -21,7 +21,7 @@ from biassay.models.checkpoint import Checkpoint
 from biassay.models.family import Family, ModelName
 from biassay.models.hub import DEVICE_HELP, TRUST_HELP, Source
 from biassay.models.pooling import POOLS, PoolName, check_texts, pool
-from biassay.models.readings import Reading
+from biassay.models.readings import Reading, own_reading
 from biassay.models.sampling import SAMPLING_SETTINGS, check_not_sampled
 from biassay.models.states import DTYPES, TokenStates, choice
 
@@ -48,8 +48,8 @@ class HfEncoder:
         settings = {"pool": self._pool, **self._states.settings}
         self.identity = Identity(checkpoint.source.name, "hf", checkpoint.fingerprint, tuple(settings.items()))
 
-        self._tokenised: Ahead[str, Tokenised] = Ahead(lambda texts: checkpoint.tokeniser(texts))
-        self._begun: Ahead[str, tuple[Tokenised, Coming]] = Ahead(self._begin)
+        self._tokenised: Ahead[Sequence[str], Tokenised] = Ahead(lambda texts: checkpoint.tokeniser(texts))
+        self._running: Ahead[tuple[Sequence[str], tuple[str, ...]], tuple[Tokenised, Coming]] = Ahead(self._start)
 
     @property
     def batch_size(self) -> int:
@@ -58,24 +58,33 @@ class HfEncoder:
     def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
         self._states.load()
 
-    def expect(self, texts: Sequence[str]) -> None:
-        """Tokenise texts that are asked for soon."""
+    def prefetch(self, texts: Sequence[str], names: Sequence[str]) -> None:
+        """Start on texts whose readings will be requested soon.
+
+        A background thread tokenises them. On a GPU, a second one also starts the model on them, so that the GPU
+        continues with the next batch while the previous one is copied back and cached.
+        """
         self._tokenised.expect(texts)
+        if self._states.is_asynchronous:
+            self._running.expect((texts, tuple(names)))
 
-    def begin(self, texts: Sequence[str]) -> None:
-        """The same, and hand them over to the GPU, if there is one."""
-        self.expect(texts)
-        if self._states.device != "cpu":
-            self._begun.expect(texts)
+    def cancel_prefetch(self) -> None:
+        """Drop prefetched texts and wait until the background threads are idle."""
+        self._running.cancel()
+        self._tokenised.cancel()
 
-    def _begin(self, texts: Sequence[str]) -> tuple[Tokenised, Coming]:
+    def _start(self, requested: tuple[Sequence[str], tuple[str, ...]]) -> tuple[Tokenised, Coming]:
+        texts, names = requested
         tokenised = self._tokenised(texts)
-        return tokenised, self._states.begin(tokenised, self._states.own(partial(pool, self._pool)))
+        ways = [(layers, partial(pool, way)) for _, layers, way in map(self._offered.__getitem__, names)]
+        return tokenised, self._states.begin(tokenised, ways, self._running.stopping)
 
     def encode(self, texts: Sequence[str]) -> Encoded:
-        tokenised, coming = self._begun(texts)
-        (vectors,) = coming.vectors()
-        return Encoded.of(vectors, tokenised.unknown, tokenised.cut)
+        return self.encode_readings(texts, [self._own_name])[self._own_name]
+
+    @cached_property
+    def _own_name(self) -> str:
+        return own_reading(self).name
 
     @property
     def readings(self) -> tuple[Reading, ...]:
@@ -95,9 +104,8 @@ class HfEncoder:
         return found
 
     def encode_readings(self, texts: Sequence[str], names: Sequence[str]) -> dict[str, Encoded]:
-        tokenised = self._tokenised(texts)
-        ways = [(layers, partial(pool, way)) for _, layers, way in map(self._offered.__getitem__, names)]
-        found = zip(names, self._states.several(tokenised, ways), strict=True)
+        tokenised, coming = self._running((texts, tuple(names)))
+        found = zip(names, coming.vectors(), strict=True)
         return {name: Encoded.of(vectors, tokenised.unknown, tokenised.cut) for name, vectors in found}
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:

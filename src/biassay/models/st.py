@@ -39,7 +39,7 @@ class StEncoder:
         self._model: Any = None
         self.identity = Identity(checkpoint.source.name, "st", checkpoint.fingerprint)
 
-        self._tokenised: Ahead[str, Tokenised] = Ahead(lambda texts: checkpoint.tokeniser(texts))
+        self._tokenised: Ahead[Sequence[str], Tokenised] = Ahead(lambda texts: checkpoint.tokeniser(texts))
 
     @cached_property
     def _device(self) -> str:

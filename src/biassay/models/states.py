@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,10 +47,9 @@ class Coming:
 
     def vectors(self) -> list[NDArray[np.float32]]:
         """Wait for them."""
-        if self.done is None:
-            return [one.numpy() for one in self.found]
-        self.done.synchronize()
-        return [one.numpy().copy() for one in self.found]  # page-locked memory is for the next batch
+        if self.done is not None:
+            self.done.synchronize()
+        return [one.numpy() for one in self.found]
 
 
 class TokenStates:
@@ -109,34 +109,58 @@ class TokenStates:
 
     def vectors(self, tokenised: Tokenised, pooling: Pooling) -> NDArray[np.float32]:
         """Vectors (texts, d) of the layers asked for."""
-        (vectors,) = self.several(tokenised, self.own(pooling))
+        (vectors,) = self.begin(tokenised, [(self._layers, pooling)]).vectors()
         return vectors
 
-    def own(self, pooling: Pooling) -> list[Way]:
-        """The layers asked for."""
-        return [(self._layers, pooling)]
+    def begin(self, tokenised: Tokenised, ways: Sequence[Way], stopping: threading.Event | None = None) -> Coming:
+        """Start the model on texts without waiting for the device. Several threads may do so.
 
-    def several(self, tokenised: Tokenised, ways: Sequence[Way]) -> list[NDArray[np.float32]]:
-        """Vectors (texts, d) by every way, from one pass."""
-        return self.begin(tokenised, ways).vectors()
-
-    def begin(self, tokenised: Tokenised, ways: Sequence[Way]) -> Coming:
-        """Hand texts over to the device, which is not waited for. Several threads may do so."""
+        Parameters
+        ----------
+        tokenised : Tokenised
+        ways : sequence of Way
+            The vectors wanted, all from one pass.
+        stopping : Event, optional
+            If it is set meanwhile, raise `CancelledError` before the next piece.
+        """
         import torch
 
         self.load()
         with self._one_at_a_time, self._place:
             pieces = list(self.pieces(tokenised))
-            found = [self._pooled(tokenised, rows, ways) for rows in pieces]
-            order = torch.from_numpy(np.argsort(np.concatenate(pieces)))
+            found = []
+            for rows in pieces:
+                if stopping is not None and stopping.is_set():
+                    raise CancelledError
+                found.append(self._pooled(tokenised, rows, ways))
+            (order,) = self._send(np.argsort(np.concatenate(pieces)))
             whole = [torch.cat(parts) for parts in zip(*found, strict=True)]
-            ordered = [one[order.to(one.device)] for one in whole]
-            if self.device == "cpu":
-                return Coming(ordered, None)
-            here = [torch.empty(one.shape, dtype=one.dtype, pin_memory=True) for one in ordered]
-            for one, target in zip(ordered, here, strict=True):
-                target.copy_(one, non_blocking=True)
-            return Coming(here, torch.cuda.current_stream(ordered[0].device).record_event())
+            return self._receive([one[order.to(one.device)] for one in whole])
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether the device computes on its own while this process continues."""
+        return self.device != "cpu"
+
+    def _send(self, *arrays: NDArray[Any]) -> list[torch.Tensor]:
+        """Copy arrays to the device without waiting; only page-locked memory can be copied in the background."""
+        import torch
+
+        tensors = [torch.from_numpy(array) for array in arrays]
+        if not self.is_asynchronous:
+            return tensors
+        return [one.pin_memory().to(self.device, non_blocking=True) for one in tensors]
+
+    def _receive(self, vectors: Sequence[torch.Tensor]) -> Coming:
+        """Copy vectors back from the device without waiting."""
+        import torch
+
+        if not self.is_asynchronous:
+            return Coming(vectors, None)
+        here = [torch.empty(one.shape, dtype=one.dtype, pin_memory=True) for one in vectors]
+        for one, target in zip(vectors, here, strict=True):
+            target.copy_(one, non_blocking=True)
+        return Coming(here, torch.cuda.current_stream(vectors[0].device).record_event())
 
     def pieces(self, tokenised: Tokenised) -> Iterator[NDArray[np.intp]]:
         """Rows of the texts that go through the model together."""
@@ -157,7 +181,7 @@ class TokenStates:
     def _forward(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[torch.Tensor]:
         import torch
 
-        ids, mask, words = (torch.from_numpy(a).to(self.device) for a in tokenised.padded(rows))
+        ids, mask, words = self._send(*tokenised.padded(rows))
         states = self.run(ids, mask, [layers for layers, _ in ways])
         found = []
         for own, (_, pooling) in zip(states, ways, strict=True):

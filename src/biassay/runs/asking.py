@@ -185,10 +185,13 @@ class Interview:
         elsewhere = None if here or self.engine is None else _Elsewhere(self.engine, _worker(member, asks))
         progress = self._progress(member, f"{asks.unit} asked")
 
-        def tell(missing: int) -> None:
+        def load() -> None:
+            begin(self.listener, member.label, "loading the model")
+
+        def start(missing: int) -> None:
             begin(self.listener, member.label, f"{asks.doing} {missing:,} {asks.unit}")
 
-        return ask_missing(asks.of(member.opened[asks.ability]), requests, store, progress, elsewhere, tell)
+        return ask_missing(asks.of(member.opened[asks.ability]), requests, store, progress, elsewhere, load, start)
 
     def _progress(self, member: Member, unit: str) -> Callable[[int, int], None]:
         return lambda done, total: self.listener.progress(member.label, unit, done, total)

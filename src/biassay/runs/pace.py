@@ -22,6 +22,7 @@ _STEPS = {  # what is done with a unit, in plain words, and what its number is c
     "figures": ("drawing", "figures"),
     _BYTES: ("reading", "MB"),
 }
+_LOADING_FIRST = frozenset({"contexts asked"})  # workers load the model after the step was announced
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
@@ -60,11 +61,22 @@ class Clock:
 
     def __init__(self) -> None:
         self._began: dict[tuple[str, str], tuple[float, int]] = {}
+        self._announced: dict[str, float] = {}
+
+    def begin(self, who: str) -> None:
+        """Start the clock for the next step of a model. Without it, a step starts when it first reports progress."""
+        self._announced[who] = time.monotonic()
 
     def rate(self, who: str, unit: str, done: int) -> float:
         """Units per second; 0 where it is not known yet."""
         now = time.monotonic()
-        began, before = self._began.setdefault((who, unit), (now, done))
+        if (who, unit) not in self._began:
+            announced = self._announced.pop(who, None)
+            if announced is None or unit in _LOADING_FIRST:
+                self._began[who, unit] = now, done
+            else:
+                self._began[who, unit] = announced, 0
+        began, before = self._began[who, unit]
         return (done - before) / (now - began) if now > began and done > before else 0.0
 
     def said(self, who: str, unit: str, done: int, total: int) -> tuple[str, str]:
