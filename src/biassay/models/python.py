@@ -112,12 +112,12 @@ class PythonEncoder:
                 f"model {self._text!r}: encode() was given {len(texts)} texts and returned an array of shape "
                 f"{vectors.shape}; expected ({len(texts)}, d)"
             )
-        unknown = np.isnan(vectors).all(axis=1)
+        unknown = np.asarray(np.isnan(vectors).all(axis=1))
         zero = ~unknown & ~vectors.any(axis=1)
         if zero.any():
             raise MeasurementError(
-                f"model {self._text!r}: encode() returned a zero vector for {texts[int(zero.argmax())]!r}, which has no "
-                "direction; if the word is out of vocabulary, return None or a row of NaN"
+                f"model {self._text!r}: encode() returned a zero vector for {texts[int(zero.argmax())]!r}, which "
+                "has no direction; if the word is out of vocabulary, return None or a row of NaN"
             )
         vectors[unknown] = 0.0
         spans = [((0, len(text)),) if missing else () for text, missing in zip(texts, unknown.tolist(), strict=True)]

@@ -129,7 +129,7 @@ class _Reader(FieldReader):
         words = self.strings(fields[key], f"{where}.{key}")
         for i, word in enumerate(words):
             if self.form(word, f"{where}.{key}[{i}]") in words[:i]:
-                self.fail(f"{where}.{key}", f"the word {word!r} stands there twice")
+                self.fail(f"{where}.{key}", f"the word {word!r} appears twice")
         return words
 
     def groups(self, tables: dict[str, Any]) -> None:
