@@ -24,7 +24,7 @@ from biassay.stimuli.fields import (
 )
 from biassay.stimuli.given import GIVEN_FIELDS, read_given
 from biassay.stimuli.groups import GroupingEntry, read_grouping
-from biassay.stimuli.model import Concept, GivenText, Source, TemplateClass, TemplateSet, WordRule
+from biassay.stimuli.model import Concept, Fingerprint, GivenText, Source, TemplateClass, TemplateSet, WordRule
 
 __all__ = ["SENT_BIAS_ROLES", "UNKNOWN_SOURCE", "Document", "DocumentReader", "TestEntry", "read_document"]
 
@@ -36,6 +36,8 @@ _TEST_KEYS = {
     *DESCRIPTION_FIELDS,
 }
 _SOURCE_KEYS = ("name", "language", "citation", "licence", "version", "doi", "note")
+_SEARCHED_KEYS = ("searched_models", "fingerprints")
+_MOST_COSINES = 10_000  # of a fingerprint
 _SET_KINDS = ("bleached", "unbleached", "other")
 _OWN_KEYS = {"source", "concepts", "sets", "tests", "pairs", "sentences", "grouping", "groups"}
 _SLOT = re.compile(r"\{([^{}]*)\}")
@@ -132,10 +134,11 @@ class DocumentReader(FieldReader):
 
     def source(self, value: Any) -> Source:
         problems: list[str] = []
-        fields = self.known_fields(value, "source", {*_SOURCE_KEYS, "supplementary", "searched_models"}, problems)
-        searched, supplementary = tuple[str, ...](), False
+        fields = self.known_fields(value, "source", {*_SOURCE_KEYS, "supplementary", *_SEARCHED_KEYS}, problems)
+        searched: tuple[tuple[str, ...], tuple[Fingerprint, ...]] = (), ()
+        supplementary = False
         with collect_problems(problems):
-            searched = self.searched(fields.pop("searched_models", []), "source.searched_models")
+            searched = self.searched(fields, "source")
         with collect_problems(problems):
             supplementary = self.flag(fields.pop("supplementary", False), "source.supplementary")
         given: dict[str, str] = {}
@@ -146,11 +149,33 @@ class DocumentReader(FieldReader):
         problems += [f"{self.place('source')}: the field {key!r} is missing" for key in missing]
         raise_problems(problems)
         given.setdefault("licence", UNKNOWN_SOURCE.licence)
-        return Source(**given, supplementary=supplementary, searched_models=searched)
+        return Source(**given, supplementary=supplementary, searched_models=searched[0], fingerprints=searched[1])
 
-    def searched(self, value: Any, where: str) -> tuple[str, ...]:
-        """Read the digests of the models that were searched for the words."""
-        return self.distinct(value, where) if value != [] else ()
+    def searched(self, fields: dict[str, Any], where: str) -> tuple[tuple[str, ...], tuple[Fingerprint, ...]]:
+        """Take the digests and the fingerprints of the models that were searched for the words from `fields`."""
+        models, fingerprints = (fields.pop(key, []) for key in _SEARCHED_KEYS)
+        where_prints = f"{where}.fingerprints"
+        if not isinstance(fingerprints, list):
+            self.fail(where_prints, f"expected a list of tables, got {kind(fingerprints)}")
+        digests = self.distinct(models, f"{where}.searched_models") if models != [] else ()
+        places = [f"{where_prints}[{i}]" for i in range(len(fingerprints))]
+        read = self.each(lambda item: self.fingerprint(*item), zip(fingerprints, places, strict=True))
+        return digests, tuple(read)
+
+    def fingerprint(self, value: Any, where: str) -> Fingerprint:
+        fields = self.table(value, where, {"targets", "attributes", "cosines"})
+        targets, attributes = (self.distinct(fields.get(key), f"{where}.{key}") for key in ("targets", "attributes"))
+        rows: Any = fields.get("cosines")
+        size = f"{len(targets)} by {len(attributes)}"
+        shaped = isinstance(rows, list) and len(rows) == len(targets)
+        if not shaped or not all(isinstance(row, list) and len(row) == len(attributes) for row in rows):
+            self.fail(f"{where}.cosines", f"expected a table of {size} numbers, one row per target")
+        numbers = [number for row in rows for number in row]
+        if not all(type(number) in (int, float) and -1.0 <= number <= 1.0 for number in numbers):
+            self.fail(f"{where}.cosines", "expected numbers from -1 to 1")
+        if len(numbers) > _MOST_COSINES:
+            self.fail(f"{where}.cosines", f"expected at most {_MOST_COSINES:,} numbers, got {len(numbers):,}")
+        return Fingerprint(targets, attributes, tuple(tuple(map(float, row)) for row in rows))
 
     def concept(self, name: str, value: Any) -> Concept:
         where = f"concepts.{name}"
@@ -342,10 +367,11 @@ class DocumentReader(FieldReader):
                 with_words |= {key} if len(fields.keys() & GIVEN_FIELDS) > 1 else set()
         first = roots.get("targ1")
         value = first.get("test", {}) if isinstance(first, dict) else {}
-        stated = self.known_fields(value, "targ1.test", {*DESCRIPTION_FIELDS, "searched_models"}, problems)
-        searched, description = tuple[str, ...](), Description()
+        stated = self.known_fields(value, "targ1.test", {*DESCRIPTION_FIELDS, *_SEARCHED_KEYS}, problems)
+        searched: tuple[tuple[str, ...], tuple[Fingerprint, ...]] = (), ()
+        description = Description()
         with collect_problems(problems):
-            searched = self.searched(stated.pop("searched_models", []), "targ1.test.searched_models")
+            searched = self.searched(stated, "targ1.test")
         with collect_problems(problems):
             description = read_description(self, stated, "targ1.test")
         finished = _finished(concepts, with_words, description)
@@ -353,7 +379,7 @@ class DocumentReader(FieldReader):
         roles = {role: key for key, role in SENT_BIAS_ROLES.items()}
         entry = TestEntry(name, Location(self, ""), roles=roles, description=description)
         broken = frozenset([name, *(SENT_BIAS_ROLES.keys() - concepts.keys())] if problems else [])
-        source = replace(UNKNOWN_SOURCE, searched_models=searched)
+        source = replace(UNKNOWN_SOURCE, searched_models=searched[0], fingerprints=searched[1])
         return Document(source, concepts, {}, (entry,), None, tuple(problems), broken)
 
     def _sent_bias_set(self, roots: Mapping[str, Any], key: str) -> tuple[Concept, dict[str, Any]]:

@@ -115,7 +115,12 @@ class _Resolver:
                 )
             title = entry.title or (f"{parent.title}, in sentences" if targets or attributes else parent.title)
             searched = (*document.source.searched_models, *parent.source.searched_models)
-            source = replace(document.source, searched_models=tuple(dict.fromkeys(searched)))
+            fingerprints = dict.fromkeys((*document.source.fingerprints, *parent.source.fingerprints))
+            source = replace(
+                document.source,
+                searched_models=tuple(dict.fromkeys(searched)),
+                fingerprints=tuple(fingerprints),
+            )
             made = replace(parent, name=entry.name, title=title, source=source, alias_of=entry.alias)
             if entry.alias is None:
                 words = parent.variant_of or parent.name
