@@ -26,6 +26,19 @@ class Nan:
         found[texts.index("y2"), 3] = np.nan
         return found
 
+class NoneRow:
+    def encode(self, texts):
+        return [None if text == "y2" else vector for text, vector in zip(texts, vectors(texts))]
+
+class NanRow:
+    def encode(self, texts):
+        found = vectors(texts)
+        found[[text == "y2" for text in texts]] = np.nan
+        return found
+
+class Cached(NoneRow):
+    revision = "1"
+
 class Growing:
     calls = 0
     def encode(self, texts):

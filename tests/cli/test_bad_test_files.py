@@ -27,7 +27,7 @@ def test_a_stimulus_that_stands_twice(tmp_path: Path, refused: Refused) -> None:
     path = edited(tmp_path, lambda c: c["targ2"]["examples"].append("y1"))
     said = refused("glove", "--tests", path)
     assert "line 13: field targ2.examples" in said
-    assert "'y1' stands there twice" in said
+    assert "'y1' appears twice" in said
 
 
 @pytest.mark.parametrize(("one", "other", "names"), [("targ1", "targ2", "X and Y"), ("attr1", "attr2", "A and B")])
@@ -77,7 +77,7 @@ def test_a_field_that_stands_twice(tmp_path: Path, refused: Refused) -> None:
     path.write_text('{"targ1": {"category": "a", "category": "b"}}')
     said = refused("glove", "--tests", path)
     assert str(path) in said
-    assert "'category' stands twice" in said
+    assert "'category' appears twice" in said
 
 
 def test_a_missing_set_names_the_field(tmp_path: Path, refused: Refused) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from . import bad_tests
 from .conftest import Cli, Refused
+from .small_tests import measured
 
 
 def test_the_good_file_of_these_tests_is_good(tmp_path: Path, test_file: Path, lines: list[str], cli: Cli) -> None:
@@ -37,14 +39,53 @@ def test_a_zero_or_nan_vector_in_a_file_names_the_word(
     assert problem in said
 
 
-@pytest.mark.parametrize(("name", "problem"), [("Zero", "is zero"), ("Nan", "not finite")])
-def test_a_zero_or_nan_vector_of_an_object_names_the_word(
-    name: str, problem: str, test_file: Path, encoders: str, refused: Refused
+def test_a_vector_of_an_object_that_is_not_finite_names_the_word(
+    test_file: Path, encoders: str, refused: Refused
 ) -> None:
-    said = refused(f"{encoders}:{name}", "--tests", test_file)
-    assert f"{encoders}:{name}" in said
-    assert "'y2'" in said
-    assert problem in said
+    said = refused(f"{encoders}:Nan", "--tests", test_file)
+    assert f"model '{encoders}:Nan': the vector of 'y2' is not finite" in said
+
+
+def test_a_zero_vector_of_an_object_names_the_word_and_what_to_return(test_file: Path, encoders: str, cli: Cli) -> None:
+    code, stdout, stderr = cli("run", f"{encoders}:Zero", "--tests", test_file)
+    assert (code, stdout) == (1, "")
+    assert f"model '{encoders}:Zero': encode() returned a zero vector for 'y2'" in stderr
+    assert "return None or a row of NaN" in stderr
+
+
+@pytest.mark.parametrize("name", ["NoneRow", "NanRow"])
+def test_an_object_says_that_a_word_is_out_of_vocabulary(
+    name: str, test_file: Path, encoders: str, cli: Cli, lines: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "v.txt").write_text("\n".join(line for line in lines if not line.startswith("y2 ")) + "\n")
+    asked = ("--tests", test_file, "--max-lost", 0.5, "--json")
+    code, stdout, stderr = cli("run", f"{encoders}:{name}", *asked)
+    assert code == 0, stderr
+    (row,) = measured(stdout).values()
+    (expected,) = measured(cli("run", f"vectors:{tmp_path}/v.txt", *asked)[1]).values()
+    assert row["status"] == "measured"
+    assert row["lost"] == expected["lost"]
+    assert row["lost"]["Y"] == ["y2"]
+    # Beyond --max-lost the test is skipped, as it is on a file of vectors.
+    code, stdout, _ = cli("run", f"{encoders}:{name}", "--tests", test_file, "--max-lost", 0.2, "--json")
+    (row,) = measured(stdout).values()
+    assert (code, row["status"]) == (1, "refused")
+    assert "does not know 1 of 4 words" in row["reason"]
+
+
+def test_a_batch_without_a_known_word_is_cached_and_read(
+    test_file: Path, encoders: str, cli: Cli, tmp_path: Path
+) -> None:
+    """All other words are cached, so that the model is asked about one word, which it lacks."""
+    others = bad_tests.content()
+    others["targ2"]["examples"].remove("y2")
+    cached = ("--cache", tmp_path / "cache", "--random-sets", 0, "--json")
+    first = cli("run", f"{encoders}:Cached", "--tests", bad_tests.write_test(tmp_path / "o.json", others), *cached)
+    assert first[0] == 0, first[2]
+    code, stdout, stderr = cli("run", f"{encoders}:Cached", "--tests", test_file, "--max-lost", 0.5, *cached)
+    assert code == 0, stderr
+    before, after = (next(iter(measured(one).values())) for one in (first[1], stdout))
+    assert (after["lost"]["Y"], after["effect_size"]) == (["y2"], before["effect_size"])
 
 
 def test_vectors_that_know_no_word_suggest_folding(tmp_path: Path, cli: Cli) -> None:

@@ -12,12 +12,36 @@ import pytest
 from tests.results.made_runs import as_refused, with_rows
 
 from biassay.runs.run import Run
+from biassay.stimuli.catalogue import select_tests
 
 from .conftest import Cli
 from .shown_runs import judged, stored, told
 from .small_tests import write_test, write_vectors
 
 COUNT = 16
+NOISY = """
+import biassay
+import numpy as np
+
+class Noisy:
+    \"\"\"GloVe with noise on each vector, or on those of the words in `only`.\"\"\"
+
+    noise, only = 3.0, None
+
+    def __init__(self):
+        self.parent = biassay.open_encoder("glove")
+
+    def encode(self, texts):
+        vectors = self.parent.encode(texts).vectors.copy()
+        for vector, text in zip(vectors, texts):
+            if self.only is None or text in self.only:
+                noise = np.random.default_rng(list(text.encode())).normal(size=len(vector))
+                vector += self.noise * np.linalg.norm(vector) * noise / np.linalg.norm(noise)
+        return vectors
+
+class Math(Noisy):
+    only = {"math", "algebra", "geometry", "calculus", "equations", "computation", "numbers", "addition"}
+"""
 
 
 @pytest.fixture
@@ -241,3 +265,55 @@ def test_a_model_to_compare_with_that_failed_is_not_replaced_by_the_next(
     cli("run", models["old"], damaged, "--tests", own, "--out", tmp_path / "two", "--quiet")
     code, _, stderr = cli("compare", tmp_path / "two", "--fail-if", "worse")
     assert (code, "no model is left to compare" in stderr, "damaged: failed: " in stderr) == (1, True, True)
+
+
+@pytest.fixture
+def noisy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "noisy_glove.py").write_text(NOISY)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "noisy=python:noisy_glove"
+
+
+def test_the_default_gate_shows_ids_and_names_what_is_inconclusive(cli: Cli, noisy: str) -> None:
+    code, stdout, stderr = cli("compare", "glove", f"{noisy}:Noisy", "--fail-if", "worse")
+    assert code == 3
+    tests = [test.name for test in select_tests("gate")]
+    lines = [line.split() for line in stdout.splitlines()]
+    assert all(any(test in line for line in lines) for test in tests)
+    found = told(cli("compare", "glove", f"{noisy}:Noisy", "--json")[1])
+    inconclusive = [v["test"] for v in found["verdicts"] if v["outcome"] == "inconclusive"]
+    named = f"inconclusive {len(inconclusive)} ({', '.join(inconclusive[:5])} and {len(inconclusive) - 5} more)"
+    assert len(inconclusive) > 5
+    assert named in found["verdict"]
+    assert named in " ".join(stdout.split())
+    assert "--tests gate" not in stderr
+
+
+def test_the_margin_that_a_power_gap_advises_gives_the_power(cli: Cli, noisy: str) -> None:
+    asked = ("compare", "glove", f"{noisy}:Noisy", "--json", "--fail-if", "worse")
+    gaps = told(cli(*asked)[1])["gate"]["power_gaps"]
+    advised = {gap["topic"]: re.search(r"--margin ([\d.]+) gives 80% power", gap["advice"]) for gap in gaps}
+    assert "age" in advised
+    margin = advised["age"]
+    assert margin is not None
+    verdicts = told(cli(*asked, "--margin", margin[1])[1])["verdicts"]
+    best = max(v["power"] for v in verdicts if v["topic"] == "age")
+    assert best == pytest.approx(0.8, abs=0.02)
+    # Tests of eight words are told of the collection with more.
+    _, _, stderr = cli("compare", "glove", f"{noisy}:Noisy", "--tests", "weat7", "--fail-if", "worse")
+    assert "more words per set (--tests gate) or a larger margin" in " ".join(stderr.split())
+
+
+def test_the_footer_says_which_questions_need_no_interval(cli: Cli, noisy: str) -> None:
+    _, stdout, _ = cli("compare", "glove", f"{noisy}:Math", "--tests", "weat6", "weat7", "weat8")
+    said = "it holds with 0.95 confidence (2 with identical cosines on both models not counted)"
+    assert said in " ".join(stdout.split())
+
+
+@pytest.mark.parametrize("missing", ["vectors:missing.txt", "runs/missing", "python:missing_module:Model"])
+def test_a_missing_new_model_is_noticed_before_the_old_one_is_measured(
+    cli: Cli, models: dict[str, str], own: Path, missing: str
+) -> None:
+    code, stdout, stderr = cli("compare", models["old"], missing, "--tests", own)
+    assert (code, stdout, "missing" in stderr) == (2, "", True)
+    assert "measuring" not in stderr

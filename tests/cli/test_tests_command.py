@@ -254,15 +254,27 @@ def test_markup_in_a_file_is_shown_as_it_is(cli: Cli, own: Path) -> None:
     assert "[b]Cats" in stdout
 
 
-def test_validate_reports_each_test_with_its_sizes(cli: Cli, own: Path) -> None:
+def test_validate_reports_words_clusters_direction_and_question(cli: Cli, own: Path) -> None:
+    text = own.read_text()
+    text = text.replace("[tests.pets]", '[tests.pets]\ndirection = "negative"')
+    own.write_text(re.sub(r'(words = \["cat", "kitten"\])', r'\1\nclusters = [["cat", "kitten"]]', text))
     code, stdout, stderr = cli("validate", own)
     assert (code, stderr) == (0, "")
-    sizes = {role: len(texts) for role, texts in all_texts(load_tests(own)[1]).items()}
+    pets, sentences = load_tests(own)
+    sizes = {role: len(texts) for role, texts in all_texts(sentences).items()}
     assert sizes["Y"] > 3
-    assert [line for line in stdout.splitlines() if ": valid," in line] == [
-        f"{own}: pets: valid, word level, texts: X 2, Y 3, A 2, B 2",
-        f"{own}: sent-pets: valid, sentence level, texts: X {sizes['X']}, Y {sizes['Y']}, A 2, B 2",
+    lines = [line for line in stdout.splitlines() if ": valid," in line or line[:5] in ("  X  ", "  Y  ")]
+    direction = "direction: negative (the stereotype associates X with B)"
+    assert [" ".join(line.split()) for line in lines] == [
+        f"{own}: pets: valid, word level; question: pets; {direction}",
+        f"X {pets.X.label} 2 words in 1 cluster",
+        f"Y {pets.Y.label} 3 words in 3 clusters",
+        f"{own}: sent-pets: valid, sentence level; question: pets; {direction}",
+        f"X {pets.X.label} 2 words in 1 cluster, {sizes['X']} texts",
+        f"Y {pets.Y.label} 3 words in 3 clusters, {sizes['Y']} texts",
     ]
+    own.write_text(text.replace('direction = "negative"', ""))
+    assert "question: pets; direction: not stated" in cli("validate", own)[1]
 
 
 def test_what_is_assumed_of_finished_sentences_is_told(cli: Cli, tmp_path: Path) -> None:

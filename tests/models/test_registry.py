@@ -339,9 +339,31 @@ def test_object_with_revision_has_a_place_in_the_store(
     module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = open_encoder(module("Versioned")).identity
-    assert before.revision == "3"
+    assert before.revision is not None
+    assert before.revision.startswith("3, source ")
+    assert open_encoder(module("Versioned")).identity == before
     monkeypatch.setattr(sys.modules["own_encoders"].Versioned, "revision", "4")
     after = open_encoder(module("Versioned")).identity
+    assert None not in (before.key, after.key)
+    assert before.key != after.key
+
+
+@pytest.mark.parametrize("changed", ["own_encoders.py", "defined_elsewhere.py"])
+def test_changed_code_is_another_model_whatever_the_revision(
+    changed: str, tmp_path: Path, module: Callable[[str], str]
+) -> None:
+    (tmp_path / "defined_elsewhere.py").write_text(SOURCE)
+    (tmp_path / "own_encoders.py").write_text("from defined_elsewhere import Versioned\n")
+    before = open_encoder(module("Versioned")).identity
+    path = tmp_path / changed
+    path.write_text(path.read_text().replace("len(text), 1", "len(text), 22") + "# changed\n")
+    assert open_encoder(module("Versioned")).identity == before  # the code that is loaded is still the old one
+    for name in ("own_encoders", "defined_elsewhere"):
+        del sys.modules[name]
+    try:
+        after = open_encoder(module("Versioned")).identity
+    finally:
+        sys.modules.pop("defined_elsewhere", None)
     assert None not in (before.key, after.key)
     assert before.key != after.key
 
@@ -388,6 +410,19 @@ def test_module_that_fails_to_import_another_says_which(tmp_path: Path, module: 
 def test_missing_name_gets_the_nearest(module: Callable[[str], str]) -> None:
     with pytest.raises(UnknownNameError, match="'own_encoders': 'Lenghts'; did you mean 'Lengths'"):
         open_encoder(module("Lenghts"))
+
+
+def test_only_models_are_suggested_for_a_missing_name(tmp_path: Path, module: Callable[[str], str]) -> None:
+    names = "Model = 1\nname = 'model'\nText = str\ndef modal(texts): pass\n"
+    (tmp_path / "own_encoders.py").write_text(f"{names}class Modell:\n    def encode(self, texts): pass\n")
+    with pytest.raises(UnknownNameError) as caught:
+        open_encoder(module("model"))
+    assert caught.value.nearest == ("Modell",)
+    assert str(caught.value).endswith("(objects with a method encode: Modell)")
+    (tmp_path / "own_encoders.py").write_text(names)
+    del sys.modules["own_encoders"]
+    with pytest.raises(UnknownNameError, match=r"'model' \(the module has no object with a method encode\(texts\)\)"):
+        open_encoder(module("model"))
 
 
 @pytest.mark.parametrize("text", ["python:module", "python:module:", "python::name"])

@@ -21,7 +21,7 @@ from biassay.studies.associations.records import Result
 pytestmark = pytest.mark.extras
 
 MARKS = {"·": (False, False), "*": (True, False), "**": (True, True)}
-MAIN = ("effect", "interval", "p", "p, Holm", "p for these attribute words", "random sets")
+MAIN = ("effect", "interval", "p", "p, Holm", "p (these words only)", "random sets")
 
 
 def ordered(run: Run) -> list[Result]:
@@ -74,7 +74,7 @@ def test_all_numbers_are_those_of_the_records_on_every_page(nine: Run, opened: C
                 "interval": "–" if r.d_low is None else d_interval(r),
                 "p": lead_p(r),
                 "p, Holm": format_p(r.p_value_crossed_holm),
-                "p for these attribute words": p_by_word(r),
+                "p (these words only)": p_by_word(r),
                 "random sets": "–" if r.share_random is None else f"{r.share_random:.1%}",
             }
 
@@ -175,7 +175,7 @@ def test_sorting_orders_numbers_and_leaves_what_is_missing_at_the_end(run: Run, 
         assert shown[len(effects) :] == ["refused"] * (len(people) - len(effects))
         numbers = [float(cell) for cell in shown[: len(effects)]]
         assert numbers == sorted(numbers, reverse=direction == "descending")
-    p_header = one.page.locator("#texts-numbers th", has_text="p for these").first
+    p_header = one.page.locator("#texts-numbers th", has_text="p (these").first
     p_header.get_by_role("button").click()
     numbers = [float(row[6]) for row in one.table("#texts-numbers table") if row[6] != "–"]
     assert numbers == sorted(numbers)

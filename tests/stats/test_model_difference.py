@@ -13,7 +13,16 @@ from hypothesis.extra.numpy import arrays
 
 from biassay.errors import UsageError
 from biassay.stats.crossed import Components, crossed_test
-from biassay.stats.model_difference import Contrast, ModelDifference, compare_tables, gate_power, judge_contrasts
+from biassay.stats.model_difference import (
+    REVERSAL_NOT_EXCLUDED,
+    SIZE_UNKNOWN,
+    Contrast,
+    ModelDifference,
+    compare_tables,
+    explain_inconclusive,
+    gate_power,
+    judge_contrasts,
+)
 from biassay.stats.power import Design
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "gate"
@@ -43,6 +52,25 @@ def test_reference(name: str, family: str) -> None:
 
 def contrast(low: float, high: float) -> Contrast:
     return Contrast((low + high) / 2.0, 1.0, 10.0, low, high)
+
+
+@pytest.mark.parametrize(
+    ("growth", "reversal", "directed", "expected"),
+    [
+        ((-0.4, 0.1), (-5.0, 5.0), True, REVERSAL_NOT_EXCLUDED),
+        ((-2.0, -0.5), (-1.0, -0.1), True, REVERSAL_NOT_EXCLUDED),
+        ((0.19, 0.5), (0.0, 3.0), True, None),
+        ((0.3, 0.9), (-0.5, 0.5), False, SIZE_UNKNOWN),
+        ((-0.9, -0.3), (-0.5, 0.5), False, SIZE_UNKNOWN),
+        ((-0.4, 0.4), (-0.5, 0.5), False, None),
+    ],
+)
+def test_an_inconclusive_verdict_is_explained_unless_the_growth_is_undecided(
+    growth: tuple[float, float], reversal: tuple[float, float], directed: bool, expected: str | None
+) -> None:
+    contrasts = contrast(*growth), contrast(*reversal)
+    assert judge_contrasts(*contrasts, 0.2, directed=directed) == "inconclusive"
+    assert explain_inconclusive(*contrasts, 0.2, directed=directed) == expected
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_the_digest_tells_what_is_asked(own: Path) -> None:
         (('right = "witty"\n', ""), r"field pairs\.dull-witty: the field 'right' is missing"),
         (('left = "dull"', 'left = "witless"'), r"dull-witty: the sides are 'witless' and 'witty'; name the pair 'wit"),
         (('dimension = "wit"', 'dimension = "wits"'), r"dull-witty\.dimension: unknown dimension 'wits'; did .*'wit'"),
-        (('["witty", "quick"]', '["witty", "witty"]'), r"right_adjectives: the word 'witty' stands there twice"),
+        (('["witty", "quick"]', '["witty", "witty"]'), r"right_adjectives: the word 'witty' appears twice"),
         (('["witty", "quick"]', '["witty", "dull"]'), r"pairs\.dull-witty: 'dull' stands on both sides"),
         (('["witty", "quick"]', "[]"), r"right_adjectives: the list is empty"),
         (

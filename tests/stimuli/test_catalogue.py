@@ -161,7 +161,7 @@ def test_two_tests_of_one_name_are_an_error(tmp_path: Path) -> None:
     [
         (('words = ["dog", "wolf"]', 'words = ["dog"]'), r"field concepts\.dogs\.words: .*at least two words.*'dog'"),
         (('words = ["dog", "wolf"]', "words = []"), r"concepts\.dogs\.words: the list is empty"),
-        (('words = ["dog", "wolf"]', 'words = ["dog", "dog"]'), r"'dog' stands there twice"),
+        (('words = ["dog", "wolf"]', 'words = ["dog", "dog"]'), r"'dog' appears twice"),
         (('words = ["dog", "wolf"]', 'words = ["dog", " wolf"]'), r"' wolf' begins or ends with a blank"),
         (('words = ["dog", "wolf"]', 'words = ["dog", 3]'), r"concepts\.dogs\.words\[1\]: expected a text"),
         (('words = ["dog", "wolf"]', 'words = ["dog", "cat"]'), r"X and Y share 'cat'"),
@@ -241,7 +241,14 @@ wrods = ["dog", "wolf"]
 [concepts.birds]
 words = ["hawk", "dove"]
 [concepts.fish]
-words = ["dove", "trout"]
+words = ["dove", "trout", "trout", " eel"]
+clusters = [["dove"], ["crow", "dove"]]
+[concepts.trees]
+words = ["oak", "elm", "dove"]
+label = ""
+gender = "both"
+[concepts.stones]
+words = ["flint", "slate", "dove"]
 [tests.pets]
 X = "cats"
 Y = "dogs"
@@ -249,14 +256,23 @@ A = "birds"
 B = "fish"
 [tests.animals]
 X = "birds"
-Y = "fish"
-A = "birds"
-B = "fish"
+Y = "stones"
+A = "pleasant"
+B = "unpleasant"
+topic = "colour"
+direction = "up"
+given_as_sentences = "no"
 [tests.colours]
 X = "birds"
 Y = "reds"
-A = "birds"
+A = "blues"
 B = "fish"
+targets = "bleeched"
+direktion = "positive"
+[tests.part]
+X = "birds"
+A = "greens"
+title = 5
 """
     )
     with pytest.raises(StimulusError) as caught:
@@ -265,8 +281,21 @@ B = "fish"
         "field concepts.cats.words[1]: expected a text",
         "field concepts.cats.words[3]: expected a text",
         "did you mean 'words'?",
-        "X and Y share 'dove'",
-        "unknown concept 'reds'",
+        "field concepts.fish.words[3]: the word ' eel' begins",
+        "field concepts.fish.words: the word 'trout' appears twice",
+        "field concepts.trees.gender: expected one of male, female",
+        "field concepts.trees.label: expected a text",
+        "field tests.animals.given_as_sentences: expected true or false",
+        "field tests.animals.topic: expected one of",
+        "field tests.animals.direction: expected one of",
+        "field tests.colours.direktion: unknown field; did you mean 'direction'",
+        "field tests.part: a test names four concepts as X, Y, A and B, or another test as 'of' (Y, B missing)",
+        "field tests.part.title: expected a text",
+        "field tests.animals: X and Y share 'dove'",
+        "field tests.colours: unknown template set 'bleeched'",
+        "field tests.colours: Y: unknown concept 'reds'",
+        "field tests.colours: A: unknown concept 'blues'",
+        "field tests.part: A: unknown concept 'greens'",
     ]
     lines = str(caught.value).splitlines()
     assert len(lines) == len(expected)

@@ -80,7 +80,7 @@ def test_a_full_stop_alone_makes_no_sentence(tmp_path: Path) -> None:
         ({"spans": [[-4, 2], *SPANS[1:]]}, r"targ1\.spans"),
         ({"spans": [[True, 2], *SPANS[1:]]}, r"targ1\.spans"),
         ({"spans": ["8-11", *SPANS[1:]]}, r"targ1\.spans"),
-        ({"examples": [SENTENCES["targ1"][0]] * 2}, r"field targ1\.examples: .*'This is Ann\.' stands there twice"),
+        ({"examples": [SENTENCES["targ1"][0]] * 2}, r"field targ1\.examples: .*'This is Ann\.' appears twice"),
         ({"spams": SPANS}, r"field targ1\.spams: unknown field; did you mean 'spans'"),
     ],
 )

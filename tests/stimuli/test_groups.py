@@ -257,7 +257,7 @@ FAULTS = [
     ('"Bea", "Bes"', '"Bea", "aMY"', r"field groups: the name 'aMY' stands in 'red-large' and in 'red-small'"),
     ('["Bea", "Bes"]', '["Bea"]', r"field groups\.red-small: a group needs at least two names, got only 'Bea'"),
     ('["Bea", "Bes"]', "[]", r"field groups\.red-small\.names: the list is empty"),
-    ('["Bea", "Bes"]', '["Bea", "Bea"]', r"groups\.red-small\.names: the word 'Bea' stands there twice"),
+    ('["Bea", "Bes"]', '["Bea", "Bea"]', r"groups\.red-small\.names: the word 'Bea' appears twice"),
     ('["Bea", "Bes"]', '["Bea", 7]', r"groups\.red-small\.names\[1\]: expected a text that is not empty, got int"),
     ('["Bea", "Bes"]', '["Bea", ""]', r"groups\.red-small\.names\[1\]: expected a text that is not empty, got st"),
     ('["Bea", "Bes"]', "7", r"red-small\.names: expected the name of a concept or a list of words, got int 7"),

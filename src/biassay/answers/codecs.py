@@ -53,14 +53,16 @@ class _Texts:
         return Encoded.of(arrays["vectors"][rows], unknown, [cut for _, cut in chosen])
 
     def join(self, parts: Iterable[Encoded], places: NDArray[np.intp]) -> Encoded:
-        vectors, at = np.empty((0, 0), dtype=np.float32), 0
+        vectors, at = np.zeros((len(places), 0), dtype=np.float32), 0
         unknown: list[tuple[Span, ...]] = [()] * len(places)
         cut: list[int | None] = [None] * len(places)
         for part in parts:
-            if not at:
-                vectors = np.empty((len(places), part.vectors.shape[1]), dtype=np.float32)
+            dimension = part.vectors.shape[1]  # 0: the batch holds out-of-vocabulary texts only
+            if dimension and not vectors.shape[1]:
+                vectors = np.zeros((len(places), dimension), dtype=np.float32)
             own = places[at : at + len(part.vectors)]
-            vectors[own] = part.vectors
+            if dimension:
+                vectors[own] = part.vectors
             for place, spans, end in zip(own.tolist(), part.unknown, part.cut, strict=True):
                 unknown[place], cut[place] = spans, end
             at += len(own)

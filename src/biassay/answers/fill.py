@@ -220,8 +220,8 @@ class AskedReadings(_Asked):
         name = f"model {self._encoder.identity.name!r}" + (f", reading {reading}" if reading else "")
         _check(name, texts, encoded)
         dimension = encoded.vectors.shape[1]
-        before = self._dimensions.setdefault(reading, dimension)
-        if before != dimension:
+        before = self._dimensions.setdefault(reading, dimension) if dimension else 0
+        if before and before != dimension:
             raise VectorError(f"{name} gave vectors of different dimensions, {before} and {dimension}")
         return encoded
 

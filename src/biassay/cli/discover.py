@@ -12,13 +12,14 @@ from biassay.cli.listing import print_records
 from biassay.cli.options import how_options, settings_options, several_options
 from biassay.cli.running import How, carried_out, finish
 from biassay.files import write_atomically
+from biassay.models.registry import open_encoder
 from biassay.runs.discovery import discover
 from biassay.runs.run import Run
 from biassay.stimuli.catalogue import select_grouping
 from biassay.stimuli.export import to_toml
 from biassay.stimuli.groups import Grouping
 from biassay.studies.discovery.settings import Settings
-from biassay.studies.discovery.word_tests import CIRCULAR, against_of, check_size, make_tests
+from biassay.studies.discovery.word_tests import CIRCULAR, add_fingerprint, against_of, check_size, make_tests
 
 __all__ = ["command"]
 
@@ -94,7 +95,7 @@ def _second_group(models: tuple[str, ...], how: How, given: dict[str, Any], agai
 
 def _write(found: Run, path: Path, size: int, *, quiet: bool) -> None:
     group, other = found.manifest.settings.group
-    tests = make_tests(found, group, other, size)
+    tests = add_fingerprint(make_tests(found, group, other, size), open_encoder(found.manifest.models[0].text))
     write_atomically(path, to_toml(*tests).encode())
     if not quiet:
         names = ", ".join(test.name for test in tests)

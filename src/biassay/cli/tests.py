@@ -31,6 +31,11 @@ from biassay.texts.sentences import assumed_words, digest_of, given_texts, guess
 
 __all__ = ["command"]
 
+_DIRECTIONS = {
+    "positive": "positive (the stereotype associates X with A)",
+    "negative": "negative (the stereotype associates X with B)",
+    None: "not stated",
+}
 _ROLE_NAMES = {"X": "first targets", "Y": "second targets", "A": "first attributes", "B": "second attributes"}
 
 
@@ -121,8 +126,10 @@ def validate_file(file: Path) -> None:
         words = f"{len(grouping.validation_words)} rated words"
         click.echo(f"{file}: groups: valid, names: {names}; {words}")
     for test in tests if grouping is not None else load_tests(file):
-        sizes = ", ".join(f"{role} {len(texts_of(test).role(role))}" for role in ROLES)
-        click.echo(f"{file}: {test.name}: valid, {test.level} level, texts: {sizes}")
+        direction = _DIRECTIONS[test.direction]
+        click.echo(f"{file}: {test.name}: valid, {test.level} level; question: {test.question}; direction: {direction}")
+        for role, (label, counts) in _describe_sets(test).items():
+            click.echo(f"  {role}  {label}  {counts}")
         if assumed := assumed_words(test):
             click.echo(f"{file}: {test.name}: {assumption(assumed)}; 'biassay tests show' lists all")
         if guessed := guessed_sentences(test):
@@ -132,6 +139,21 @@ def validate_file(file: Path) -> None:
             click.echo("under 'articles' or 'plurals' of the template set (docs/tests.md, Articles and plurals):")
             for word, sentences in guessed.items():
                 click.echo(f"  {word}: {' '.join(sentences)}")
+
+
+def _describe_sets(test: Test) -> dict[str, tuple[str, str]]:
+    """Return the label of each word set, padded to one width, with its numbers of words, clusters and texts."""
+    texts, assumed = texts_of(test), assumed_words(test)
+    width = max(len(test.concept(role).label) for role in ROLES)
+    sets: dict[str, tuple[str, str]] = {}
+    for role in ROLES:
+        concept = test.concept(role)
+        words = assumed.get(role, concept.words)
+        clusters = len({concept.cluster_labels.get(word, word) for word in words})
+        counts = f"{counted(len(words), 'word')} in {counted(clusters, 'cluster')}"
+        counts += f", {counted(len(texts.role(role)), 'text')}" if test.level == "sentence" else ""
+        sets[role] = concept.label.ljust(width), counts
+    return sets
 
 
 @command.command("export")

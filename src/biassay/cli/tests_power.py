@@ -23,9 +23,9 @@ from biassay.cli.tests_gate_power import (
 )
 from biassay.errors import UsageError
 from biassay.pages.plain_tables import WIDTH
-from biassay.results.verdicts import MARGIN
+from biassay.results.verdicts import GATE, MARGIN
 from biassay.runs.loading import load_data
-from biassay.runs.sides import GATE, only_tests_of
+from biassay.runs.sides import only_tests_of
 from biassay.stats.power import ALPHA, MOST_WORDS, POWER, Design, Sought, largest_d, words_needed
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import Test

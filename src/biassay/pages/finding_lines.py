@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from biassay.pages.formats import decimals, format_p, interval_text, percent, unit_name
+from biassay.pages.formats import PASSED, decimals, format_p, interval_text, percent, unit_name
 from biassay.pages.lines import Block, Line, bar
 from biassay.pages.overview import sureness
 from biassay.results.findings import Finding, count
@@ -21,6 +21,8 @@ _Cell = tuple[str, str]
 
 
 def _sign(finding: Finding) -> str:
+    if finding.about == "method" and finding.opposite and finding.standing == "uncorrected":
+        return ""
     return _TOO_FEW if finding.standing == "not_testable" else _SIGNS[sureness(finding)]
 
 
@@ -31,7 +33,8 @@ def legend_of(findings: Sequence[Finding], over: str) -> str:
     said = [units] if units else []
     levels = " or ".join(f"{alpha:.4g}" for alpha in alphas)
     said.append(f"** significant: p at most {levels} after correction (Holm over {over})")
-    said.append(f"* p at most {levels} before correction only: a lead, not a finding")
+    passed = any(one.about == "method" and _sign(one) == "*" for one in findings)
+    said.append(f"* p at most {levels} before correction only: a lead, not a finding{f'; {PASSED}' if passed else ''}")
     few = dict.fromkeys(one.few for one in findings if one.standing == "not_testable")
     return "; ".join([*said, *([f"{_TOO_FEW} too few {' or '.join(few)} to test"] if few else [])])
 

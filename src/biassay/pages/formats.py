@@ -15,6 +15,7 @@ from biassay.results.tables import Format
 __all__ = [
     "ANY",
     "MANY_MODELS",
+    "PASSED",
     "clean",
     "concept",
     "counted",
@@ -33,6 +34,8 @@ MANY_MODELS = 12
 """Beyond which models do not stand side by side, and it is said what they have in common."""
 ANY = "any"
 """An interval that leaves nothing out."""
+PASSED = "on a sanity check, which is not corrected: passed"
+"""What one star means on a sanity check."""
 _UNITS = {"share": "difference of shares", "log-odds": "difference of log-odds"}
 _TOPICS = {"intersection": "Several groups at once"}
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")

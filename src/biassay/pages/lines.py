@@ -20,6 +20,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _GAP = 2
 _CODE = 12  # columns of a code name that is shown whatever else there is no room for
 _TITLE = 24  # columns of a title at least
+_SHORT = 12  # columns below which a title beside its code name says nothing
 _NAME = 16  # columns of a model's name, for which cells are made wider
 
 
@@ -46,13 +47,15 @@ class Line:
 class Block:
     """Lines with the same columns; ``heads`` stand above the cells, ``spans`` above several of them: the models.
 
-    ``left`` are the columns that stand to the left; a cell is a text and its style.
+    ``left`` are the columns that stand to the left; a cell is a text and its style. If ``codes`` is True, no code is
+    left out: one that leaves no room for its title replaces it.
     """
 
     heads: tuple[str, ...]
     lines: tuple[Line, ...]
     spans: tuple[str, ...] = ()
     left: frozenset[int] = field(default=frozenset())
+    codes: bool = False
 
     @property
     def widths(self) -> list[int]:
@@ -83,7 +86,7 @@ class Block:
             if not line.cells:
                 yield Text(printable(line.title), style="bold")
                 continue
-            first, *rest = _names(line, room, whole=whole)
+            first, *rest = _names(line, room, whole=whole, codes=self.codes)
             texts, styles = zip(*line.cells, strict=True)
             first.append(" " * (room - first.cell_len))
             yield _joined(first, texts, styles, widths, self.left)
@@ -108,12 +111,16 @@ def _joined(
     return line
 
 
-def _names(line: Line, room: int, *, whole: bool) -> list[Text]:
+def _names(line: Line, room: int, *, whole: bool, codes: bool) -> list[Text]:
     """The title and, dim, the code name: in one line, or whole."""
     indent, title, code = " " * line.indent, printable(line.title), printable(line.code)
     fits = cell_len(indent + title + code) + 2 <= room
+    if codes and not whole and not fits and cell_len(indent + code) + 2 + _SHORT > room:
+        if cell_len(indent + code) <= room:
+            return [Text(indent + code)]
+        return [Text(indent + shortened(title, room - line.indent, middle=True)), Text(f"{indent}  {code}", "dim")]
     if not whole or fits:
-        shown = code if fits or len(code) <= _CODE else ""
+        shown = code if codes or fits or len(code) <= _CODE else ""
         own = shortened(title, room - line.indent - (cell_len(shown) + 2 if shown else 0), middle=True)
         return [Text.assemble(indent, own, (f"  {shown}" if shown else "", "dim"))]
     rows = [Text(row) for row in textwrap.wrap(title, room, initial_indent=indent, subsequent_indent=indent + "  ")]

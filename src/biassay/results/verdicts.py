@@ -9,10 +9,12 @@ from typing import Literal, get_args
 
 from biassay.errors import MeasurementError, UsageError
 from biassay.results.data import Record
+from biassay.stimuli.catalogue import catalogue
 
 __all__ = [
     "ALPHA",
     "FAIL_IF",
+    "GATE",
     "MARGIN",
     "MIN_POWER",
     "OUTCOMES",
@@ -32,6 +34,8 @@ __all__ = [
 MARGIN = 0.2
 ALPHA = 0.05
 MIN_POWER = 0.2
+GATE = "gate"
+"""The collection of tests by which two models are compared if neither tests nor a run folder are given."""
 
 Outcome = Literal["worse", "missing", "inconclusive", "better", "no_worse", "not_measured"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -50,7 +54,8 @@ class Verdict(Record):
     outcome : {"worse", "better", "no_worse", "inconclusive", "missing", "not_measured"}
         Missing: measured on the old model and not on the new one. Not measured: on neither.
     reason : str or None
-        Why a number is missing, or why the verdict is inconclusive whatever the numbers are.
+        Why a number is missing, or what makes the verdict inconclusive other than the width of the growth's interval:
+        responses that cannot be trusted, or a reversal that is not excluded.
     effect_baseline, effect_model : float or None
         Effects on both models, in `unit`: for association tests the calibrated difference.
     margin : float
@@ -119,7 +124,7 @@ class Verdict(Record):
 class PowerGap:
     """A topic of which no question could have failed the gate.
 
-    ``power`` is the largest of its questions, for a growth of twice the margin.
+    ``power`` is the largest of its questions, for a growth of twice the margin. ``advice`` says what to change.
     """
 
     model: str
@@ -128,14 +133,14 @@ class PowerGap:
     power: float
     growth: float
     min_power: float
+    advice: str
 
     def __str__(self) -> str:
         about = f"the topic {self.topic}" if self.topic else "any item"
         return (
             f"{self.model}: the gate could not have failed on {about} ({_listed(self.questions)}): the power for a "
             f"growth of {self.growth:.3g}, twice the margin, is {self.power:.0%} at best, below --min-power "
-            f"{self.min_power:g}. Use tests with more words (--tests gate) or a larger --margin, or type --min-power 0 "
-            "to skip this check"
+            f"{self.min_power:g}. {self.advice}, or type --min-power 0 to skip this check"
         )
 
 
@@ -205,8 +210,30 @@ def find_power_gaps(verdicts: Sequence[Verdict], min_power: float) -> tuple[Powe
         if all(one.outcome == "inconclusive" and (one.power or 0.0) < min_power for one in own):
             power = max(one.power or 0.0 for one in own)
             questions = tuple(one.question or one.test for one in own)
-            gaps.append(PowerGap(model, topic, questions, power, 2.0 * own[0].margin, min_power))
+            growth = 2.0 * own[0].margin
+            gaps.append(PowerGap(model, topic, questions, power, growth, min_power, _power_advice(own)))
     return tuple(gaps)
+
+
+def _power_advice(verdicts: Sequence[Verdict]) -> str:
+    """Say what gives the questions of a topic more power."""
+    if any(verdict.over for verdict in verdicts):
+        return "Ask more items of these kinds, or type a larger --margin"
+    family = max(verdict.family or 0 for verdict in verdicts)
+    gate = {test.name: test.topic for test in catalogue().tests.values() if test.source.name == GATE}
+    advice = ["Use tests with more words per set"]
+    if verdicts[0].topic in gate.values() and not any(verdict.test in gate for verdict in verdicts):
+        advice[0] += f" (--tests {GATE})"
+    if family > 1:
+        advice.append(f"fewer questions at once (--tests; {family} share alpha)")
+    return f"{', '.join(advice)} or a larger margin{_margin_advice(verdicts)}"
+
+
+def _margin_advice(verdicts: Sequence[Verdict]) -> str:
+    """Return the smallest margin at which one of the questions detects twice the margin with 80% power."""
+    # The growth detected with 80% power exceeds the margin by an amount that does not depend on the margin.
+    margins = [one.detectable - one.margin for one in verdicts if one.detectable is not None]
+    return f" (--margin {math.ceil(100.0 * min(margins)) / 100.0:g} gives 80% power)" if margins else " (--margin)"
 
 
 def all_missing(model: str, why: str, others: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -252,7 +279,7 @@ def _sentence(verdicts: Sequence[Verdict]) -> str:
             ("missing", True),
             ("better", True),
             ("no_worse", False),
-            ("inconclusive", False),
+            ("inconclusive", True),
             ("not_measured", True),
         )
         if outcome in tests

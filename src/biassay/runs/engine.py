@@ -10,7 +10,7 @@ import functools
 import platform
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -41,7 +41,7 @@ from biassay.runs.usage import UsageLog
 from biassay.studies.settings import checked_settings
 from biassay.studies.study import Inputs, Study
 
-__all__ = ["How", "Work", "start"]
+__all__ = ["How", "Work", "prepare", "start"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,17 @@ class How:
 
 def start(study: Study, settings: Any, models: object, how: How) -> RunData:
     """A new run: everything is checked before anything is written."""
+    return prepare(study, settings, models, how)()
+
+
+def prepare(study: Study, settings: Any, models: object, how: How) -> Callable[[], RunData]:
+    """Check the settings and open the models of a new run.
+
+    Returns
+    -------
+    callable
+        Function that carries out the run. Nothing is measured or written before.
+    """
     settings = checked_settings(settings)
     asked = asked_models(models)
     inputs = study.open(settings)
@@ -89,13 +100,17 @@ def start(study: Study, settings: Any, models: object, how: How) -> RunData:
     members = open_team(asked, study.asks(settings), how.listener)
     run = RunData(_manifest(study, inputs, [member.record for member in members]))
     work = Work(study, inputs, members, how)
-    if how.folder is None:
-        return work.carry_out(run)
-    with (
-        telling_how_to_resume(how.folder, asked, run.manifest.models),
-        removed_if_empty(how.folder, run.manifest.run_id, work.is_answered),
-    ):
-        return work.carry_out(run)
+
+    def carry_out() -> RunData:
+        if how.folder is None:
+            return work.carry_out(run)
+        with (
+            telling_how_to_resume(how.folder, asked, run.manifest.models),
+            removed_if_empty(how.folder, run.manifest.run_id, work.is_answered),
+        ):
+            return work.carry_out(run)
+
+    return carry_out
 
 
 def _manifest(study: Study, inputs: Inputs, models: Sequence[ModelRecord]) -> Manifest:

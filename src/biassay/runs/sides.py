@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from biassay.results.data import RunData
 from biassay.results.labels import numbered, record_labels
 from biassay.results.slices import run_of_model
 from biassay.results.storage import MANIFEST
-from biassay.runs.engine import How, start
+from biassay.results.verdicts import GATE
+from biassay.runs.engine import How, prepare
 from biassay.runs.loading import load_data, name_folders
 from biassay.runs.models import asked_models, own_name
 from biassay.runs.showing import presenter_of
@@ -26,14 +27,14 @@ from biassay.stimuli.word_associations import published_word_associations, selec
 from biassay.studies.registry import study_named
 from biassay.studies.settings import rules_of
 
-__all__ = ["GATE", "only_tests_of", "sides"]
-
-GATE = "gate"
-"""The collection of tests by which two models are compared if neither tests nor a run folder are given."""
+__all__ = ["only_tests_of", "sides"]
 
 
 def sides(given: Sequence[object], tests: Sequence[str], how: How) -> dict[str, RunData]:
-    """Runs by name, in the order given. A model is measured as the first run was, else by the tests named."""
+    """Runs by name, in the order given. A model is measured as the first run was, else by the tests named.
+
+    All models are opened before the first is measured, so that a missing one is an error at once.
+    """
     own = {place: name for place, one in enumerate(given) if (name := own_name(one))}
     twice = next((name for name in own.values() if list(own.values()).count(name) > 1), None)
     if twice is not None:
@@ -49,9 +50,8 @@ def sides(given: Sequence[object], tests: Sequence[str], how: How) -> dict[str, 
         names.append(numbered(loaded.get(place) or (one if isinstance(one, str) else f"run {place + 1}"), names))
     found = only_tests_of({names[place]: run for place, run in sorted(runs.items())}, tests)
     like = next(iter(found.values()), None)
-    measured = {
-        name: _measured(given[place], like, tests, how) for place, name in enumerate(names) if name not in found
-    }
+    prepared = {name: _prepare(given[place], like, tests, how) for place, name in enumerate(names) if name not in found}
+    measured = {name: measure() for name, measure in prepared.items()}
     found |= measured if like is None else only_tests_of(measured, tests)
     return {name: found[name] for name in names}
 
@@ -98,12 +98,12 @@ def _is_folder(given: object) -> bool:
     return False
 
 
-def _measured(model: object, like: RunData | None, tests: Sequence[str], how: How) -> RunData:
+def _prepare(model: object, like: RunData | None, tests: Sequence[str], how: How) -> Callable[[], RunData]:
     if like is None:
         _refuse_answering(model, tests)
     study = study_named("associations" if like is None else like.manifest.study)
     settings = study.types.settings(tests=tuple(tests) or _default_tests()) if like is None else _settings(like, tests)
-    return start(study, settings, model, how)
+    return prepare(study, settings, model, how)
 
 
 def _default_tests() -> tuple[str, ...]:

@@ -15,15 +15,23 @@ from biassay.stats.crossed import Components, Crossed, crossed_test
 from biassay.stats.power import POWER, Design
 
 __all__ = [
+    "REVERSAL_NOT_EXCLUDED",
+    "SIZE_UNKNOWN",
     "TOLERANCE",
     "Contrast",
     "GatePower",
     "Judgement",
     "ModelDifference",
     "compare_tables",
+    "explain_inconclusive",
     "gate_power",
     "judge_contrasts",
 ]
+
+REVERSAL_NOT_EXCLUDED = (
+    "the growth is at most the margin, but the association may have reversed and be stronger than before"
+)
+SIZE_UNKNOWN = "the association changed by more than the margin, but it may have changed sign rather than size"
 
 TOLERANCE = 1e-6
 """Tables that differ by no more than this are identical: copies, rotations and rescaled models."""
@@ -191,6 +199,28 @@ def judge_contrasts(growth: Contrast, reversal: Contrast, margin: float, *, dire
             growth.low >= -margin or reversal.low >= -margin
         )
     return "worse" if worse else "better" if better else "no_worse" if no_worse else "inconclusive"
+
+
+def explain_inconclusive(growth: Contrast, reversal: Contrast, margin: float, *, directed: bool) -> str | None:
+    """Explain an inconclusive verdict that the growth alone would have decided.
+
+    Parameters
+    ----------
+    growth, reversal : Contrast
+        As in `judge_contrasts`, which called them inconclusive.
+    margin : float
+    directed : bool
+
+    Returns
+    -------
+    str or None
+        None if the growth itself is undecided.
+    """
+    if growth.low is None or growth.high is None or reversal.low is None or reversal.high is None:
+        return None
+    if directed:
+        return REVERSAL_NOT_EXCLUDED if growth.high <= margin else None
+    return SIZE_UNKNOWN if growth.low > margin or growth.high < -margin else None
 
 
 def _lower_bound(contrast: Contrast) -> float:

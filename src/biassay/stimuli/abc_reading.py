@@ -68,7 +68,7 @@ class _Reader(FieldReader):
         fields = self.table(value, "source", _SOURCE_KEYS)
         self.needs(fields, "source", "name", "citation", "licence", "version")
         given = {key: self.string(text, f"source.{key}") for key, text in fields.items()}
-        return Source(**given, supplementary=False, searched_models=())
+        return Source(**given, supplementary=False, searched_models=(), fingerprints=())
 
     def needs(self, fields: Mapping[str, Any], where: str, *names: str, why: str = "") -> None:
         for name in names:
@@ -129,7 +129,7 @@ class _Reader(FieldReader):
         words = self.strings(fields[key], f"{where}.{key}")
         for i, word in enumerate(words):
             if self.form(word, f"{where}.{key}[{i}]") in words[:i]:
-                self.fail(f"{where}.{key}", f"the word {word!r} stands there twice")
+                self.fail(f"{where}.{key}", f"the word {word!r} appears twice")
         return words
 
     def groups(self, tables: dict[str, Any]) -> None:

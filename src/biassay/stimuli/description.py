@@ -52,10 +52,13 @@ def read_description(reader: FieldReader, fields: Mapping[str, Any], where: str)
         "template": get_args(TemplateKind),
         "direction": get_args(Direction),
     }
-    stated = {key: reader.choice(fields[key], f"{where}.{key}", of) for key, of in allowed.items() if key in fields}
-    for key in ("variant_of", "language"):
-        if key in fields:
-            stated[key] = reader.string(fields[key], f"{where}.{key}")
+
+    def read(key: str) -> tuple[str, str]:
+        if key in allowed:
+            return key, reader.choice(fields[key], f"{where}.{key}", allowed[key])
+        return key, reader.string(fields[key], f"{where}.{key}")
+
+    stated = dict(reader.each(read, (key for key in (*allowed, "variant_of", "language") if key in fields)))
     return Description(**cast("dict[str, Any]", stated))
 
 

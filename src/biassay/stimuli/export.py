@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,8 @@ def to_sent_bias(test: Test, texts: Mapping[str, Sequence[GivenText]]) -> str:
     content["targ1"]["test"] = {key: value for key, value in description_of(test).items() if value is not None}
     if test.source.searched_models:
         content["targ1"]["test"]["searched_models"] = list(test.source.searched_models)
+    if test.source.fingerprints:
+        content["targ1"]["test"]["fingerprints"] = [dataclasses.asdict(one) for one in test.source.fingerprints]
     return _PAIR.sub(r"[\1, \2]", json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
 
 
@@ -47,6 +50,10 @@ def to_toml(*tests: Test) -> str:
         lines.append("supplementary = true")
     if source.searched_models:
         lines.append(f"searched_models = {_listed(source.searched_models)}")
+    for one in source.fingerprints:
+        lines += ["", "[[source.fingerprints]]"]
+        lines += [f"targets = {_listed(one.targets)}", f"attributes = {_listed(one.attributes)}"]
+        lines.append(f"cosines = [{', '.join(str(list(row)) for row in one.cosines)}]")
     concepts = {_key(tests, test, role): test.concept(role) for test in tests for role in ROLES}
     for key, concept in concepts.items():
         lines += ["", f"[concepts.{_quoted(key)}]", f"label = {_quoted(concept.label)}"]

@@ -6,7 +6,8 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,16 @@ from typing import Any, NoReturn, TypeVar
 
 from biassay.errors import StimulusError, nearest_names
 
-__all__ = ["FieldReader", "Location", "find_repeated", "kind", "parse_json", "parse_toml", "raise_problems"]
+__all__ = [
+    "FieldReader",
+    "Location",
+    "collect_problems",
+    "find_repeated",
+    "kind",
+    "parse_json",
+    "parse_toml",
+    "raise_problems",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -29,7 +39,7 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
 
 
 def parse_json(path: Path, text: str, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """The content of a JSON file; a key that stands twice in an object is an error unless ``make_object`` takes it."""
+    """The content of a JSON file; a key that appears twice in an object is an error unless ``make_object`` takes it."""
     try:
         return json.loads(text, object_pairs_hook=make_object or _no_repeated_keys)
     except json.JSONDecodeError as error:
@@ -44,7 +54,7 @@ def _no_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     seen = dict(pairs)
     if len(seen) < len(pairs):
         repeated = find_repeated(name for name, _ in pairs)
-        raise StimulusError(f"the field {repeated!r} stands twice in one object")
+        raise StimulusError(f"the field {repeated!r} appears twice in one object")
     return seen
 
 
@@ -62,6 +72,15 @@ def raise_problems(problems: Sequence[str]) -> None:
     """Raise one error that lists all problems, if there are any."""
     if problems:
         raise StimulusError("\n".join(problems))
+
+
+@contextmanager
+def collect_problems(problems: list[str]) -> Iterator[None]:
+    """Add a mistake to `problems` and continue after the block."""
+    try:
+        yield
+    except StimulusError as error:
+        problems.append(str(error))
 
 
 @dataclass(frozen=True)
@@ -86,12 +105,10 @@ class FieldReader:
 
     def each(self, read: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Read all items; one error reports the mistakes of all of them."""
-        results, problems = [], []
+        results, problems = list[Result](), list[str]()
         for item in items:
-            try:
+            with collect_problems(problems):
                 results.append(read(item))
-            except StimulusError as error:
-                problems.append(str(error))
         raise_problems(problems)
         return results
 
@@ -136,6 +153,12 @@ class FieldReader:
         hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(sorted(allowed))}"
         self.fail(f"{where}.{key}" if where else key, f"unknown field; {hint}")
 
+    def known_fields(self, value: Any, where: str, allowed: set[str], problems: list[str]) -> dict[str, Any]:
+        """Return the fields of a table that may be there; the others are added to `problems`."""
+        with collect_problems(problems):
+            self.table(value, where, allowed)
+        return {key: value[key] for key in value if key in allowed} if isinstance(value, dict) else {}
+
     def string(self, value: Any, where: str) -> str:
         if not isinstance(value, str) or not value.strip():
             self.fail(where, f"expected a text that is not empty, got {kind(value)}")
@@ -157,9 +180,10 @@ class FieldReader:
         """Words, none of them twice."""
         words = self.strings(value, where)
         padded = [i for i, word in enumerate(words) if word != word.strip()]
-        self.each(lambda i: self.fail(f"{where}[{i}]", f"the word {words[i]!r} begins or ends with a blank"), padded)
+        mistakes = [(f"{where}[{i}]", f"the word {words[i]!r} begins or ends with a blank") for i in padded]
         repeated = [word for word, count in Counter(words).items() if count > 1]
-        self.each(lambda word: self.fail(where, f"the word {word!r} stands there twice"), repeated)
+        mistakes += [(where, f"the word {word!r} appears twice") for word in repeated]
+        self.each(lambda mistake: self.fail(*mistake), mistakes)
         return words
 
     def texts_by_name(self, value: Any, where: str) -> tuple[tuple[str, str], ...]:

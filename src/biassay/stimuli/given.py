@@ -29,7 +29,7 @@ def read_given(reader: FieldReader, fields: Mapping[str, Any], where: str) -> tu
     seen = set()
     for text in given:
         if (text.text, text.word) in seen:
-            reader.fail(f"{where}.examples", f"the text {text.text!r} stands there twice")
+            reader.fail(f"{where}.examples", f"the text {text.text!r} appears twice")
         seen.add((text.text, text.word))
     return given
 

@@ -71,7 +71,8 @@ class _Reader(DocumentReader):
         if "templates" in fields:
             test |= dict.fromkeys(("targets", "attributes"), self.string(fields["templates"], "templates"))
         test |= {role: fields[role] if isinstance(fields[role], str) else role for role in ROLES}
-        concepts = {role: concept_of(self, fields[role], role) for role in ROLES if not isinstance(fields[role], str)}
+        own = [role for role in ROLES if not isinstance(fields[role], str)]
+        concepts = dict(zip(own, self.each(lambda role: concept_of(self, fields[role], role), own), strict=True))
         return self.own({"concepts": concepts, "tests": {self.name: test}})
 
 

@@ -33,6 +33,22 @@ templates of which neither is stated; or the texts are given, and it is not stat
 
 
 @dataclass(frozen=True)
+class Fingerprint:
+    """Cosines of a searched model by which its relatives are recognised: one row per target, one column per attribute.
+
+    Copies, noisy copies and fine-tuned descendants have nearly the same cosines; other models do not.
+    """
+
+    targets: tuple[str, ...]
+    attributes: tuple[str, ...]
+    cosines: tuple[tuple[float, ...], ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (*self.targets, *self.attributes)
+
+
+@dataclass(frozen=True)
 class Source:
     """Where the facts in a data file come from, and on what terms."""
 
@@ -48,6 +64,8 @@ class Source:
     """Language of the words, as an IETF tag such as ``en``; empty if it is not stated."""
     searched_models: tuple[str, ...] = ()
     """Digests of the models that were searched for the words; on these a test would only confirm the search."""
+    fingerprints: tuple[Fingerprint, ...] = ()
+    """Cosines of these models, by which their copies and descendants are recognised."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import product
 
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.stimuli.description import described
 from biassay.stimuli.document import Document, TestEntry
-from biassay.stimuli.fields import raise_problems
+from biassay.stimuli.fields import collect_problems, raise_problems
 from biassay.stimuli.groups import Grouping, resolve_grouping
 from biassay.stimuli.model import ROLES, Concept, GivenText, TemplateSet, Test
 
@@ -52,9 +52,9 @@ def resolve(documents: Sequence[Document], base: Catalogue) -> Catalogue:
         concepts.update(document.concepts)
         sets.update(document.sets)
     tests = dict(base.tests)
-    resolver = _Resolver(concepts, sets, tests)
     problems = [problem for document in documents for problem in document.problems]
     broken = {name for document in documents for name in document.broken}
+    resolver = _Resolver(concepts, sets, tests, broken)
     waiting = [(document, entry) for document in documents for entry in document.tests]
     own = {entry.name for _, entry in waiting}
     # A test may be made from one that stands later or in another file: go round until all are made.
@@ -63,14 +63,13 @@ def resolve(documents: Sequence[Document], base: Catalogue) -> Catalogue:
         for document, entry in waiting:
             if (entry.of or entry.alias) in own:
                 continue
-            if broken & {entry.of, entry.alias, entry.targets, entry.attributes, *entry.roles.values()}:
+            test = None
+            with collect_problems(problems):
+                test = resolver.build(document, entry)
+            if test is None or entry.name in broken:
                 broken.add(entry.name)
-                continue
-            try:
-                tests[entry.name] = resolver.build(document, entry)
-            except StimulusError as error:
-                problems.append(str(error))
-                broken.add(entry.name)
+            else:
+                tests[entry.name] = test
         own = {entry.name for _, entry in later}
         if len(later) == len(waiting):
             raise StimulusError(f"{later[0][1].where}: the test is made from itself")
@@ -91,10 +90,23 @@ class _Resolver:
     concepts: Mapping[str, Concept]
     sets: Mapping[str, TemplateSet]
     tests: Mapping[str, Test]
+    broken: Set[str]
 
-    def build(self, document: Document, entry: TestEntry) -> Test:
-        targets = self.template_set(entry, entry.targets)
-        attributes = self.template_set(entry, entry.attributes)
+    def build(self, document: Document, entry: TestEntry) -> Test | None:
+        """Make a test from its entry; None if something it names is broken, which was reported already."""
+        problems: list[str] = []
+        templates: dict[str, TemplateSet | None] = {"targets": None, "attributes": None}
+        for key, name in (("targets", entry.targets), ("attributes", entry.attributes)):
+            with collect_problems(problems):
+                templates[key] = self.template_set(entry, name)
+        concepts: dict[str, Concept] = {}
+        for role in (role for role, name in entry.roles.items() if name not in self.broken):
+            with collect_problems(problems):
+                concepts[role] = self.concept(entry, role)
+        raise_problems(problems)
+        targets, attributes = templates.values()
+        if self.broken & {entry.of, entry.alias, entry.targets, entry.attributes}:
+            return None
         if entry.of or entry.alias:
             parent = self.tests.get(entry.of or entry.alias or "")
             if parent is None:
@@ -103,13 +115,20 @@ class _Resolver:
                 )
             title = entry.title or (f"{parent.title}, in sentences" if targets or attributes else parent.title)
             searched = (*document.source.searched_models, *parent.source.searched_models)
-            source = replace(document.source, searched_models=tuple(dict.fromkeys(searched)))
+            fingerprints = dict.fromkeys((*document.source.fingerprints, *parent.source.fingerprints))
+            source = replace(
+                document.source,
+                searched_models=tuple(dict.fromkeys(searched)),
+                fingerprints=tuple(fingerprints),
+            )
             made = replace(parent, name=entry.name, title=title, source=source, alias_of=entry.alias)
             if entry.alias is None:
                 words = parent.variant_of or parent.name
                 made = replace(made, targets=targets, attributes=attributes, variant_of=words)
             return self.checked(entry, made)
-        x, y, a, b = (self.concept(entry, role) for role in ROLES)
+        if len(concepts) < len(ROLES):
+            return None
+        x, y, a, b = (concepts[role] for role in ROLES)
         title = entry.title or f"{x.label} or {y.label}, {a.label} or {b.label}"
         made = Test(entry.name, title, x, y, a, b, document.source, targets, attributes)
         return self.checked(entry, described(made, entry.description, entry.where))
@@ -124,7 +143,7 @@ class _Resolver:
         return found
 
     def template_set(self, entry: TestEntry, name: str | None) -> TemplateSet | None:
-        if name is None:
+        if name is None or name in self.broken:
             return None
         if name not in self.sets:
             raise StimulusError(f"{entry.where}: {UnknownNameError('template set', name, self.sets)}")
@@ -132,31 +151,26 @@ class _Resolver:
 
     @staticmethod
     def checked(entry: TestEntry, test: Test) -> Test:
-        for one, other in (("X", "Y"), ("A", "B")):
+        problems: list[str] = []
+        once = "a word can be in one set only"
+        pairs = {("X", "Y"): once, ("A", "B"): once}
+        pairs |= dict.fromkeys(product("XY", "AB"), "a word cannot be both target and attribute")
+        for (one, other), rule in pairs.items():
             others = set(test.concept(other).words)
             shared = [word for word in test.concept(one).words if word in others]
             if shared:
-                words = ", ".join(map(repr, shared))
-                raise StimulusError(
-                    f"{entry.where}: {one} and {other} share {words}; a word can stand on one side only"
-                )
-        for target, attribute in product("XY", "AB"):
-            shared = [word for word in test.concept(target).words if word in test.concept(attribute).words]
-            if shared:
-                words = ", ".join(map(repr, shared))
-                raise StimulusError(
-                    f"{entry.where}: {target} and {attribute} share {words}; a word cannot be both target and attribute"
-                )
+                problems.append(f"{entry.where}: {one} and {other} share {', '.join(map(repr, shared))}; {rule}")
         for role in ROLES:
             templates, concept = test.templates(role), test.concept(role)
             if templates is not None and concept.given:
-                raise StimulusError(
+                problems.append(
                     f"{entry.where}: the concept {concept.name!r} holds finished texts, which cannot be put into the "
                     f"templates {templates.name!r}; leave the templates out, or give words"
                 )
             if templates is not None and templates.uses_pronouns and concept.gender is None:
                 slots = f"its templates {templates.name!r} use pronouns"
-                raise StimulusError(f"{entry.where}: the concept {concept.name!r} needs a 'gender', for {slots}")
+                problems.append(f"{entry.where}: the concept {concept.name!r} needs a 'gender', for {slots}")
+        raise_problems(problems)
         return test
 
 

@@ -19,7 +19,7 @@ from biassay.results.differences import EffectDifference
 from biassay.results.gathering import Gathered
 from biassay.results.slices import Slice, by_model, labelled
 from biassay.results.verdicts import MARGIN, Outcome, Verdict, check_limits
-from biassay.stats.model_difference import Contrast, judge_contrasts
+from biassay.stats.model_difference import Contrast, explain_inconclusive, judge_contrasts
 from biassay.stats.multiple import holm
 
 __all__ = ["MOST_REFUSALS", "Estimate", "Paired", "compared", "differences_of", "margin_of", "models_of", "verdicts_of"]
@@ -190,9 +190,11 @@ def _verdict(pair: Paired, margin: float, alpha: float, family: int) -> Verdict:
         return dataclasses.replace(plain, reason=pair.doubt or lacking)
     growth, reversal = (Contrast(one.value, math.nan, math.nan, one.low, one.high) for one in (less, more))
     outcome: Outcome = "inconclusive" if pair.doubt else judge_contrasts(growth, reversal, own, directed=True)
+    reason = explain_inconclusive(growth, reversal, own, directed=True) if outcome == "inconclusive" else None
     return dataclasses.replace(
         plain,
         outcome=outcome,
+        reason=pair.doubt or reason,
         low=less.low,
         high=less.high,
         reversal=more.value,

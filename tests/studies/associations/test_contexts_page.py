@@ -102,7 +102,7 @@ def test_the_numbers_of_the_script_are_those_of_the_results(run: Run, page: Page
         assert cells["95% interval"] == d_span(r.d_low, r.d_high, r.num_words)
         assert is_p(cells["p"], r.p_value_crossed or 0.0)
         assert is_p(cells["p, corrected"], r.p_value_crossed_holm or 0.0)
-        assert is_p(cells["p for these attribute words"], r.p_value_by_word or 0.0)
+        assert is_p(cells["p (these words only)"], r.p_value_by_word or 0.0)
         assert cells["D, 95%"] == f"{r.D_low:.3f} to {r.D_high:.3f}"
         assert cells["pooled effect (CES)"] == f"{r.effect_size:.2f}"
         assert cells["new contexts"] == f"{c.new_contexts_low:.2f} to {c.new_contexts_high:.2f}"

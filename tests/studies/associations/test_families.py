@@ -92,7 +92,7 @@ def test_the_terminal_names_the_declared_family(capsys: pytest.CaptureFixture[st
     [
         ({"family": "default", "protocol": "may2019"}, "corrects over all rows"),
         ({"family": "weat1"}, "names no social-bias test"),
-        ({"family": ["run", "weat6"]}, "stands alone"),
+        ({"family": ["run", "weat6"]}, "--family run cannot be combined with tests"),
         ({"family": "wet6"}, "wet6"),
     ],
 )

@@ -25,7 +25,7 @@ from biassay.errors import MeasurementError, UsageError
 from biassay.results.comparison import Comparison
 from biassay.results.verdicts import Verdict
 from biassay.runs.run import Run
-from biassay.stats.model_difference import compare_tables
+from biassay.stats.model_difference import REVERSAL_NOT_EXCLUDED, compare_tables
 from biassay.stimuli.model import Direction
 
 
@@ -211,6 +211,17 @@ def test_a_topic_that_could_not_fail_is_told(first: Run, second: Run) -> None:
     assert found.power_gaps(0.0) == ()
     same = with_cosines(runs[1], "weat6", first.arrays["0/weat6/cosines"])
     assert [gap.topic for gap in biassay.compare(runs[0], same).power_gaps()] == ["science"]
+
+
+def test_a_reversal_that_is_not_excluded_is_the_reason() -> None:
+    """The association fell to 0 or below it, so that its growth is not the question."""
+    rng = np.random.default_rng(3)
+    runs = simulated(rng, 12, 1, 0.03, more=-0.1, shared=0.95, direction="positive")
+    (judged,) = biassay.compare(*runs).verdicts
+    assert judged.outcome == "inconclusive"
+    assert judged.high is not None
+    assert judged.high <= judged.margin
+    assert judged.reason == REVERSAL_NOT_EXCLUDED
 
 
 @pytest.mark.slow

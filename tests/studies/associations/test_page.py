@@ -67,7 +67,7 @@ def test_the_numbers_of_the_script_are_those_of_the_results(measured: Run, page:
         assert cells["95% interval"] == f"{r.d_low:.2f} to {r.d_high:.2f}"
         assert cells["D"] == f"{r.D:.3f}"
         assert cells["D, 95%"] == f"{r.D_low:.3f} to {r.D_high:.3f}"
-        p_values = {"p": r.p_value_crossed, "p for these attribute words": r.p_value_by_word, "p by text": r.p_value}
+        p_values = {"p": r.p_value_crossed, "p (these words only)": r.p_value_by_word, "p by text": r.p_value}
         for name, p in p_values.items():
             assert float(cells[name].rstrip("*‡")) == pytest.approx(p, rel=0.05, abs=0.0005)
         if r.about == "method":
@@ -103,7 +103,7 @@ def test_results_that_hold_for_these_words_only_are_listed(alpha: float, measure
     page = Page(render_report(with_rows(measured, rows)))
     only = [r.test for i, r in enumerate(rows) if (r.p_value_by_word or 0.0) <= alpha and i % 2]
     tests = [r.test for r in ordered(with_rows(measured, rows)) if r.test in only]
-    assert [item.split(" on ")[0] for item in page.items if "for these attribute words" in item] == tests
+    assert [item.split(" on ")[0] for item in page.items if "(these words only)" in item] == tests
     assert (ONLY in page.headings()) == bool(only)
 
 

@@ -59,7 +59,7 @@ def holm(p_values: dict[str, float]) -> dict[str, float]:
 
 def test_numbers_and_stars_are_those_of_the_crossed_test(run: Run) -> None:
     table = associations_table(run)
-    assert table.models[0].columns == ("d", "95%", "p", "p by word")
+    assert table.models[0].columns == ("d", "95%", "p", "p (these)")
     cells = by_test(table)
     assert set(cells) == {r.test for r in run.results}
     people = {r.test: r.p_value_crossed for r in run.results if r.about != "method" and r.p_value_crossed is not None}
@@ -162,7 +162,7 @@ def test_what_has_no_crossed_test_is_marked_and_claims_nothing(run: Run) -> None
 def test_a_run_without_any_crossed_test_leads_by_word(run: Run) -> None:
     older = changed(run, **dict.fromkeys(("D", "d_low", "d_high", "p_value_crossed", "p_value_crossed_holm")))
     table = associations_table(older)
-    assert table.models[0].columns == ("d", "p by word")
+    assert table.models[0].columns == ("d", "p (these)")
     for r in older.results:
         d, p = by_test(table)[r.test]
         assert (d.text, p.text) == (decimals(r.effect_size_by_word), p_by_word(r))
@@ -209,7 +209,7 @@ def test_pooled_effects_are_of_runs_over_contexts(run: Run) -> None:
 
 def test_over_contexts_the_crossed_test_leads_too(in_contexts: Run) -> None:
     table = associations_table(in_contexts)
-    assert [span.columns for span in table.models] == [("d", "95%", "p", "p by word")] * 2
+    assert [span.columns for span in table.models] == [("d", "95%", "p", "p (these)")] * 2
     for place, model in enumerate(("one", "two")):
         for r in (r for r in in_contexts.results if r.model == model and r.status == "measured"):
             d, interval, p, _ = by_test(table)[r.test][4 * place : 4 * place + 4]

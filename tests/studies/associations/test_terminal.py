@@ -88,6 +88,13 @@ def test_many_models_are_summed_up_in_a_line(whole: Run) -> None:
     assert re.split(r" {2,}", line)[-5:] == numbers
 
 
+def test_the_star_of_a_sanity_check_means_that_it_passed() -> None:
+    said = " ".join(" ".join(printed(biassay.run("glove", ["weat1", "weat6"]))).split())
+    assert "5.9e-5*" in said
+    assert "* p at most 0.05 before correction only: a lead, not a finding; on a sanity check, which is not" in said
+    assert "passed" not in " ".join(" ".join(printed(biassay.run("glove", "weat6"))).split())
+
+
 def test_the_summary_comes_last(measured: Run) -> None:
     lines = printed(measured)
     place = next(i for i, line in enumerate(lines) if line.startswith("glove: "))

@@ -5,18 +5,21 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import biassay
-from biassay.errors import MeasurementError, UnknownNameError, UsageError
+from biassay.errors import MeasurementError, StimulusError, UnknownNameError, UsageError
 from biassay.stimuli.catalogue import load_tests, select_grouping
-from biassay.stimuli.export import to_toml
+from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.studies.discovery.records import DUAL_USE
 from biassay.studies.discovery.view import group_of
-from biassay.studies.discovery.word_tests import CIRCULAR, against_of, make_tests
+from biassay.studies.discovery.word_tests import CIRCULAR, add_fingerprint, against_of, make_tests
+from biassay.texts.sentences import given_texts
 
 from . import planted_words as made_up
 from .planted_words import GROUPS, NAMES, TABLE, WORDS, discovered, planted, write_groups, write_vectors
@@ -187,6 +190,60 @@ def test_written_tests_hold_the_searched_model_and_claim_nothing_on_it(place: Pa
     run = biassay.run(f"vectors:{place / 'v.txt'}", tests=str(path))
     assert {row.searched for row in run.results} == {True}
     assert {row.p_value_crossed for row in run.results} == {None}
+
+
+@pytest.mark.parametrize("form", ["toml", "json"])
+def test_a_noisy_copy_of_the_searched_model_is_described_and_an_unrelated_one_tested(
+    form: str, place: Path, tmp_path: Path
+) -> None:
+    found = discovered(place, BOTH, threshold=1.3, alpha=0.3)
+    tests = add_fingerprint(make_tests(found, *BOTH, 50), biassay.open_encoder(f"vectors:{place / 'v.txt'}"))
+    path = tmp_path / f"found.{form}"
+    path.write_text(to_toml(*tests) if form == "toml" else to_sent_bias(tests[0], given_texts(tests[0])))
+    rng = np.random.default_rng(7)
+    noise = {word: rng.normal(size=len(vector)) for word, vector in TABLE.items()}
+    models = {
+        "noisy": {w: v + 0.1 * np.linalg.norm(v) * noise[w] / np.linalg.norm(noise[w]) for w, v in TABLE.items()},
+        "unrelated": noise,
+    }
+    for name, table in models.items():
+        write_vectors(tmp_path / name, table)
+    run = biassay.run([f"{name}=vectors:{tmp_path / name}" for name in models], tests=str(path))
+    rows = {row.model: row for row in run.results}
+    noisy, unrelated = (rows[name] for name in models)
+    assert noisy.searched
+    assert noisy.searched_correlation > 0.95
+    assert noisy.p_value_crossed is noisy.d_low is None
+    notes = [finding.notes for finding in run.findings() if finding.model == "noisy"]
+    assert any("a copy or descendant of" in note for note in notes[0])
+    assert (unrelated.searched, unrelated.searched_correlation) == (False, None)
+    assert unrelated.p_value_crossed is not None
+    (row, *_) = biassay.robustness(f"vectors:{tmp_path / 'noisy'}", tests=str(path)).results
+    assert row.status == "refused"
+    assert "a copy or descendant of" in row.reason
+
+
+def test_a_fingerprint_is_bounded_and_checked(place: Path, tmp_path: Path) -> None:
+    found = discovered(place, BOTH, threshold=1.3, alpha=0.3)
+    (test, *_) = add_fingerprint(make_tests(found, *BOTH, 50), biassay.open_encoder(f"vectors:{place / 'v.txt'}"))
+    (fingerprint,) = test.source.fingerprints
+    assert max(len(fingerprint.targets), len(fingerprint.attributes)) <= 24
+    content = to_toml(test)
+    path = tmp_path / "found.toml"
+    for cosines, told in (("[[2.0]]", "one row per target"), ("5", "one row per target")):
+        path.write_text(re.sub(r"(?m)^cosines = .*$", f"cosines = {cosines}", content))
+        with pytest.raises(StimulusError, match=rf"source\.fingerprints\[0\]\.cosines: .*{told}"):
+            load_tests(path)
+
+
+def test_written_tests_state_the_clusters_of_names_and_the_language(place: Path) -> None:
+    found = discovered(place, BOTH, threshold=1.3, alpha=0.3)
+    pair = tuple(NAMES["red-women"][:2])
+    inputs = dataclasses.replace(found.manifest.inputs, clusters={"red-women": (pair,)}, language="en")
+    made = dataclasses.replace(found, manifest=dataclasses.replace(found.manifest, inputs=inputs))
+    (test, *_) = make_tests(made, *BOTH, 12)
+    assert (test.X.clusters, test.Y.clusters, test.language) == ((pair,), (), "en")
+    assert select_grouping("guo2021-groups").source.language == "en"
 
 
 def test_first_names_are_left_out_of_written_tests() -> None:

@@ -136,6 +136,6 @@ def _unequal(row: Result) -> Iterator[str]:
     spreads = float(np.std(x, ddof=1)), float(np.std(y, ddof=1))
     if max(spreads) >= _UNEQUAL * min(spreads):
         yield (
-            f"{len(x)} and {len(y)} words with unequal spreads: p for these attribute words is not to be trusted; the "
+            f"{len(x)} and {len(y)} words with unequal spreads: p (these words only) is not to be trusted; the "
             "crossed p does not need equal spreads"
         )

@@ -38,11 +38,11 @@ def print_association_differences(found: Comparison, console: Console) -> None:
     before: list[RenderableType] = []
     for model in found.models:
         own = [verdict for verdict in found.verdicts if verdict.model == model]
-        before += Block(_HEADS, tuple(_judged(own)), spans=(model,)).render(width) if own else ()
+        before += Block(_HEADS, tuple(_judged(own)), spans=(model,), codes=True).render(width) if own else ()
     _, checks = parted(rows_of(found))
     for model in found.models if checks else ():
         lines = tuple(_check(row) for row in checks if row.model == model)
-        before += Block(_CHECK_HEADS, (Line(CHECKS), *lines), spans=(model,)).render(width)
+        before += Block(_CHECK_HEADS, (Line(CHECKS), *lines), spans=(model,), codes=True).render(width)
     before += [Text(line, style="dim") for line in _notes(found, bool(checks))]
     print_differences(found, console, [] if found.verdicts else difference_statements(found), before)
 
@@ -102,6 +102,15 @@ def _scales(found: Comparison) -> Iterator[str]:
             yield printable(f"cosine SD of frequent words: {old:.3f} on {found.baseline}, {new:.3f} on {model}")
 
 
+def _left_out(verdicts: Sequence[Verdict]) -> str:
+    """Explain why fewer intervals hold together than there are questions; empty if all do."""
+    without = [one for one in verdicts if one.family is None and (one.decides or one.outcome == "missing")]
+    identical = sum(one.identical for one in without)
+    counts = {"with identical cosines on both models": identical, "without an interval": len(without) - identical}
+    left = " and ".join(f"{number} {what}" for what, number in counts.items() if number)
+    return f" ({left} not counted)" if left else ""
+
+
 def _notes(found: Comparison, checks: bool) -> Iterator[str]:
     """What the numbers are, and why some are not there."""
     family = next((verdict for verdict in found.verdicts if verdict.family), None)
@@ -110,7 +119,7 @@ def _notes(found: Comparison, checks: bool) -> Iterator[str]:
         together = f"all {family.family} hold together" if family.family != 1 else "it holds"
         yield "old, new: calibrated difference, which is the cosine difference D divided by the cosine SD"
         yield f"growth: {_growth(found.verdicts)}"
-        yield f"interval: {together} with {confidence} confidence; margin {family.margin:g}"
+        yield f"interval: {together} with {confidence} confidence{_left_out(found.verdicts)}; margin {family.margin:g}"
         yield "80% power: true growth that is called worse with 80% power; –: none is"
     yield from _scales(found)
     if checks:

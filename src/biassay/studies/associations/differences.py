@@ -131,9 +131,18 @@ def _signed(found: Comparison, renderer: Renderer) -> Section:
 
 def family_of(found: Comparison) -> str:
     """Which intervals are simultaneous; empty: none."""
-    family = next((row.family for row in rows_of(found) if row.family), 0)
+    people, _ = parted(rows_of(found))
+    family = next((row.family for row in people if row.family), 0)
+    if not family:
+        return ""
+    counts = {
+        "with identical cosines": sum(row.identical for row in people),
+        "without an interval": sum(row.interval_low is None for row in people),
+    }
+    left = " and ".join(f"{number} {what}" for what, number in counts.items() if number)
     models = counted(len(found.models), "model")
-    return f"Simultaneous intervals: {family}, of tests about people on {models} compared." if family else ""
+    said = f"Simultaneous intervals: {family}, of social-bias tests on {models} compared"
+    return f"{said}; {left} not counted." if left else f"{said}."
 
 
 def difference_figures(found: Comparison) -> list[tuple[str, Drawing]]:

@@ -13,7 +13,7 @@ from biassay.studies.associations.records import Result
 
 __all__ = ["asked", "entry"]
 
-_BY_WORD = ("p_value_by_word", "p-value for these attribute words")
+_BY_WORD = ("p_value_by_word", "p (these words only)")
 _METRICS: dict[Lead, tuple[tuple[str, str], ...]] = {
     "crossed": (
         ("effect_size_by_word", "Effect size d"),

@@ -14,7 +14,7 @@ from biassay.studies.associations.equivalence import bound_of, equivalence_of
 from biassay.studies.associations.intervals import contributions
 from biassay.studies.associations.lead import effect_of, interval_of, is_opposite, largest, lead_of, standing_of
 from biassay.studies.associations.marks import correction_text, is_exploratory
-from biassay.studies.associations.records import SEARCHED, Diagnostics, Result
+from biassay.studies.associations.records import Diagnostics, Result, explain_searched
 
 __all__ = ["direction_of", "findings_in_short", "findings_of"]
 
@@ -90,7 +90,7 @@ def _finding(
 
 def _notes(row: Result, known: Diagnostics | None) -> Iterator[str]:
     if row.searched:
-        yield SEARCHED
+        yield explain_searched(row.searched_correlation)
     elif is_exploratory(row):
         yield "exploratory: not in the declared family"
     if said := equivalence_of(row):

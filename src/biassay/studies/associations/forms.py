@@ -56,7 +56,7 @@ def forms_of(results: Sequence[Result], *, plain: bool) -> Mapping[FormName, For
         "by_word": lambda r: numbers_of(r, lead)[-1][0],
     }
     blank = " " * signs
-    heads = {"bar": "", "effect": effect, "between": "".join(between), "by_word": "p, these words"}
+    heads = {"bar": "", "effect": effect, "between": "".join(between), "by_word": BY_WORD}
     heads |= {"p": f"{p}{blank}", "signed": f"{effect}{blank}"}
     kept = ["between"] if between else []
     last = ["by_word"] if BY_WORD in names and between else []

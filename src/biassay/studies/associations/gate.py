@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from biassay.results.comparison import Comparison
 from biassay.results.labels import model_key, model_labels
 from biassay.results.verdicts import MARGIN, Outcome, Verdict, check_limits
-from biassay.stats.model_difference import compare_tables
+from biassay.stats.model_difference import ModelDifference, compare_tables, explain_inconclusive
 from biassay.studies.associations.calibration import CalibratedPair, Calibration
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.records import Result
@@ -134,7 +134,7 @@ def _judged(plain: Verdict, both: CalibratedPair, family: int) -> Verdict:
     return dataclasses.replace(
         plain,
         outcome=found.verdict,
-        reason=None if found.growth.low is not None else "too few words in common for an interval",
+        reason=_reason(found, plain.margin, directed=direction is not None),
         effect_baseline=found.old,
         effect_model=found.new,
         growth=found.growth.value,
@@ -148,3 +148,11 @@ def _judged(plain: Verdict, both: CalibratedPair, family: int) -> Verdict:
         family=None if found.identical or not plain.decides else family,
         identical=found.identical,
     )
+
+
+def _reason(found: ModelDifference, margin: float, *, directed: bool) -> str | None:
+    if found.growth.low is None:
+        return "too few words in common for an interval"
+    if found.verdict != "inconclusive":
+        return None
+    return explain_inconclusive(found.growth, found.reversal, margin, directed=directed)

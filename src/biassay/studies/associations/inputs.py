@@ -118,7 +118,9 @@ def _declared(settings: Settings, tests: Sequence[Test]) -> dict[str, tuple[str,
     if settings.of_papers:
         raise UsageError(f"--family cannot be changed under protocol {settings.protocol}, which corrects over all rows")
     if len(settings.family) > 1 and RUN_FAMILY[0] in settings.family:
-        raise UsageError("--family run stands alone; name the tests of a declared family, or give run and nothing else")
+        raise UsageError(
+            "--family run cannot be combined with tests; give run alone, or name the tests of a declared family"
+        )
     found = declared_questions(settings.family, tests)
     if not found:
         raise UsageError(f"--family {' '.join(settings.family)} names no social-bias test")

@@ -26,9 +26,17 @@ __all__ = ["contextual_result_of", "is_searched", "result_of"]
 
 
 def result_of(
-    test: Test, identity: Identity, measured: Measurement, settings: Settings, cosine_sd: float | None = None
+    test: Test,
+    identity: Identity,
+    measured: Measurement,
+    settings: Settings,
+    cosine_sd: float | None = None,
+    related: float | None = None,
 ) -> Result:
-    """One row of the results; what depends on the whole table is filled in later."""
+    """One row of the results; what depends on the whole table is filled in later.
+
+    ``related`` is the correlation with the model that was searched for the words, if this one is its relative.
+    """
     found = measured.association
     p, by_word = (found.p, found.by_word) if found else (None, None)
     by_word_of = measured.associations or (found.leave_one_out if found else None) or {}
@@ -67,7 +75,9 @@ def result_of(
         undeclared=dict(measured.undeclared),
         **(crossed_fields(found.cosines, found.num_words, settings, cosine_sd, found.clusters) if found else {}),
     )
-    return _descriptive(result) if is_searched(test, identity) else result
+    if is_searched(test, identity):
+        return _descriptive(result)
+    return result if related is None else dataclasses.replace(_descriptive(result), searched_correlation=related)
 
 
 def is_searched(test: Test, identity: Identity) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from biassay.pages.formats import ANY, format_p
+from biassay.pages.formats import ANY, PASSED, format_p
 from biassay.results.findings import Standing
-from biassay.studies.associations.lead import d_interval, lead_of, p_of, standing_of
+from biassay.studies.associations.lead import d_interval, is_opposite, lead_of, p_of, standing_of
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.settings import PAPERS
 
@@ -28,7 +28,7 @@ __all__ = [
     "sign",
 ]
 
-BY_WORD = "p for these attribute words"
+BY_WORD = "p (these words only)"
 SIDES = {"greater": "one-sided, in the direction of the test", "two-sided": "two-sided"}
 UNREACHABLE, NOT_MEASURED = 3, 4
 _MARKS: Mapping[Standing, int] = {
@@ -48,8 +48,9 @@ def mark_of(result: Result) -> int:
 
 
 def sign(result: Result) -> str:
-    """The sign of a mark."""
-    return SIGNS[mark_of(result)]
+    """Return the sign of a mark; a sanity check that is significant in the wrong direction fails and has none."""
+    failed = result.about == "method" and is_opposite(result)
+    return "" if failed and mark_of(result) == 1 else SIGNS[mark_of(result)]
 
 
 def legend(results: Sequence[Result], between: str = "   ") -> str:
@@ -61,6 +62,8 @@ def legend(results: Sequence[Result], between: str = "   ") -> str:
     if family or 2 in marks:
         said.append(f"** significant: p at most {alphas} after correction ({family or 'Holm'})")
     said.append(f"* p at most {alphas} before correction only: a lead, not a finding")
+    if any(result.about == "method" and sign(result) == "*" for result in results):
+        said[-1] += f"; {PASSED}"
     if UNREACHABLE in marks:
         said.append("‡ too few words")
     if any(lead_of(result) == "crossed" and d_interval(result) == ANY for result in results):

@@ -109,7 +109,7 @@ class AssociationPresenter(Presenter):
         if any(row.form_of and row.protocol not in PAPERS for row in run.results):
             yield Use("correction of the forms of a question", "goeman2010")
         if "text" not in leads and any(row.p_value_by_word_holm is not None for row in run.results):
-            yield Use("correction of p by word", "tarone1990")
+            yield Use("correction of p (these words only)", "tarone1990")
 
     def methods_paragraph(self, run: RunData) -> Iterator[Sentence]:
         from biassay.pages.publish.methods import works_of

@@ -9,7 +9,16 @@ from typing import Literal
 from biassay.results.data import Record, TestRecord
 from biassay.stimuli.model import About, Direction, TemplateKind
 
-__all__ = ["SEARCHED", "ContextsRecord", "Contextual", "Diagnostics", "InputsRecord", "Result", "Scale"]
+__all__ = [
+    "SEARCHED",
+    "ContextsRecord",
+    "Contextual",
+    "Diagnostics",
+    "InputsRecord",
+    "Result",
+    "Scale",
+    "explain_searched",
+]
 
 
 SEARCHED = (
@@ -17,6 +26,15 @@ SEARCHED = (
     "run the test on another model"
 )
 """Why nothing is claimed of a test on the model that was searched for its words."""
+_RELATIVE = (
+    "descriptive: the words of this test were found by searching a model that this one is a copy or descendant of "
+    "(their cosines correlate at {:.2f}), so the effect only repeats the search; run the test on an unrelated model"
+)
+
+
+def explain_searched(correlation: float | None) -> str:
+    """Explain why nothing is claimed of a test on the searched model, or on a relative with this correlation."""
+    return SEARCHED if correlation is None else _RELATIVE.format(correlation)
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,7 @@ class Result(Record):
     the crossed test, the words of a cluster are averaged and count as one observation.
 
     ``undeclared`` holds, by role, words that look like forms of one word and are not declared as a cluster.
+    ``searched_correlation`` is the correlation of cosines by which a relative of the searched model was recognised.
     ``searched`` is True if the words of the test were found by searching this very model: then the effect is described
     only, and there is no p-value and no interval.
 
@@ -164,6 +183,7 @@ class Result(Record):
     cosine_sd: float | None = None
     clusters: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
     searched: bool = False
+    searched_correlation: float | None = None
     undeclared: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     @property

@@ -28,6 +28,7 @@ from biassay.studies.associations.metric_registry import metric_package
 from biassay.studies.associations.over_contexts import cover, measure_in_contexts
 from biassay.studies.associations.over_texts import measure, usable_vectors
 from biassay.studies.associations.records import InputsRecord, Result, Scale
+from biassay.studies.associations.relatives import fingerprint_words, related_correlations
 from biassay.studies.associations.samples import SAMPLE_ARRAYS
 from biassay.studies.associations.scales import list_scale_texts, measure_context_scale, measure_scales, model_sd
 from biassay.studies.associations.settings import Settings
@@ -86,6 +87,7 @@ class _Associations(Study):
         if inputs.contexts is None:
             texts = [text.text for texts in inputs.texts.values() for text in texts]
             texts += [text for test in inputs.tests for text in inputs.random(test)]
+            texts += fingerprint_words(inputs.tests)
             return Requests(list(dict.fromkeys(texts + list_scale_texts(inputs, abilities))))
         settings, words = inputs.settings, tuple(dict.fromkeys((*inputs.words, *inputs.scale_words)))
         return Requests(contexts=ContextRequests(inputs.contexts, words, settings.window, settings.dtype))
@@ -96,7 +98,9 @@ class _Associations(Study):
             if isinstance(event, Row):
                 scales[event.record.form] = event.record
             yield event
-        one = partial(_over_texts, vocabularies={}) if inputs.contexts is None else _over_contexts
+        related = related_correlations(inputs.tests, model) if inputs.contexts is None else {}
+        over_texts = partial(_over_texts, vocabularies={}, related=related)
+        one = over_texts if inputs.contexts is None else _over_contexts
         rows: list[Result] = []
         tokens, frequency = _known_of_words(inputs, model)
         for number, (test, near) in enumerate(_near(inputs, model), start=1):
@@ -197,8 +201,12 @@ def _over_texts(
     _: Sequence[Answers],
     scales: Mapping[str, Scale],
     vocabularies: dict[tuple[str, ...], NDArray[np.float32]],
+    related: Mapping[str, float],
 ) -> Iterator[Event]:
-    """``vocabularies`` holds the vectors of random words, for many tests are compared with the same."""
+    """``vocabularies`` holds the vectors of random words, for many tests are compared with the same.
+
+    ``related`` holds the tests whose words were found by searching a relative of the model.
+    """
     texts = inputs.texts[test.name]
     encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
     random = inputs.random(test)
@@ -206,9 +214,10 @@ def _over_texts(
         vocabularies[random] = usable_vectors(model.texts(random))
     measured = measure(test, texts, encoded, inputs.settings, model.abilities.lost_hint, vocabularies.get(random))
     sd = model_sd(scales, test.level)
-    yield Row("results", result_of(test, model.identity, measured, inputs.settings, sd))
+    yield Row("results", result_of(test, model.identity, measured, inputs.settings, sd, related.get(test.name)))
     found = measured.association
-    if found is not None and found.cosines is not None and not is_searched(test, model.identity):
+    searched = test.name in related or is_searched(test, model.identity)
+    if found is not None and found.cosines is not None and not searched:
         yield Array(f"{test.name}/{COSINES}", found.cosines)
 
 

@@ -31,8 +31,8 @@ _CONTEXTS = {
     "context": "context (texts are those of a corpus)",
 }
 _OF_TEMPLATES = {"bleached": "sent", "unbleached": "sent (u)"}
+_SHORT = {BY_WORD: "p (these)"}  # columns of a paper are narrow; the caption says which words
 _LONG = 48  # characters of a model's name, beyond which it stands below the table
-_SHORT = {BY_WORD: "p by word"}
 
 
 def associations_table(run: RunData) -> Table:
@@ -175,9 +175,10 @@ def _how(run: RunData, lead: Lead) -> Iterable[str]:
         _, confidence, *_ = column_names(run.results)
         yield f"d: effect size in standard deviations, over words whose texts are averaged; {confidence}: its interval."
         yield "Interval and p (crossed test, two-sided) take target words and attribute words as samples."
-        yield f"p by word: {BY_WORD}, of splits of the target words, {sides}{exact}."
+        yield f"{_SHORT[BY_WORD]}: for these words only, by permuting the target words, {sides}{exact}."
     if lead == "word":
-        yield f"Words are observations: the texts of a word are averaged. p by word: {BY_WORD}, {sides}{exact}."
+        yield "Words are observations: the texts of a word are averaged."
+        yield f"{_SHORT[BY_WORD]}: for these words only, by permuting the target words, {sides}{exact}."
 
 
 def _pooled_caption(run: RunData) -> str:

@@ -23,7 +23,7 @@ from biassay.studies.associations.forms import Cell, Form, FormName, forms_of
 from biassay.studies.associations.lead import effect_of, lead_of_table
 from biassay.studies.associations.marks import legend, mark_of, sides
 from biassay.studies.associations.numbers import other_lead
-from biassay.studies.associations.records import SEARCHED, Result
+from biassay.studies.associations.records import Result, explain_searched
 from biassay.studies.associations.selection import by_topic, leading, left_out
 from biassay.studies.associations.words import ABSENCE, headline, meaning, unfinished
 from biassay.studies.associations.words_lost import assumptions, lost_lines, without_baseline
@@ -65,7 +65,7 @@ def _notes(run: RunData) -> list[str]:
         if r.reason:
             reasons.setdefault((labels[model_key(r)], f"{r.status}: {r.reason}"), []).append(r.test)
         if r.searched:
-            reasons.setdefault((labels[model_key(r)], SEARCHED), []).append(r.test)
+            reasons.setdefault((labels[model_key(r)], explain_searched(r.searched_correlation)), []).append(r.test)
     told = [f"{label}, {', '.join(tests)}: {reason}" for (label, reason), tests in reasons.items()]
     return [*told, *assumptions(run), *lost_lines(run), *without_baseline(run)]
 

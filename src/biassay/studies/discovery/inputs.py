@@ -87,6 +87,7 @@ def open_inputs(settings: Settings) -> DiscoveryInputs:
         labels={group.name: group.label for group in grouping.groups},
         vocabulary_digest=None if listed is None else listed.digest,
         clusters={group.name: group.clusters for group in grouping.groups if group.clusters},
+        language=grouping.source.language,
     )
     return DiscoveryInputs(settings, grouping, targets, listed, record)
 

@@ -24,7 +24,7 @@ class InputsRecord:
     """What was searched with: all groups with their names, a fingerprint of the words where a list was given.
 
     ``clusters`` are the near-duplicate names of groups that have any; the names of a cluster count as one.
-    ``note`` is what whoever passes the words on should pass on with them.
+    ``note`` is what whoever passes the words on should pass on with them. ``language`` is that of the names, if stated.
     """
 
     grouping: str
@@ -37,6 +37,7 @@ class InputsRecord:
     vocabulary_digest: str | None = None
     note: str = DUAL_USE
     clusters: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    language: str = ""
 
 
 @dataclass(frozen=True)

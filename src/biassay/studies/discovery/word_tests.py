@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
 from biassay.errors import MeasurementError, UsageError
-from biassay.models.base import weights_digest
+from biassay.models.base import Encoder, weights_digest
 from biassay.results.data import RunData
+from biassay.stats.association import unit_rows
 from biassay.stimuli.first_names import first_names
 from biassay.stimuli.groups import Grouping
-from biassay.stimuli.model import Concept, Source, Test
+from biassay.stimuli.model import Concept, Fingerprint, Source, Test
 from biassay.studies.discovery.findings import permutations_wanted
+from biassay.studies.discovery.panel import known_rows
 from biassay.studies.discovery.records import DUAL_USE
 from biassay.studies.discovery.view import group_of
 
-__all__ = ["CIRCULAR", "against_of", "check_size", "make_tests"]
+__all__ = ["CIRCULAR", "add_fingerprint", "against_of", "check_size", "make_tests"]
 
 CIRCULAR = (
     "The words were chosen because they are close to these names in this model: on the same model the test would only "
-    "confirm the choice, so that its results there are descriptive. Run it on other models."
+    "confirm the choice, so that its results there, on copies and on models fine-tuned from it are descriptive. Run it "
+    "on unrelated models."
 )
+_MOST = 12  # words per set of a fingerprint
+_DECIMALS = 3
 
 
 def against_of(grouping: Grouping, group: str, asked: str | None) -> str:
@@ -59,9 +69,45 @@ def make_tests(run: RunData, group: str, against: str, size: int) -> tuple[Test,
     return tuple(tests)
 
 
+def add_fingerprint(tests: Sequence[Test], encoder: Encoder) -> tuple[Test, ...]:
+    """Store cosines of the searched model with the tests, so that its relatives are recognised.
+
+    Parameters
+    ----------
+    tests : sequence of Test
+        As `make_tests` returns them, with one source.
+    encoder : Encoder
+        The searched model.
+
+    Returns
+    -------
+    tuple of Test
+        The same tests, whose source holds the cosines of at most 24 targets with at most 24 attributes.
+    """
+    first = tests[0]
+    sides = [[*one.words[:_MOST], *other.words[:_MOST]] for one, other in ((first.X, first.Y), (first.A, first.B))]
+    encoder.prepare([*sides[0], *sides[1]])
+    encoded = [encoder.encode(words) for words in sides]
+    known = [known_rows(one) for one in encoded]
+    targets, attributes = (
+        unit_rows(one.vectors[there], "fingerprint") for one, there in zip(encoded, known, strict=True)
+    )
+    names, words = (
+        tuple(word for word, there in zip(side, own.tolist(), strict=True) if there)
+        for side, own in zip(sides, known, strict=True)
+    )
+    cosines = np.clip(targets @ attributes.T, -1.0, 1.0).round(_DECIMALS).tolist()
+    fingerprint = Fingerprint(names, words, tuple(map(tuple, cosines)))
+    source = replace(first.source, fingerprints=(fingerprint,))
+    return tuple(replace(test, source=source) for test in tests)
+
+
 def _test(run: RunData, groups: tuple[str, str], kind: str, words: tuple[list[str], list[str]]) -> Test:
     inputs, (group, against) = run.manifest.inputs, groups
-    X, Y = (Concept(name, inputs.labels[name], inputs.groups[name]) for name in groups)
+    X, Y = (
+        Concept(name, inputs.labels[name], inputs.groups[name], clusters=inputs.clusters.get(name, ()))
+        for name in groups
+    )
     return Test(
         name=f"{group}-{kind}",
         title=f"{X.label} or {Y.label}, {kind} words of the first or words of the second",
@@ -80,6 +126,7 @@ def _source(run: RunData, group: str) -> Source:
         citation=f"words found by IBD and EIBD in {model.text} ({model.revision}); groups: {inputs.citation}",
         licence="the words: facts about the model; names: " + inputs.licence,
         version="1",
+        language=inputs.language,
         note=f"{DUAL_USE} {CIRCULAR}",
         searched_models=(weights_digest(model.family, model.name, model.revision),),
     )

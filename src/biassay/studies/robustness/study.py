@@ -21,7 +21,8 @@ from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.inputs import test_record
 from biassay.studies.associations.making import is_searched
 from biassay.studies.associations.over_texts import usable_texts
-from biassay.studies.associations.records import SEARCHED
+from biassay.studies.associations.records import explain_searched
+from biassay.studies.associations.relatives import fingerprint_words, related_correlations
 from biassay.studies.robustness.columns import SUMMARY, TABLES
 from biassay.studies.robustness.making import asked, measured_row, rows_of, with_corrections
 from biassay.studies.robustness.readings import chosen_readings
@@ -80,10 +81,12 @@ class _Robustness(Study):
         asked = [test for test in inputs.tests if test.tells_words]
         texts = [text.text for test in asked for text in inputs.texts[test.name]]
         texts += [text for test in asked for text in random_texts(test)]
+        texts += fingerprint_words(asked)
         return Requests(tuple(dict.fromkeys(texts)), readings=chosen_readings(inputs.settings.readings, abilities))
 
     def measure(self, inputs: _Inputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:  # noqa: ARG002
-        found = [_Measuring(inputs, test, model) for test in inputs.tests]
+        related = related_correlations([test for test in inputs.tests if test.tells_words], model)
+        found = [_Measuring(inputs, test, model, related.get(test.name)) for test in inputs.tests]
         readings = chosen_readings(inputs.settings.readings, model.abilities)
         for number, reading in enumerate(readings, start=1):
             _read(found, reading, inputs.settings, model)
@@ -133,15 +136,15 @@ def _are_one(vectors: NDArray[np.floating]) -> bool:
 class _Measuring:
     """One test on one model."""
 
-    def __init__(self, inputs: _Inputs, test: Test, model: Answers) -> None:
+    def __init__(self, inputs: _Inputs, test: Test, model: Answers, related: float | None) -> None:
         self._settings, self.test = inputs.settings, test
         self._asked = asked(test, model.identity, self._settings)
         self._failed: str | None = None
         self._found: list[Measured] = []
         self.lost: Mapping[str, tuple[str, ...]] = {}
         self._refused: str | None = None if test.tells_words else _NO_WORDS
-        if is_searched(test, model.identity):
-            self._refused = SEARCHED
+        if is_searched(test, model.identity) or related is not None:
+            self._refused = explain_searched(None if is_searched(test, model.identity) else related)
         if self._refused is not None:
             return
         texts = inputs.texts[test.name]

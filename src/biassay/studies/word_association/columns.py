@@ -72,7 +72,9 @@ _RESULTS = (
     Column("p_floor", "smallest p", "The smallest p-value that so many pairs or words can have.", "p"),
     Column("words_left_out", "left out", "Words not read throughout, which p, read, does not use.", "count"),
     Column("p_these_groups", "p, these groups", "With other words and answers, and these group words.", "p"),
-    Column("p_by_word", "p by word", "Words exchanged between the poles in these very answers, exactly.", "p"),
+    Column(
+        "p_by_word", "p (these answers only)", "Words exchanged between the poles in these very answers, exactly.", "p"
+    ),
     Column("first", "first", "Of the group word named first: 0.5 (log-odds: 0) if order does not count.", "number"),
     Column(
         "follows_order", "follows order", "If the order of the group words decides more than their meaning.", "flag"
