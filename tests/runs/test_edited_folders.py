@@ -109,6 +109,7 @@ FOUND: list[tuple[str, str, Path_, object, str]] = [
     ("benchmark", RESULTS, in_first("results", "by"), "chance", "[0].by: expected 'answer' or"),
     ("benchmark", RESULTS, in_first("templates", "condition"), "vague", "[0].condition: expected '' or"),
     ("benchmark", RESULTS, ("tables", "results", 0), lambda row: row | UNCOUNTED, "results[0].replies: missing"),
+    ("benchmark", MANIFEST, ("inputs", "available"), {"x": 1}, "inputs.available: unknown name 'x'"),
     ("ask", RESULTS, in_first("words", "test"), "wat-x", "words[0].test: test 'wat-x' is not in the table 'results'"),
     ("ask", RESULTS, in_first("results", "unit"), "d", "[0].unit: expected 'share' or 'log-odds'"),
     ("robustness", RESULTS, in_first("results", "significant"), None, "results[0].significant: missing"),

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.results.checking import find_unknown, row_fault
+from biassay.results.codec import shown_value
 from biassay.results.data import RunData, rows_by_model
 from biassay.results.findings import Finding
 from biassay.results.labels import ModelKey, model_key
-from biassay.results.storage import Fault, Types
+from biassay.results.storage import MANIFEST, Fault, Types
 from biassay.stats.multiple import holm
 from biassay.studies.benchmarks.columns import TABLES
 from biassay.studies.benchmarks.inputs import BenchmarkInputs, InputsRecord, open_inputs
@@ -79,6 +80,9 @@ class _Benchmarks(Study):
 
     def check_stored(self, run: RunData) -> Iterator[Fault]:
         yield from super().check_stored(run)
+        for name in run.manifest.inputs.available:
+            if name not in run.manifest.inputs.items:
+                yield Fault(MANIFEST, f"inputs.available: unknown name {shown_value(name)}")
         yield from find_unknown(run, "results", "benchmark", (run.manifest.settings.benchmark,))
         for number, row in enumerate(run.tables.get("results", ())):
             if row.replies is None and any(getattr(row, kind) for kind in ("refused", "several", "empty", "unparsed")):
