@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import random
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.results.made_runs import some_samples
 from tests.studies.associations.publish_runs import measured_in_contexts
 
 import biassay
@@ -153,9 +151,7 @@ def mine(glove: Run, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> R
 
 @pytest.fixture(scope="module")
 def contexts() -> Run:
-    run = measured_in_contexts(("one",))
-    made = [some_samples(0, r.test, 5, 120) for r in run.results if r.effect_size is not None]
-    return dataclasses.replace(run, arrays={name: array for one in made for name, array in one.items()})
+    return measured_in_contexts(("one",))
 
 
 @pytest.fixture(scope="module")

@@ -88,6 +88,6 @@ def edit_first(folder: Path, **given: Any) -> None:
 
 def renamed(run: Run, model: str) -> Run:
     """The run of a model of another name, without options."""
-    models = tuple(dataclasses.replace(record, name=model, text=model) for record in run.manifest.models)
+    models = tuple(dataclasses.replace(record, name=model, text=model, settings={}) for record in run.manifest.models)
     rows = (dataclasses.replace(r, model=model, options="") for r in run.results)
     return with_rows(run, rows, models=models, run_id=f"of {model}")

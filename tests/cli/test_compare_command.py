@@ -223,15 +223,13 @@ def test_numbers_that_are_none_are_no_obstacle(
 
 
 def test_a_run_without_cosines_is_to_be_measured_again(cli: Cli, one: Path, two: Path, tmp_path: Path) -> None:
-    older = tmp_path / "older"
-    dataclasses.replace(biassay.load(two), arrays={}).save(older)
-    code, stdout, _ = cli("compare", one, older, "--json", "--out", tmp_path / "page.html")
-    assert code == 0
-    for row, first, second in zip(told(stdout)["associations"], stored(one), stored(two), strict=True):
-        assert (row["effect_baseline"], row["effect_model"]) == (
-            first["effect_size_by_word"],
-            second["effect_size_by_word"],
-        )
-        assert (row["difference"], row["interval_low"], row["family"]) == (None, None, None)
-        assert "measure the model again" in row["reason"]
-    assert "measure the model again" in " ".join(cli("compare", one, older)[1].split())
+    without = dataclasses.replace(biassay.load(two), arrays={})
+    for row, first, second in zip(
+        biassay.compare(one, without).tables["associations"], stored(one), stored(two), strict=True
+    ):
+        assert (row.effect_baseline, row.effect_model) == (first["effect_size_by_word"], second["effect_size_by_word"])
+        assert (row.difference, row.interval_low, row.family) == (None, None, None)
+        assert "measure the model again" in row.reason
+    code, stdout, stderr = cli("compare", one, without.save(tmp_path / "without"))
+    assert (code, stdout) == (2, "")
+    assert f"{tmp_path / 'without' / 'results.json'}: weat6/cosines: there is no such array" in " ".join(stderr.split())

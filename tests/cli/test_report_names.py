@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.results.made_runs import with_rows
+from tests.results.made_runs import consistent, with_rows
 from tests.studies.associations.publish_runs import NASTY
 
 from biassay.runs.run import Run
@@ -22,7 +22,7 @@ def of_models(run: Run, models: list[str]) -> Run:
     """One run of many models, all with the same results."""
     parts = [renamed(run, model) for model in models]
     results = with_corrections(tuple(r for part in parts for r in part.results), run.manifest.settings)
-    return with_rows(run, results, models=tuple(m for part in parts for m in part.manifest.models))
+    return consistent(with_rows(run, results, models=tuple(m for part in parts for m in part.manifest.models)))
 
 
 def test_hostile_and_long_names_are_safe_and_distinct_names_of_files(cli: Cli, glove: Run, tmp_path: Path) -> None:
@@ -89,7 +89,9 @@ def test_very_long_names_are_shown(cli: Cli, glove: Run, tmp_path: Path) -> None
     long = tuple(
         dataclasses.replace(r, test=f"{'t' * 500}{i}", title="title " * 100) for i, r in enumerate(run.results)
     )
-    folder = with_rows(run, long).save(tmp_path / ("r" * 200))
+    tests = tuple(dataclasses.replace(run.manifest.inputs.tests[0], name=row.test) for row in long)
+    inputs = dataclasses.replace(run.manifest.inputs, tests=tests)
+    folder = consistent(with_rows(run, long, inputs=inputs)).save(tmp_path / ("r" * 200))
     code, stdout, stderr = cli("report", folder, "--all", "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0, stderr
     for result in glove.results:

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, TestRecord
+from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, TestRecord, place_finder
 from biassay.runs.run import Run
+from biassay.stats.crossed import crossed_test
+from biassay.stats.meta import random_effects
+from biassay.studies.associations.averaging import associations_of_words, average_clusters, labels_of_words
 from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.records import ContextsRecord, InputsRecord, Result, Scale
 from biassay.studies.associations.samples import SAMPLE_ARRAYS
@@ -111,6 +114,48 @@ def some_samples(place: int, test: str, seed: int = 0, count: int = 5) -> dict[s
     """The arrays of a test over contexts."""
     rng = np.random.default_rng(seed)
     return {f"{place}/{test}/{name}": rng.random(count) for name in SAMPLE_ARRAYS}
+
+
+def consistent(run: Run) -> Run:
+    """The same run with effects as its arrays give them, and with arrays for effects that have none.
+
+    A folder whose arrays give other effects is refused.
+    """
+    arrays, places = dict(run.arrays), place_finder(run.manifest.models)
+    results = tuple(_consistent(row, places(row), arrays) for row in run.tables.get("results", ()))
+    scales = tuple(
+        dataclasses.replace(row, cosine_sd=float(np.std(arrays[f"{places(row)}/scales/{row.form}"], dtype=np.float64)))
+        for row in run.tables.get("scales", ())
+    )
+    return Run(run.manifest, {**run.tables, "results": results, "scales": scales} if run.tables else {}, arrays)
+
+
+def _consistent(row: Result, place: int | None, arrays: dict[str, NDArray[np.float64]]) -> Result:
+    own = f"{place}/{row.test}"
+    if row.contextual is not None:
+        if f"{own}/samples" not in arrays:
+            arrays |= some_samples(place or 0, row.test)
+        effects, variances, p_values = (arrays[f"{own}/{name}"] for name in SAMPLE_ARRAYS)
+        pooled, share = random_effects(effects, variances), float((p_values <= row.alpha).mean())
+        numbers = {"standard_error": pooled.standard_error, "z": pooled.z, "share_significant": share}
+        over = dataclasses.replace(row.contextual, **numbers, n_samples=len(effects))
+        row = dataclasses.replace(row, effect_size=pooled.mean, contextual=over)
+    if row.D is None or row.searched:
+        return row
+    words = {role: list(row.associations.get(role, ())) or [f"{role}1", f"{role}2"] for role in ROLES}
+    x, y, a, b = sizes = tuple(len(words[role]) for role in ROLES)
+    if f"{own}/cosines" not in arrays:
+        table = np.zeros((x + y, a + b))
+        table[:x, :a] = row.D
+        arrays[f"{own}/cosines"] = table
+    cosines = arrays[f"{own}/cosines"]
+    targets, attributes = associations_of_words(cosines, sizes, labels_of_words(words, row.clusters))
+    values = np.split(np.concatenate([targets, attributes]), np.cumsum(sizes)[:-1])
+    associations = {
+        role: dict(zip(words[role], own.tolist(), strict=True)) for role, own in zip(ROLES, values, strict=True)
+    }
+    clusters, (n, _, k, _) = average_clusters(cosines, sizes, labels_of_words(words, row.clusters))
+    return dataclasses.replace(row, associations=associations, D=crossed_test(clusters, n, k).D)
 
 
 def with_rows(run: Run, rows: Iterable[Result], **given: Any) -> Run:

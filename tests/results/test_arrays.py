@@ -1,9 +1,12 @@
-"""Arrays of a run, one file a model: bit for bit as they were, and nothing that is not as declared."""
+"""Arrays of a run, one file per model: the same bits come back, and files that were altered are refused."""
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import io
 import math
+import os
 import warnings
 import zipfile
 from pathlib import Path
@@ -13,46 +16,62 @@ import pytest
 from tests.damage import damages
 
 from biassay.errors import RunFolderError
-from biassay.results.arrays import load_arrays, save_arrays
+from biassay.results.arrays import ArrayFile, load_arrays, pack_arrays, save_arrays
 
-SHAPES = {"0/t/samples": (3,), "0/t/grid": (2, 3)}
+SHAPES = {"t/samples": (3,), "t/grid": (2, 3)}
 GIVEN = {"t/samples": np.array([math.nan, -0.0, 1e-320]), "t/grid": np.arange(6.0).reshape(2, 3)}
 
 
+CONTENT, DESCRIBED = pack_arrays(GIVEN)
+
+
 def whole(folder: Path) -> Path:
-    save_arrays(folder, 0, GIVEN)
+    save_arrays(folder, "0", CONTENT)
     return folder / "arrays" / "0.npz"
 
 
+def as_described(content: bytes) -> ArrayFile:
+    """What somebody writes who alters a file and its digest."""
+    return ArrayFile(hashlib.sha256(content).hexdigest(), SHAPES)
+
+
 def assert_same(found: dict[str, np.ndarray]) -> None:
-    assert set(found) == set(SHAPES)
+    assert set(found) == {f"0/{name}" for name in SHAPES}
     for name, array in GIVEN.items():
         assert (found[f"0/{name}"].shape, found[f"0/{name}"].tobytes()) == (array.shape, array.tobytes())
 
 
 def test_arrays_come_back_bit_for_bit_and_numpy_reads_them(tmp_path: Path) -> None:
     path = whole(tmp_path)
-    assert_same(load_arrays(tmp_path, SHAPES))
+    assert DESCRIBED.shapes == SHAPES
+    assert_same(load_arrays(tmp_path, {"0": DESCRIBED}))
     with np.load(path, allow_pickle=False) as archive:
         assert sorted(archive.files) == ["t/grid", "t/samples"]
 
 
 def test_names_of_tests_are_no_paths(tmp_path: Path) -> None:
     names = ("C1", "own/test", "<script>alert(1)</script>", "prénoms ☃", "../up", "file", "a.npy")
-    save_arrays(tmp_path, 12, {name: np.array([float(i)]) for i, name in enumerate(names)})
-    found = load_arrays(tmp_path, {f"12/{name}": (1,) for name in names})
+    content, described = pack_arrays({name: np.array([float(i)]) for i, name in enumerate(names)})
+    save_arrays(tmp_path, "12", content)
+    found = load_arrays(tmp_path, {"12": described})
     assert [array[0] for array in found.values()] == list(range(len(names)))
     assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")] == ["arrays/12.npz"]
 
 
-def test_nothing_is_written_where_there_is_nothing_and_what_a_killed_run_left_is_replaced(tmp_path: Path) -> None:
-    save_arrays(tmp_path, 0, {})
-    assert not list(tmp_path.iterdir())
+def test_a_file_that_a_killed_run_left_is_replaced(tmp_path: Path) -> None:
     path = whole(tmp_path)
-    content = path.read_bytes()
     path.write_bytes(b"left by another attempt")
-    save_arrays(tmp_path, 0, GIVEN)
-    assert path.read_bytes() == content
+    assert whole(tmp_path).read_bytes() == CONTENT
+
+
+def test_a_file_with_another_digest_is_refused(tmp_path: Path) -> None:
+    path = whole(tmp_path)
+    other, of_other = pack_arrays({name: array + 1.0 for name, array in GIVEN.items()})
+    upper = ArrayFile(DESCRIBED.sha256.upper(), DESCRIBED.shapes)
+    for content, described in ((other, DESCRIBED), (CONTENT, of_other), (CONTENT, upper)):
+        path.write_bytes(content)
+        with pytest.raises(RunFolderError, match=r"arrays/0\.npz: .*digest.*make the run again"):
+            load_arrays(tmp_path, {"0": described})
 
 
 def archive(header: str, data: bytes = b"", method: int = zipfile.ZIP_STORED) -> bytes:
@@ -81,30 +100,71 @@ def of(shape: str, kind: str = "<f8") -> str:
         pytest.param(archive("-" * 9000 + "1"), id="header of many characters"),
         pytest.param(b"not an archive", id="something else"),
         pytest.param(b"", id="empty"),
+        pytest.param(CONTENT + bytes(10_000), id="larger than its arrays"),
+        pytest.param(CONTENT[:-30], id="cut"),
     ],
 )
 def test_what_is_not_as_declared_is_refused(tmp_path: Path, content: bytes) -> None:
     path = whole(tmp_path)
     path.write_bytes(content)
     with pytest.raises(RunFolderError, match=r"arrays/0\.npz"):
-        load_arrays(tmp_path, SHAPES)
+        load_arrays(tmp_path, {"0": as_described(content)})
+
+
+@pytest.mark.parametrize("shape", [(-1,), (-1, -3), (0, 10**30), (10**30,), (2**62, 4)])
+def test_shapes_that_no_array_has_are_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    whole(tmp_path)
+    with pytest.raises(RunFolderError, match=r"arrays/0\.npz"):
+        load_arrays(tmp_path, {"0": ArrayFile(DESCRIBED.sha256, {"t/samples": shape})})
+
+
+def test_arrays_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
+    """A small archive whose entries all point to the same bytes would fill the memory."""
+    values = np.zeros(2_000)
+    names = [f"t/{number}" for number in range(50)]
+    content, _ = pack_arrays({names[0]: values})
+    with zipfile.ZipFile(io.BytesIO(content)) as made:
+        (info,) = made.infolist()
+    buffer = io.BytesIO(content)
+    with zipfile.ZipFile(buffer, "a") as made:
+        for name in names[1:]:
+            entry = copy.copy(info)
+            entry.filename = f"{name}.npy"
+            made.filelist.append(entry)
+            made.NameToInfo[entry.filename] = entry
+        made._didModify = True  # type: ignore[attr-defined]  # write the directory again
+    content = buffer.getvalue()
+    save_arrays(tmp_path, "0", content)
+    described = ArrayFile(hashlib.sha256(content).hexdigest(), dict.fromkeys(names, values.shape))
+    with pytest.raises(RunFolderError, match="overlap"):
+        load_arrays(tmp_path, {"0": described})
+
+
+def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+    path = whole(tmp_path)
+    os.truncate(path, 2**40)  # without any blocks
+    with pytest.raises(RunFolderError, match=r"1,099,511,627,776 bytes"):
+        load_arrays(tmp_path, {"0": DESCRIBED})
 
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match=r"arrays/0\.npz"):
-        load_arrays(tmp_path, SHAPES)
+    with pytest.raises(RunFolderError, match=r"arrays/0\.npz: the file is missing"):
+        load_arrays(tmp_path, {"0": DESCRIBED})
 
 
 @pytest.mark.filterwarnings("error::ResourceWarning")
 def test_damaged_arrays_are_refused_or_read_as_they_were(tmp_path: Path) -> None:
-    path = whole(tmp_path)
-    taken, content = 0, path.read_bytes()
-    for damaged in (*damages(content, 150), content[: len(content) // 2]):
+    """Also where the digest is that of the damaged file."""
+    path, taken = whole(tmp_path), 0
+    for damaged in (*damages(CONTENT, 150), CONTENT[: len(CONTENT) // 2]):
         path.write_bytes(damaged)
+        if damaged != CONTENT:
+            with pytest.raises(RunFolderError, match=r"digest|bytes"):
+                load_arrays(tmp_path, {"0": DESCRIBED})
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=UserWarning, module="zipfile")
             try:
-                found = load_arrays(tmp_path, SHAPES)
+                found = load_arrays(tmp_path, {"0": as_described(damaged)})
             except RunFolderError:
                 continue
         assert_same(found)

@@ -14,7 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.damage import damages
-from tests.results.made_runs import ROLES, contexts, record, result, run_of, some_samples, stopped, with_rows
+from tests.results.made_runs import (
+    ROLES,
+    consistent,
+    contexts,
+    record,
+    result,
+    run_of,
+    some_samples,
+    stopped,
+    with_rows,
+)
 from tests.results.test_tables import contextual
 
 from biassay.errors import RunFolderError, UsageError
@@ -28,8 +38,9 @@ from biassay.studies.associations.records import Result
 
 FILES = ("manifest.json", "results.json")
 ROWS = [result("m", "t", contextual=contextual()), result("m", "u", 0.001)]
-RUN = run_of("one", ROWS, some_samples(0, "t"), contexts=contexts())
-texts, numbers = st.text(max_size=20), st.floats()
+RUN = consistent(run_of("one", ROWS, some_samples(0, "t"), contexts=contexts()))
+texts = st.text(max_size=20)
+numbers = st.floats(-1e150, 1e150) | st.sampled_from([math.nan, math.inf, -math.inf])
 maybe = st.none() | numbers
 
 
@@ -118,13 +129,14 @@ def test_a_run_that_began_comes_back_without_results(tmp_path: Path) -> None:
 def test_rows_of_a_model_that_was_being_written_are_left_out(tmp_path: Path) -> None:
     """The manifest is written last: rows and arrays of a model that it does not call measured are measured again."""
     rows = [result("m", "t"), result("n", "t")]
-    whole = run_of("one", rows, some_samples(0, "t") | some_samples(1, "t"), contexts=contexts(), status="running")
+    arrays = some_samples(0, "t") | some_samples(1, "t")
+    whole = consistent(run_of("one", rows, arrays, contexts=contexts(), status="running"))
     whole.save(tmp_path)
     half = stopped(whole, 1)
     edited(tmp_path / "manifest.json", lambda content: content["models"][1].update(measured=False))
     again = load(tmp_path)
     assert [row.model for row in again.results] == ["m"]
-    assert set(again.arrays) == set(half.arrays) == set(some_samples(0, "t"))
+    assert set(again.arrays) == set(half.arrays) == {*some_samples(0, "t"), "0/t/cosines"}
 
 
 def test_saving_again_reads_no_results_and_another_run_is_refused(tmp_path: Path) -> None:
@@ -174,13 +186,13 @@ def test_damaged_records_are_refused_or_read_as_they_were(tmp_path: Path, name: 
 def test_a_changed_number_is_refused_unless_the_digest_is_taken_out(tmp_path: Path, name: str) -> None:
     RUN.save(tmp_path)
     content = json.loads((tmp_path / name).read_text())
-    (content["settings"] if name == FILES[0] else content["tables"]["results"][0])["alpha"] = 0.02
+    (content["settings"] if name == FILES[0] else content["tables"]["results"][1])["alpha"] = 0.02
     (tmp_path / name).write_text(json.dumps(content))
     refused(tmp_path, name)
     del content["digest"]
     (tmp_path / name).write_text(json.dumps(content))
     found = load(tmp_path)
-    assert {found.manifest.settings.level, found.results[0].alpha} == {0.05, 0.02}
+    assert {found.manifest.settings.level, found.results[1].alpha} == {0.05, 0.02}
 
 
 @pytest.mark.parametrize(

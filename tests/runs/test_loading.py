@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.results.made_runs import result, run_of, stopped
 
@@ -80,6 +82,38 @@ def test_a_damaged_file_of_samples_of_format_1_is_named(tmp_path: Path) -> None:
     shutil.copytree(GOLDEN / "ceat-random", tmp_path / "run")
     (tmp_path / "run" / "samples" / "0.npz").write_bytes(b"not an archive")
     with pytest.raises(RunFolderError, match=r"samples/0\.npz"):
+        biassay.load(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [np.array(["x"], dtype=object), np.zeros((2, 2)), np.zeros(3, dtype=np.int8)],
+    ids=["object", "2-d", "int"],
+)
+def test_samples_of_format_1_are_numbers_in_a_row(numbers: np.ndarray, tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "ceat-random", tmp_path / "run")
+    path = tmp_path / "run" / "samples" / "0.npz"
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    np.savez(path, **arrays | {next(iter(arrays)): numbers})
+    with pytest.raises(RunFolderError, match=r"samples/0\.npz: .*not an array of numbers"):
+        biassay.load(tmp_path / "run")
+
+
+def test_samples_of_format_1_are_unpacked_to_a_limit(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "ceat-random", tmp_path / "run")
+    path = tmp_path / "run" / "samples" / "0.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("t/samples.npy", "w") as file:
+        for _ in range(65):
+            file.write(bytes(2**20))
+    with pytest.raises(UsageError, match=r"samples/0\.npz: .*64 MiB"):
+        biassay.load(tmp_path / "run")
+
+
+def test_samples_of_format_1_that_give_another_effect_are_refused(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "ceat-random", tmp_path / "run")
+    shutil.copy(GOLDEN / "ceat-random" / "samples" / "1.npz", tmp_path / "run" / "samples" / "0.npz")
+    with pytest.raises(RunFolderError, match="the samples give the effect size"):
         biassay.load(tmp_path / "run")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.results.made_runs import result, run_of, stopped
+from tests.results.made_runs import consistent, result, run_of, stopped
 
 import biassay
 from biassay.answers.answers import Answers
@@ -58,8 +58,8 @@ def test_a_report_is_one_page_of_runs_and_folders(run: Run, tmp_path: Path) -> N
 
 
 def test_runs_folders_and_models_of_one_run_are_compared(tmp_path: Path) -> None:
-    one, two = (run_of(name, [result(name, "t"), result(name, "u")]) for name in ("one", "two"))
-    both = run_of("both", [*one.results, *two.results])
+    one, two = (consistent(run_of(name, [result(name, "t"), result(name, "u")])) for name in ("one", "two"))
+    both = consistent(run_of("both", [*one.results, *two.results]))
     folder = two.save(tmp_path / "two")
     tables = [
         found.tables for found in (one.compare(two), one.compare(folder), biassay.compare(one, folder), both.compare())

@@ -15,7 +15,7 @@ import pytest
 import biassay
 from biassay.errors import UnknownNameError, UsageError
 from biassay.studies.registry import study_named, study_names
-from biassay.studies.settings import checked_settings, rules_of, setting
+from biassay.studies.settings import MOST_DRAWS, checked_settings, rules_of, setting
 
 HOW = {"models", "out", "cache", "engine", "listener", "budget"}
 NAMES = {"associations": "run", "discovery": "discover", "word_association": "ask", "benchmarks": "benchmark"}
@@ -27,6 +27,7 @@ class Sample:
     level: float = setting(0.05, "A level.", low=0.0, high=1.0, open=True)
     size: float = setting(0.1, "A size.", low=0.0, open=True)
     count: int | None = setting(None, "A number.", low=3)
+    draws: int = setting(10, "Draws.", low=0, high=MOST_DRAWS)
     mode: str = setting("one", "How.", choices=("one", "two"))
     kinds: tuple[str, ...] = setting((), "Which.", choices=("a", "b"), many=True)
 
@@ -58,6 +59,8 @@ def test_settings_are_stored_in_one_form() -> None:
         ({"level": 1.0}, UsageError, "1.0"),
         ({"size": 0.0}, UsageError, "above 0, got 0.0"),
         ({"count": 2}, UsageError, "at least 3, got 2"),
+        ({"count": 10**400}, UsageError, "below 2^63"),
+        ({"draws": MOST_DRAWS + 1}, UsageError, "at most 1,000,000, got 1,000,001"),
         ({"mode": "tow"}, UnknownNameError, "tow"),
         ({"kinds": ("a", "c")}, UnknownNameError, "c"),
         ({"share": None}, UsageError, "None"),

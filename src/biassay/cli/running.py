@@ -17,7 +17,7 @@ from biassay.cli.common import console_for_tables, listener_for, open_engine, te
 from biassay.errors import BiassayError, UnknownNameError, UsageError
 from biassay.files import printable
 from biassay.pages.html import REPORT
-from biassay.results.storage import MANIFEST, read_content
+from biassay.results.storage import read_models
 from biassay.runs.folders import is_unfinished
 from biassay.runs.functions import resume
 from biassay.runs.models import must_be_given
@@ -108,7 +108,7 @@ def _hinting_resume(how: How) -> Iterator[None]:
 
 def _command(folder: Path) -> str:
     """How to go on with a run, with the options that this command was given."""
-    models = [(model["name"], model["text"]) for model in read_content(folder / MANIFEST).get("models", ())]
+    models = [(str(model.get("name")), str(model.get("text"))) for model in read_models(folder)]
     texts = [text for _, text in models]
     again = sorted(
         f"--model {shlex.quote(f'{name}={text}' if texts.count(text) > 1 else text)}"

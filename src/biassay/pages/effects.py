@@ -141,7 +141,7 @@ def _height(lanes: int) -> int:
 def _scale(effects: Sequence[Effect], reach: float) -> _Scale:
     """To both sides of 0 unless nothing can lie below it."""
     values = [effect.value for effect in effects]
-    ends = [end for effect in effects for end in (effect.low, effect.high) if end is not None]
+    ends = [end for effect in effects for end in (effect.low, effect.high) if end is not None and math.isfinite(end)]
     most = max([reach, *map(abs, values)]) or 1.0
     if not reach:  # nothing is known of the unit: intervals are shown whole
         most = max([most, *map(abs, ends)])

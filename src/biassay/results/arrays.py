@@ -1,11 +1,14 @@
-"""Arrays of a run, kept beside its tables: one file a model."""
+"""The arrays of a run: one file per model, named with its digest in results.json."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
+import os
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,46 +18,115 @@ from biassay.answers.npy import npy_header
 from biassay.errors import RunFolderError
 from biassay.files import open_file, write_atomically
 
-__all__ = ["ARRAYS", "DAMAGE", "IF_DAMAGED", "load_arrays", "save_arrays"]
+__all__ = ["ARRAYS", "DAMAGE", "IF_DAMAGED", "ArrayFile", "array_path", "load_arrays", "pack_arrays", "save_arrays"]
 
 ARRAYS = "arrays"
 IF_DAMAGED = "copy the whole folder of the run again, or make the run again"
 """What helps where a file of a run is missing or damaged."""
 _Array = NDArray[np.float64]
+_OVERHEAD = 1_024  # bytes per array, beyond its values and twice its name: the header and two entries of the archive
+_LONGEST = 2**40  # of an array, along any of its dimensions
 # What zipfile raises when an archive was altered, the last two for a method of compression that there is not and for a
 # flag that says it is encrypted. All of them become one error that names the file.
 DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RuntimeError)
 
 
-def save_arrays(folder: Path, place: int, arrays: Mapping[str, _Array]) -> None:
-    """Write arrays/PLACE.npz, unless there is nothing to write."""
-    path = folder / ARRAYS / f"{place}.npz"
-    if not arrays:
-        return
-    path.parent.mkdir(exist_ok=True)
+@dataclass(frozen=True)
+class ArrayFile:
+    """What results.json says about the arrays of one model.
+
+    Attributes
+    ----------
+    sha256 : str
+        Digest of the file.
+    shapes : dict
+        The shape of every array, by name.
+    """
+
+    sha256: str
+    shapes: dict[str, tuple[int, ...]]
+
+
+def array_path(model_index: str) -> str:
+    """Return the path of a model's arrays, relative to the folder of the run."""
+    return f"{ARRAYS}/{model_index}.npz"
+
+
+def pack_arrays(arrays: Mapping[str, _Array]) -> tuple[bytes, ArrayFile]:
+    """Return the content of an array file and its description. Equal arrays give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
             dtype = "<f4" if array.dtype == np.float32 else "<f8"
             values = np.ascontiguousarray(array, dtype=dtype)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), npy_header(values.shape, dtype) + values.tobytes())
-    write_atomically(path, buffer.getvalue())
+    content = buffer.getvalue()
+    shapes = {name: array.shape for name, array in arrays.items()}
+    return content, ArrayFile(hashlib.sha256(content).hexdigest(), shapes)
 
 
-def load_arrays(folder: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, _Array]:
-    """The arrays that a run says it has, by "PLACE/NAME" and with their shapes."""
+def save_arrays(folder: Path, model_index: str, content: bytes) -> None:
+    """Write the array file of one model."""
+    (folder / ARRAYS).mkdir(exist_ok=True)
+    write_atomically(folder / array_path(model_index), content)
+
+
+def load_arrays(folder: Path, files: Mapping[str, ArrayFile]) -> dict[str, _Array]:
+    """Read the arrays of every model, checked against their digests and shapes.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the run.
+    files : mapping
+        Descriptions of the array files, by the index of the model.
+
+    Returns
+    -------
+    dict
+        Arrays by "INDEX/NAME".
+
+    Raises
+    ------
+    RunFolderError
+        If a file is missing, or is not the one that the run wrote.
+    """
     arrays: dict[str, _Array] = {}
-    for place in dict.fromkeys(name.partition("/")[0] for name in shapes):
-        path = folder / ARRAYS / f"{place}.npz"
-        own = {name.partition("/")[2]: tuple(shape) for name, shape in shapes.items() if name.startswith(f"{place}/")}
+    for model_index, described in files.items():
+        path = folder / array_path(model_index)
         try:
-            with open_file(path) as file, zipfile.ZipFile(file) as archive:
-                arrays |= {f"{place}/{name}": _array(archive, name, shape) for name, shape in own.items()}
+            own = _unpack(_read(path, described), described.shapes)
         except FileNotFoundError as error:
             raise RunFolderError(f"{path}: the file is missing; {IF_DAMAGED}") from error
         except DAMAGE as error:
             raise RunFolderError(f"{path}: not the arrays of this run: {error}; {IF_DAMAGED}") from error
+        arrays |= {f"{model_index}/{name}": array for name, array in own.items()}
     return arrays
+
+
+def _read(path: Path, described: ArrayFile) -> bytes:
+    """Read a file whose digest is as described. A file larger than arrays of these shapes is not read."""
+    if any(not 0 <= length <= _LONGEST for shape in described.shapes.values() for length in shape):
+        raise ValueError("a shape in results.json is negative or too large")
+    most = 22 + sum(
+        8 * math.prod(shape) + 2 * len(name.encode(errors="surrogatepass")) + _OVERHEAD
+        for name, shape in described.shapes.items()
+    )
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise ValueError(f"the file has {size:,} bytes, and arrays of these shapes take at most {most:,}")
+        content = file.read(size + 1)
+    if hashlib.sha256(content).hexdigest() != described.sha256:
+        raise ValueError("the digest of the file differs from the one in results.json")
+    return content
+
+
+def _unpack(content: bytes, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, _Array]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if sum(archive.getinfo(f"{name}.npy").file_size for name in shapes) > len(content):
+            raise ValueError("its arrays overlap")
+        return {name: _array(archive, name, shape) for name, shape in shapes.items()}
 
 
 def _array(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> _Array:

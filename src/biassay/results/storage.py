@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import RunFolderError
 from biassay.files import check_digest, json_pieces, read_json, write_atomically, write_pieces
-from biassay.results.arrays import IF_DAMAGED, load_arrays, save_arrays
-from biassay.results.codec import structured, to_file, unstructured
+from biassay.results.arrays import IF_DAMAGED, ArrayFile, array_path, load_arrays, pack_arrays, save_arrays
+from biassay.results.codec import shown_value, structured, to_file, unstructured
 from biassay.results.data import FORMAT_VERSION, Manifest, RunData, place_finder
 from biassay.results.tables import TableSpec, tsv_pieces
 
@@ -22,11 +22,14 @@ __all__ = [
     "MANIFEST",
     "RESULTS_JSON",
     "RESULTS_TSV",
+    "Check",
+    "Fault",
     "Older",
     "Types",
     "as_json",
     "make_folder",
     "read_content",
+    "read_models",
     "read_run",
     "run_of",
     "write_data",
@@ -48,6 +51,17 @@ class Types:
     @property
     def stored(self) -> dict[str, type]:
         return {table.name: table.record for table in self.tables if table.record is not None}
+
+
+class Fault(NamedTuple):
+    """Something wrong in a stored run: the file, relative to the run's folder, and what is wrong with it."""
+
+    file: str
+    text: str
+
+
+Check = Callable[[RunData], Iterable[Fault]]
+"""Find what a study did not write: values out of range, names that are not there, arrays that give other numbers."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +93,16 @@ def write_run(folder: Path, run: RunData, types: Types, places: Iterable[int] | 
 def write_data(folder: Path, run: RunData, types: Types, places: Iterable[int] | None = None) -> None:
     """Write tables and arrays, those that are read back."""
     make_folder(folder)
-    arrays = run.arrays_by_model()
-    for place in range(len(run.manifest.models)) if places is None else places:
-        save_arrays(folder, place, arrays.get(str(place), {}))
-    shapes = {name: array.shape for name, array in run.arrays.items()}
+    changed = None if places is None else set(places)
+    files = {}
+    for model_index, arrays in run.arrays_by_model().items():
+        content, files[model_index] = pack_arrays(arrays)
+        if changed is None or int(model_index) in changed:
+            save_arrays(folder, model_index, content)
     stored = {name: map(unstructured, run.tables.get(name, ())) for name in types.stored}
     measured = [record.text for record in run.manifest.models if record.measured]
     about = {"format_version": FORMAT_VERSION, "run_id": run.manifest.run_id, "measured": measured}
-    write_pieces(folder / RESULTS_JSON, json_pieces({**about, "tables": stored, "arrays": shapes}))
+    write_pieces(folder / RESULTS_JSON, json_pieces({**about, "tables": stored, "arrays": unstructured(files)}))
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -124,37 +140,74 @@ def read_content(path: Path) -> dict[str, Any]:
     return dict(content)
 
 
-def read_run(folder: Path, manifest: Mapping[str, Any], types: Types) -> RunData:
+def read_models(folder: Path) -> list[dict[str, Any]]:
+    """Return the models in the manifest of a run of any format; values that are not models are left out."""
+    models = read_content(folder / MANIFEST).get("models")
+    return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
+
+
+def read_run(folder: Path, manifest: Mapping[str, Any], types: Types, check: Check) -> RunData:
     """A run from the parsed content of its manifest and the files beside it."""
     made = _manifest(manifest, types, str(folder / MANIFEST))
     if not (folder / RESULTS_JSON).exists() and made.status == "running":
-        return RunData(made)
+        return _checked(RunData(made), check, folder)
     content = read_content(folder / RESULTS_JSON)
     where = str(folder / RESULTS_JSON)
     _check_belongs(content, made, where)
     tables = _tables(_part(content, "tables", where), types, where)
-    arrays = load_arrays(folder, structured(_part(content, "arrays", where), dict[str, tuple[int, ...]], where))
-    return _measured_only(RunData(made, tables, arrays))
+    arrays = load_arrays(folder, _array_files(_part(content, "arrays", where), made, where))
+    return _checked(_measured_only(RunData(made, tables, arrays)), check, folder)
+
+
+def _array_files(content: Mapping[str, Any], manifest: Manifest, where: str) -> dict[str, ArrayFile]:
+    """Descriptions of the array files of the models that are measured; the file of another may be half written."""
+    known = {str(model_index): record for model_index, record in enumerate(manifest.models)}
+    for name in content:
+        if name not in known:
+            raise RunFolderError(f"{where}: arrays: {name!r} is not the index of a model in {MANIFEST}; {IF_DAMAGED}")
+        if not isinstance(content[name], dict) or "sha256" not in content[name]:
+            raise RunFolderError(
+                f"{where}: arrays: no digest of {array_path(name)}; make the run again with this version of biassay"
+            )
+    measured = {name: described for name, described in content.items() if known[name].measured}
+    return structured(measured, dict[str, ArrayFile], f"{where}: arrays")
+
+
+def _checked(run: RunData, check: Check, folder: Path) -> RunData:
+    """The run, if it is one that biassay could have written."""
+    is_known = place_finder(run.manifest.models)
+    for name, rows in run.tables.items():
+        for number, row in enumerate(rows):
+            if is_known(row) is None:
+                who, where = " ".join(filter(None, (row.model, row.options))), f"tables.{name}[{number}].model"
+                raise RunFolderError(
+                    f"{folder / RESULTS_JSON}: {where}: {shown_value(who)} is not a model of {MANIFEST}; {IF_DAMAGED}"
+                )
+    for fault in check(run):
+        raise RunFolderError(f"{folder / fault.file}: {fault.text}; {IF_DAMAGED}")
+    return run
 
 
 def _check_belongs(content: Mapping[str, Any], manifest: Manifest, where: str) -> None:
     """Refuse results of another run, or without a model that the manifest says is measured."""
     measured = [record.text for record in manifest.models if record.measured]
-    if content.get("run_id") != manifest.run_id or not set(measured) <= set(content.get("measured", ())):
+    written = structured(content.get("measured", ()), tuple[str, ...], f"{where}: measured")
+    if content.get("run_id") != manifest.run_id or not set(measured) <= set(written):
         raise RunFolderError(
             f"{where}: not what the manifest describes (did two processes write the folder?); run anew"
         )
 
 
-def run_of(parts: Older, types: Types, where: str) -> RunData:
+def run_of(parts: Older, types: Types, folder: Path, check: Check) -> RunData:
     """A run from the parsed content of an older folder, brought into the present form."""
-    manifest = {**parts.manifest, "format_version": FORMAT_VERSION}
-    return RunData(_manifest(manifest, types, where), _tables(parts.tables, types, where), parts.arrays)
+    manifest, where = {**parts.manifest, "format_version": FORMAT_VERSION}, str(folder)
+    run = RunData(_manifest(manifest, types, where), _tables(parts.tables, types, where), parts.arrays)
+    return _checked(run, check, folder)
 
 
 def _tables(content: Mapping[str, Any], types: Types, where: str) -> dict[str, tuple[Any, ...]]:
     return {
-        name: structured(content.get(name, ()), tuple[record, ...], where)  # type: ignore[valid-type]
+        name: structured(content.get(name, ()), tuple[record, ...], f"{where}: tables.{name}")  # type: ignore[valid-type]
         for name, record in types.stored.items()
     }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from biassay.errors import BudgetError, MeasurementError, RefusedError, RunFolderError, UsageError
 from biassay.pages.html import REPORT
 from biassay.results.arrays import ARRAYS
-from biassay.results.storage import MANIFEST, RESULTS_JSON, RESULTS_TSV, read_content
+from biassay.results.storage import MANIFEST, RESULTS_JSON, RESULTS_TSV, read_content, read_models
 from biassay.runs.usage import USAGE
 
 __all__ = ["check_free", "is_unfinished", "removed_if_empty"]
@@ -26,7 +26,7 @@ def check_free(folder: Path) -> None:
     if (folder / MANIFEST).exists():
         if is_unfinished(folder):
             raise RunFolderError(f"{folder} holds an interrupted run; go on with it: biassay resume {folder}")
-        if any(model.get("failed") for model in read_content(folder / MANIFEST).get("models", ())):
+        if any(model.get("failed") for model in read_models(folder)):
             raise RunFolderError(
                 f"{folder} holds another run, in which models failed; try them again: biassay resume {folder}; "
                 "or choose another folder"
@@ -62,7 +62,6 @@ def removed_if_empty(folder: Path, run_id: str, is_answered: Callable[[], bool] 
 def _holds_results(folder: Path, run_id: str) -> bool:
     if not (folder / MANIFEST).exists():
         return False
-    manifest = read_content(folder / MANIFEST)
-    return manifest.get("run_id") != run_id or any(
-        model.get("measured") and not model.get("refused") for model in manifest.get("models", ())
-    )
+    if read_content(folder / MANIFEST).get("run_id") != run_id:
+        return True
+    return any(model.get("measured") and not model.get("refused") for model in read_models(folder))

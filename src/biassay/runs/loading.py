@@ -24,9 +24,12 @@ def load_data(folder: PathLike) -> RunData:
     name = manifest.get("study", manifest.get("kind", "associations"))
     if not isinstance(name, str):
         raise RunFolderError(f"{folder / MANIFEST}: not the manifest of a run: its study is {name!r}")
-    study = study_of_run(name, str(manifest.get("package", "biassay")))
+    try:
+        study = study_of_run(name, str(manifest.get("package", "biassay")))
+    except RunFolderError as error:
+        raise RunFolderError(f"{folder / MANIFEST}: {error}") from error
     if manifest["format_version"] == FORMAT_VERSION:
-        return read_run(folder, manifest, study.types)
+        return read_run(folder, manifest, study.types, study.check_stored)
     return _older(folder, manifest)
 
 
@@ -40,7 +43,7 @@ def _older(folder: Path, manifest: dict[str, Any]) -> RunData:
         )
     results = read_content(folder / RESULTS_JSON)
     try:
-        return run_of(study.upgrade(folder, manifest, results), study.types, str(folder))
+        return run_of(study.upgrade(folder, manifest, results), study.types, folder, study.check_stored)
     except RunFolderError:
         raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from biassay.answers.answers import Answers
 from biassay.errors import RunFolderError, UsageError
 from biassay.results.data import Manifest, RunData
-from biassay.results.storage import MANIFEST, Types, read_content, read_run, write_data, write_manifest
+from biassay.results.storage import MANIFEST, read_content, read_run, write_data, write_manifest
 from biassay.runs.listener import Listener, begin
 from biassay.studies.study import Array, Inputs, Lost, Notice, Progress, Row, Study
 
@@ -47,7 +47,7 @@ class Measuring:
     def once(self, alone: Manifest, label: str, model: Answers, everyone: Sequence[Answers]) -> RunData:
         """Rows, arrays and lost words of a model, as a run of it ``alone``: kept ones, if there are any."""
         key = _key(self.study, self.inputs, alone, [model, *everyone])
-        kept = None if key is None else _read(self.folder / key, self.study.types)
+        kept = None if key is None else _read(self.folder / key, self.study)
         if kept is not None:
             begin(self.listener, label, "as measured before")
             for notice in kept.manifest.models[0].notices:
@@ -135,12 +135,12 @@ def _state_of_code() -> list[tuple[str, int, int, int]]:
 _CODE = _state_of_code()  # that runs here; if files have changed since, nothing is kept
 
 
-def _read(folder: Path, types: Types) -> RunData | None:
+def _read(folder: Path, study: Study) -> RunData | None:
     """What is kept in a folder; None: nothing, or not whole."""
     try:
         if not (folder / MANIFEST).exists():
             return None
-        run = read_run(folder, read_content(folder / MANIFEST), types)
+        run = read_run(folder, read_content(folder / MANIFEST), study.types, study.check_stored)
     except RunFolderError:
         shutil.rmtree(folder, ignore_errors=True)
         return None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from biassay.errors import UsageError
 
-__all__ = ["RandomEffects", "random_effects"]
+__all__ = ["RandomEffects", "pooled_mean", "random_effects"]
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,8 @@ def random_effects(effects: NDArray[np.float64], variances: NDArray[np.float64])
     n = len(effects)
     if n < 3:
         raise UsageError(f"pooling needs at least 3 effect sizes, got {n}")
-    weights = 1.0 / variances
-    tau2, q = _between(effects, weights)
-    shrunk = 1.0 / (variances + tau2)
-    mean, error = float(shrunk @ effects / shrunk.sum()), math.sqrt(1.0 / shrunk.sum())
+    tau2, q = _between(effects, 1.0 / variances)
+    mean, error = _pool(effects, variances + tau2)
     z = mean / error
     log_p = min(0.0, float(scipy.special.log_ndtr(-abs(z))) + math.log(2.0))
     return RandomEffects(
@@ -66,6 +64,16 @@ def random_effects(effects: NDArray[np.float64], variances: NDArray[np.float64])
         q=q,
         n=n,
     )
+
+
+def pooled_mean(effects: NDArray[np.float64], variances: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the mean of `random_effects` and its standard error, without the p-value that needs SciPy."""
+    return _pool(effects, variances + _between(effects, 1.0 / variances)[0])
+
+
+def _pool(effects: NDArray[np.float64], variances: NDArray[np.float64]) -> tuple[float, float]:
+    weights = 1.0 / variances
+    return float(weights @ effects / weights.sum()), math.sqrt(1.0 / weights.sum())
 
 
 def _between(effects: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:

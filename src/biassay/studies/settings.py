@@ -14,7 +14,11 @@ import numpy as np
 
 from biassay.errors import UnknownNameError, UsageError
 
-__all__ = ["Rule", "checked_settings", "rules_of", "setting"]
+__all__ = ["MOST_DRAWS", "Rule", "checked_settings", "rules_of", "setting"]
+
+MOST_DRAWS = 1_000_000
+"""The largest number of random draws that a setting allows: more do not fit in memory, or do not end."""
+_TOO_LARGE = 2**63
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,8 @@ def _check_type(name: str, value: Any, kind: Any, rule: Rule) -> None:
 def _check(name: str, value: Any, rule: Rule) -> None:
     if rule.choices and value not in rule.choices:
         raise UnknownNameError(name, str(value), rule.choices, f"(one of {', '.join(rule.choices)})")
+    if isinstance(value, int) and abs(value) >= _TOO_LARGE:
+        raise UsageError(f"{name} must be below 2^63")  # too long to print
     if rule.low is None and rule.high is None:
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{name} must be a finite number, got {value}")
@@ -114,10 +120,10 @@ def _check(name: str, value: Any, rule: Rule) -> None:
     if inside and math.isfinite(value):
         return
     least, most = ("above", "below") if rule.open else ("at least", "at most")
-    if rule.high is None:
+    if rule.high is None or (isinstance(value, int) and value < low):
         raise UsageError(f"{name} must be {least} {rule.low:g}, got {value}")
-    if rule.low is None:
-        raise UsageError(f"{name} must be {most} {rule.high:g}, got {value}")
+    if rule.low is None or (isinstance(value, int) and value > high):
+        raise UsageError(f"{name} must be {most} {rule.high:,}, got {value:,}")
     if rule.open:
         raise UsageError(f"{name} must be above {rule.low:g} and below {rule.high:g}, got {value}")
     raise UsageError(f"{name} must lie between {rule.low:g} and {rule.high:g}, got {value}")

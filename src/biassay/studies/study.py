@@ -21,8 +21,9 @@ from biassay.errors import RunFolderError, UnknownNameError, UsageError
 from biassay.models.family import Ability
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
-from biassay.results.storage import Older, Types
+from biassay.results.storage import MANIFEST, Fault, Older, Types
 from biassay.results.tables import TableSpec
+from biassay.studies.settings import checked_settings
 from biassay.texts.contexts import Contexts
 from biassay.texts.requests import Likelihood, Prompt
 
@@ -217,6 +218,17 @@ class Study(ABC):
     def upgrade(self, folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> Older:  # noqa: ARG002
         """A folder of an older format, as parsed, in the present one; what it does not hold stays missing."""
         raise RunFolderError(f"{folder}: runs of {self.name} in format {manifest['format_version']} cannot be read")
+
+    def check_stored(self, run: RunData) -> Iterator[Fault]:
+        """Yield what is wrong with a run that was read: by default, settings that nobody could have chosen.
+
+        A study whose tables or findings are computed from arrays also yields arrays that give other numbers than the
+        stored ones. What is yielded first becomes an error that names the file.
+        """
+        try:
+            checked_settings(run.manifest.settings)
+        except UsageError as error:
+            yield Fault(MANIFEST, f"settings: {error}")
 
     def only(self, run: RunData, item: str) -> RunData:
         """The part of a run that is about one item: rows that name it, and tables that name no items as they are.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.results.made_runs import contexts, record, result, run_of, some_samples
+from tests.results.made_runs import consistent, contexts, record, result, run_of, some_samples
 
 import biassay
 from biassay.errors import UsageError
@@ -294,7 +294,7 @@ def test_samples_follow_their_model(order: tuple[str, ...]) -> None:
 
 def test_what_was_put_together_can_be_saved_and_read(tmp_path: Path) -> None:
     parts = {"a": over_contexts("1", [("m", "t1")], 0), "b": over_contexts("2", [("m", "t1"), ("n", "t1")], 5)}
-    run = Run.of(put_together(parts).run)
+    run = consistent(Run.of(put_together(parts).run))
     run.save(tmp_path)
     again = load_data(tmp_path)
     assert (again.manifest, again.results) == (run.manifest, run.results)

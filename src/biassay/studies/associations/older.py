@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.answers.npy import npy_header
 from biassay.errors import RunFolderError
 from biassay.files import open_file
 from biassay.results.arrays import DAMAGE
@@ -17,6 +19,7 @@ from biassay.results.storage import Older
 from biassay.stimuli.catalogue import catalogue
 from biassay.stimuli.description import description_of
 from biassay.texts.sentences import digest_of
+from biassay.unpacking import UnpackLimit
 
 __all__ = ["upgrade"]
 
@@ -68,16 +71,26 @@ def _description(name: str, digest: str) -> dict[str, str | None]:
     return {} if test is None or digest_of(test) != digest else description_of(test)
 
 
+def _numbers(content: bytes) -> NDArray[np.float64]:
+    """Read an array in the one form that format 1 has: numbers in a row."""
+    size = (len(content) - len(npy_header((0,), "<f8"))) // 8
+    header = npy_header((max(size, 0),), "<f8")
+    if not content.startswith(header) or len(content) != len(header) + 8 * size:
+        raise ValueError("not an array of numbers")
+    return np.frombuffer(content, "<f8", offset=len(header)).copy()
+
+
 def _samples(folder: Path) -> dict[str, NDArray[np.float64]]:
     arrays = {}
     for path in sorted((folder / "samples").glob("*.npz")):
         try:
             with open_file(path) as file:
                 content = file.read()
-            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-                for name in archive.files:
-                    test, _, part = name.rpartition("/")
-                    arrays[f"{path.stem}/{test}/{_PARTS[part]}"] = np.asarray(archive[name], dtype=np.float64)
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                UnpackLimit(path).check(sum(info.file_size for info in archive.infolist()))
+                for info in archive.infolist():
+                    test, _, part = info.filename.removesuffix(".npy").rpartition("/")
+                    arrays[f"{path.stem}/{test}/{_PARTS[part]}"] = _numbers(archive.read(info))
         except DAMAGE as error:
             raise RunFolderError(f"{path}: not a file of samples: {error}") from error
     return arrays

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from biassay.stats.permutation import PROTOCOLS, Alternative, Protocol
-from biassay.studies.settings import setting
+from biassay.studies.settings import MOST_DRAWS, setting
 
 __all__ = ["ALTERNATIVES", "DEFAULT_FAMILY", "DTYPES", "MODES", "PAPERS", "RUN_FAMILY", "Settings"]
 
@@ -67,12 +67,21 @@ class Settings:
         metavar="DELTA",
     )
     random_sets: int = setting(
-        1000, "Random attribute sets that an effect is compared with; 0: none.", low=0, option="random-sets"
+        1000,
+        "Random attribute sets that an effect is compared with; 0: none.",
+        low=0,
+        high=MOST_DRAWS,
+        option="random-sets",
     )
     max_lost: float = setting(0.2, "Largest share of a concept's words that a model may not know.", low=0.0, high=1.0)
     seed: int = setting(0, "For what is drawn: protocols that sample, and contexts.", low=0)
     n_samples: int = setting(
-        10_000, "With contexts: samples of one context per word.", low=3, option="n-samples", aliases=("samples",)
+        10_000,
+        "With contexts: samples of one context per word.",
+        low=3,
+        high=MOST_DRAWS,
+        option="n-samples",
+        aliases=("samples",),
     )
     mode: Literal["random", "fixed"] = setting(
         "random",

@@ -16,7 +16,7 @@ from biassay.pages.formats import counted
 from biassay.results.data import RunData, rows_by_model
 from biassay.results.findings import Finding
 from biassay.results.slices import run_of_tests
-from biassay.results.storage import Older, Types
+from biassay.results.storage import Fault, Older, Types
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.columns import DIAGNOSTICS, RESULTS, SCALES
 from biassay.studies.associations.crossing import COSINES
@@ -32,6 +32,7 @@ from biassay.studies.associations.relatives import fingerprint_words, related_co
 from biassay.studies.associations.samples import SAMPLE_ARRAYS
 from biassay.studies.associations.scales import list_scale_texts, measure_context_scale, measure_scales, model_sd
 from biassay.studies.associations.settings import Settings
+from biassay.studies.associations.stored import find_faults
 from biassay.studies.study import (
     Ability,
     Array,
@@ -144,6 +145,10 @@ class _Associations(Study):
             known = [test.name for test in run.manifest.inputs.tests]
             raise UnknownNameError("test", item, known, f"(tests of this run: {', '.join(known[:20])})")
         return found
+
+    def check_stored(self, run: RunData) -> Iterator[Fault]:
+        yield from super().check_stored(run)
+        yield from find_faults(run)
 
     def upgrade(self, folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> Older:
         from biassay.studies.associations.older import upgrade

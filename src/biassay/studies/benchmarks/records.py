@@ -7,7 +7,10 @@ from typing import Literal
 
 from biassay.results.data import Record
 
-__all__ = ["Example", "PairRow", "Result", "TemplateRow", "TermRow"]
+__all__ = ["Condition", "Example", "PairRow", "Result", "TemplateRow", "TermRow", "Unit"]
+
+Unit = Literal["template", "writer", "pair", "term"]
+Condition = Literal["", "ambiguous", "disambiguated"]
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,12 @@ class Result(Record):
     model_revision: str | None
     benchmark: str
     category: str
-    condition: str
+    condition: Condition
     topic: str
-    by: str
+    by: Literal["answer", "log-probability", "likelihood"]
     status: Literal["measured", "failed"]
     reason: str | None
-    unit: str
+    unit: Unit
     items: int
     n: int = 0
     undecided: int = 0
@@ -125,7 +128,7 @@ class TemplateRow(Record):
     options: str
     model_revision: str | None
     category: str
-    condition: str
+    condition: Condition
     template: int
     target: int
     known: int

@@ -17,7 +17,7 @@ from biassay.stimuli.benchmarks.crows_pairs import CrowsPair
 from biassay.stimuli.benchmarks.stereoset import StereoSetItem, filled_spans
 from biassay.studies.benchmarks.inputs import BenchmarkInputs
 from biassay.studies.benchmarks.numbers import Named, found_by, who, with_score
-from biassay.studies.benchmarks.records import PairRow, Result, TermRow
+from biassay.studies.benchmarks.records import PairRow, Result, TermRow, Unit
 from biassay.studies.benchmarks.settings import Settings
 from biassay.studies.benchmarks.topics import topic_of
 from biassay.studies.study import Array, Event, Progress, Row
@@ -71,7 +71,7 @@ def _groups(inputs: BenchmarkInputs, values: Floats) -> Iterator[tuple[str, list
         yield ALL, list(range(len(values)))
 
 
-def _base(settings: Settings, named: Named, category: str, unit: str, items: int, left_out: int) -> Result:
+def _base(settings: Settings, named: Named, category: str, unit: Unit, items: int, left_out: int) -> Result:
     """A row before its score."""
     return Result(
         *named,
@@ -117,7 +117,7 @@ def crows_row(settings: Settings, named: Named, category: str, writers: Sequence
     told = ~np.isnan(values).any(axis=1)
     own = [writers[place] for place in np.flatnonzero(told).tolist()]
     score = pair_score(values[told, 0], values[told, 1], own, confidence=1.0 - settings.alpha)
-    unit = "writer" if any(writers) else "pair"
+    unit: Unit = "writer" if any(writers) else "pair"
     row = _base(settings, named, category, unit, len(values), len(values) - int(told.sum()))
     return with_score(replace(row, n=score.n, undecided=score.ties), score.share, score.by_pair)
 

@@ -9,10 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from biassay.answers.answers import Abilities, Answers
+from biassay.results.checking import find_unknown, row_fault
+from biassay.results.codec import shown_value
 from biassay.results.data import RunData, rows_by_model
 from biassay.results.findings import Finding
 from biassay.results.labels import ModelKey, model_key
-from biassay.results.storage import Types
+from biassay.results.storage import MANIFEST, Fault, Types
 from biassay.stats.multiple import holm
 from biassay.studies.benchmarks.columns import TABLES
 from biassay.studies.benchmarks.inputs import BenchmarkInputs, InputsRecord, open_inputs
@@ -75,6 +77,18 @@ class _Benchmarks(Study):
             for place, p_value in zip(places, adjusted.tolist(), strict=True):
                 corrected[place] = replace(rows[place], p_value_holm=None if math.isnan(p_value) else p_value)
         return {**tables, "results": tuple(corrected)}
+
+    def check_stored(self, run: RunData) -> Iterator[Fault]:
+        yield from super().check_stored(run)
+        for name in run.manifest.inputs.available:
+            if name not in run.manifest.inputs.items:
+                yield Fault(MANIFEST, f"inputs.available: unknown name {shown_value(name)}")
+        yield from find_unknown(run, "results", "benchmark", (run.manifest.settings.benchmark,))
+        for number, row in enumerate(run.tables.get("results", ())):
+            if row.replies is None and any(getattr(row, kind) for kind in ("refused", "several", "empty", "unparsed")):
+                yield row_fault("results", number, "replies", "missing, and some kinds of replies are counted")
+            if row.position is not None and row.position_share is None:
+                yield row_fault("results", number, "position_share", "missing, and there is a position")
 
     def findings(self, run: RunData) -> Sequence[Finding]:
         from biassay.studies.benchmarks.findings import findings_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from biassay.stats.detection import COMPARES, RULES, Compare, Rule
-from biassay.studies.settings import setting
+from biassay.studies.settings import MOST_DRAWS, setting
 
 __all__ = ["GROUPS", "Settings"]
 
@@ -40,6 +40,7 @@ class Settings:
         99_999,
         "Of names between groups, at most; words that chance explains easily are left earlier.",
         low=1,
+        high=MOST_DRAWS,
         aliases=("permutations",),
     )
     alpha: float = setting(0.05, "Share of false findings accepted among the words.", low=0.0, high=1.0, open=True)

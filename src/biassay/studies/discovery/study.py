@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from biassay.answers.answers import Abilities, Answers
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
-from biassay.results.storage import Older, Types
+from biassay.results.storage import Fault, Older, Types
 from biassay.studies.discovery.columns import TABLES
 from biassay.studies.discovery.inputs import DiscoveryInputs, open_inputs
 from biassay.studies.discovery.making import Making
@@ -21,6 +21,7 @@ from biassay.studies.discovery.panel import known_rows, make_panel
 from biassay.studies.discovery.records import InputsRecord, ModelRow
 from biassay.studies.discovery.search import Search
 from biassay.studies.discovery.settings import Settings
+from biassay.studies.discovery.stored import find_faults
 from biassay.studies.discovery.validation import validate
 from biassay.studies.seeds import seed_of
 from biassay.studies.study import Ability, Event, Lost, Progress, Requests, Row, Study
@@ -74,6 +75,10 @@ class _Discovery(Study):
         lost = dict(panel.lost), tuple(rated_lost), words_lost
         yield Row("models", ModelRow(*searched, *lost, dict(panel.similar)))
         yield Lost((*(name for names in panel.lost.values() for name in names), *rated_lost, *words_lost))
+
+    def check_stored(self, run: RunData) -> Iterator[Fault]:
+        yield from super().check_stored(run)
+        yield from find_faults(run)
 
     def findings(self, run: RunData) -> Sequence[Finding]:
         from biassay.studies.discovery.findings import findings_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from biassay.stats.similarities import SIMILARITIES
-from biassay.studies.settings import setting
+from biassay.studies.settings import MOST_DRAWS, setting
 
 __all__ = ["Settings"]
 
@@ -35,7 +35,7 @@ class Settings:
         many=True,
         metavar="NAME ...",
     )
-    n_subsets: int = setting(20, "Random halves of the words.", low=0, option="n-subsets")
+    n_subsets: int = setting(20, "Random halves of the words.", low=0, high=MOST_DRAWS, option="n-subsets")
     alpha: float = setting(0.05, "Level of significance.", low=0.0, high=1.0, open=True)
     max_lost: float = setting(0.2, "Largest share of a concept's words that a model may not know.", low=0.0, high=1.0)
     seed: int = setting(0, "For random subsets, and for relabellings where there are too many to try all.", low=0)

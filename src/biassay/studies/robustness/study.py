@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import DegenerateError
+from biassay.results.checking import find_orphans, row_fault
 from biassay.results.data import RunData, rows_by_model
 from biassay.results.findings import Finding
-from biassay.results.storage import Types
+from biassay.results.storage import Fault, Types
 from biassay.stats.similarities import directions
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STUDY"]
 
+_NEEDED = ("d", "same_sign", "significant")  # of a test that is measured
 _NO_WORDS = "the file does not say which words its texts are made from, and so they cannot be varied"
 
 
@@ -98,6 +100,14 @@ class _Robustness(Study):
 
     def complete(self, settings: Settings, tables: Tables) -> Tables:
         return {**tables, "results": with_corrections(tables.get("results", ()), settings.alpha)}
+
+    def check_stored(self, run: RunData) -> Iterator[Fault]:
+        yield from super().check_stored(run)
+        yield from find_orphans(run, ("specifications",), "results", ("test",))
+        for number, row in enumerate(run.tables.get("results", ())):
+            missing = [name for name in _NEEDED if row.status == "measured" and getattr(row, name) is None]
+            if missing:
+                yield row_fault("results", number, missing[0], "missing, and the test is measured")
 
     def failed(self, run: RunData) -> bool:
         rows = run.tables.get("results", ())

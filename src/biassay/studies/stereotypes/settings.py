@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from biassay.studies.settings import setting
+from biassay.studies.settings import MOST_DRAWS, setting
 from biassay.studies.stereotypes.group_ceat import CEAT
 from biassay.studies.stereotypes.word_associations import MEASURES, VARIANTS, Measure
 
@@ -56,7 +56,9 @@ class Settings:
         False,
         "Also ask about pairs of the chosen groups; if all are of one domain, about their pairs with all other groups.",
     )
-    n_bootstrap: int = setting(1000, "Samples of bootstrap and of split halves.", low=10, aliases=("draws",))
+    n_bootstrap: int = setting(
+        1000, "Samples of bootstrap and of split halves.", low=10, high=MOST_DRAWS, aliases=("draws",)
+    )
     seed: int = setting(0, "For what is drawn.", low=0)
 
     @property

@@ -12,12 +12,13 @@ from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UnknownNameError
 from biassay.results.data import RunData, rows_by_model
 from biassay.results.findings import Finding
-from biassay.results.storage import Older, Types
+from biassay.results.storage import Fault, Older, Types
 from biassay.studies.stereotypes.columns import TABLES
 from biassay.studies.stereotypes.inputs import StereotypeInputs, check_output_layer, check_same, open_inputs
 from biassay.studies.stereotypes.making import measured_by_templates, measured_in_contexts, unasked
 from biassay.studies.stereotypes.records import InputsRecord
 from biassay.studies.stereotypes.settings import Settings
+from biassay.studies.stereotypes.stored import find_faults
 from biassay.studies.study import Ability, ContextRequests, Event, Requests, Row, Study
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ class _Stereotypes(Study):
             yield Row("models", unasked(model))
         if inputs.contexts is not None:
             yield from measured_in_contexts(inputs, inputs.contexts, model)
+
+    def check_stored(self, run: RunData) -> Iterator[Fault]:
+        yield from super().check_stored(run)
+        yield from find_faults(run)
 
     def findings(self, run: RunData) -> Sequence[Finding]:
         from biassay.studies.stereotypes.findings import findings_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from biassay.studies.settings import setting
+from biassay.studies.settings import MOST_DRAWS, setting
 from biassay.texts.association_prompts import ANSWERS
 
 __all__ = ["Settings"]
@@ -22,7 +22,9 @@ class Settings:
         many=True,
         metavar="PATTERN ...",
     )
-    n_answers: int = setting(ANSWERS, "Answers to each test; an even number.", low=2, option="n-answers")
+    n_answers: int = setting(
+        ANSWERS, "Answers to each test; an even number.", low=2, high=MOST_DRAWS, option="n-answers"
+    )
     wordings: tuple[str, ...] = setting(
         (), "Wordings of the prompts.  [default: all, the published one among them]", many=True, metavar="NAME ..."
     )

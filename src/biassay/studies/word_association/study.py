@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UsageError
+from biassay.results.checking import find_orphans
 from biassay.results.data import RunData, TestRecord, rows_by_model
 from biassay.results.findings import Finding
-from biassay.results.storage import Types
+from biassay.results.storage import Fault, Types
 from biassay.stimuli.word_associations import (
     WordAssociationTest,
     select_word_associations,
@@ -90,6 +91,11 @@ class _WordAssociation(Study):
 
     def complete(self, settings: Settings, tables: Tables) -> Tables:
         return {**tables, "results": judge(tables.get("results", ()), settings.alpha)}
+
+    def check_stored(self, run: RunData) -> Iterator[Fault]:
+        yield from super().check_stored(run)
+        tables = [table for table in self.types.stored if table != "results"]
+        yield from find_orphans(run, tables, "results", ("test",))
 
     def failed(self, run: RunData) -> bool:
         rows = run.tables.get("results", ())

@@ -1,0 +1,199 @@
+"""Arrays of another model, test or run: every command that reads them refuses them, also with a digest that fits."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import biassay
+from biassay.files import json_with_digest
+from biassay.results.arrays import pack_arrays
+
+from .conftest import Cli
+from .small_tests import write_test, write_vectors
+
+COUNT = 16
+Edit = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture
+def folders(tmp_path: Path, own_cache: Path) -> dict[str, Path]:
+    """Runs of an old model and of one that draws x to a and y to b, and a run of both."""
+    own = write_test(tmp_path / "own.json", COUNT)
+    models = {
+        name: f"{name}=vectors:{write_vectors(tmp_path / name, COUNT, lean, frequent=True)}"
+        for name, lean in {"old": 0.0, "biased": 2.0}.items()
+    }
+    asked = {"old": models["old"], "biased": models["biased"], "both": list(models.values())}
+    for name, model in asked.items():
+        biassay.run(model, str(own), out=tmp_path / f"run-{name}", cache=own_cache)
+    return {name: tmp_path / f"run-{name}" for name in asked}
+
+
+def arrays_of(folder: Path, index: int = 0) -> Path:
+    return folder / "arrays" / f"{index}.npz"
+
+
+def edit_results(folder: Path, edit: Edit) -> None:
+    """Change results.json on purpose: its own digest fits again."""
+    content = json.loads((folder / "results.json").read_text())
+    del content["digest"]
+    edit(content)
+    (folder / "results.json").write_text(json_with_digest(content))
+
+
+def with_digest_of(folder: Path, index: int = 0) -> None:
+    """Give the array file that is there the digest that results.json has."""
+    digest = hashlib.sha256(arrays_of(folder, index).read_bytes()).hexdigest()
+    edit_results(folder, lambda content: content["arrays"][str(index)].update(sha256=digest))
+
+
+def refuse(cli: Cli, folders: dict[str, Path], named: Path) -> str:
+    """All commands refuse the run, with the file and what to do."""
+    commands = (
+        ("compare", folders["old"], folders["biased"], "--fail-if", "worse"),
+        ("report", named.parents[1 if named.suffix == ".npz" else 0], "--out", folders["old"] / "page.html"),
+    )
+    for command in commands:
+        code, stdout, stderr = cli(*command)
+        said = " ".join(stderr.split())
+        assert (code, stdout) == (2, "")
+        assert f"{named}: " in said
+        assert "make the run again" in said
+    return said
+
+
+def test_arrays_of_another_run_are_refused(cli: Cli, folders: dict[str, Path]) -> None:
+    gate = ("compare", folders["old"], folders["biased"], "--fail-if", "worse")
+    assert cli(*gate)[0] == 3
+    shutil.copy(arrays_of(folders["old"]), arrays_of(folders["biased"]))
+    assert "digest" in refuse(cli, folders, arrays_of(folders["biased"]))
+    with_digest_of(folders["biased"])
+    assert "give D = " in refuse(cli, folders, arrays_of(folders["biased"]))
+
+
+def test_a_link_to_the_arrays_of_another_run_is_refused(cli: Cli, folders: dict[str, Path]) -> None:
+    arrays_of(folders["biased"]).unlink()
+    arrays_of(folders["biased"]).symlink_to(arrays_of(folders["old"]))
+    assert "digest" in refuse(cli, folders, arrays_of(folders["biased"]))
+
+
+def test_arrays_of_another_model_of_the_run_are_refused(cli: Cli, folders: dict[str, Path]) -> None:
+    both = folders["both"]
+    first, second = arrays_of(both, 0).read_bytes(), arrays_of(both, 1).read_bytes()
+    arrays_of(both, 0).write_bytes(second)
+    arrays_of(both, 1).write_bytes(first)
+    for fits in (False, True):
+        if fits:
+            with_digest_of(both, 0)
+            with_digest_of(both, 1)
+        code, _, stderr = cli("compare", both, "--fail-if", "worse")
+        assert (code, str(arrays_of(both, 0)) in stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda cosines: cosines / 2.0, "give D = "),
+        (lambda cosines: cosines[::-1], "give D = "),
+        (lambda cosines: np.roll(cosines, 1, axis=0)[:, ::-1] * -1.0, "give D = |other associations"),
+        (lambda cosines: np.concatenate([cosines[1:COUNT], cosines[:1], cosines[COUNT:]]), "other associations"),
+        (lambda cosines: cosines[:-1], "its shape is"),
+        (lambda cosines: cosines * np.nan, "not finite"),
+    ],
+    ids=["halved", "sets exchanged", "signs", "words exchanged", "a word less", "nan"],
+)
+def test_arrays_that_give_another_effect_are_refused(
+    change: Callable[[Any], Any], said: str, folders: dict[str, Path]
+) -> None:
+    """Whoever changes cosines, shapes and digest must also change the effect, and then it is seen."""
+    folder = folders["biased"]
+    run = biassay.load(folder)
+    name = f"{run.results[0].test}/cosines"
+    arrays = run.arrays_of(0) | {name: np.ascontiguousarray(change(run.arrays[f"0/{name}"]))}
+    content, described = pack_arrays(arrays)
+    arrays_of(folder).write_bytes(content)
+    edit_results(
+        folder, lambda found: found["arrays"].update({"0": json.loads(json.dumps(dataclasses.asdict(described)))})
+    )
+    with pytest.raises(biassay.errors.RunFolderError, match=said):
+        biassay.load(folder)
+
+
+def test_a_changed_scale_is_refused(folders: dict[str, Path]) -> None:
+    folder = folders["biased"]
+    run = biassay.load(folder)
+    name = next(name for name in run.arrays_of(0) if name.startswith("scales/"))
+    content, described = pack_arrays(run.arrays_of(0) | {name: run.arrays[f"0/{name}"] * np.float32(4.0)})
+    arrays_of(folder).write_bytes(content)
+    edit_results(folder, lambda found: found["arrays"]["0"].update(sha256=described.sha256))
+    with pytest.raises(biassay.errors.RunFolderError, match=f"{arrays_of(folder)}: {name}: the cosine SD"):
+        biassay.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda content: content["arrays"]["0"].pop("sha256"), "no digest of arrays/0.npz"),
+        (lambda content: content["arrays"].pop("0"), "there is no such array"),
+        (lambda content: content["arrays"]["0"]["shapes"].popitem(), "there is no such array"),
+        (lambda content: content["arrays"]["0"].update(sha256=3), "sha256: expected a text"),
+        (
+            lambda content: content["arrays"].update({"../../x": content["arrays"].pop("0")}),
+            "'../../x' is not the index",
+        ),
+        (lambda content: content["arrays"].update({"7": content["arrays"]["0"]}), "'7' is not the index"),
+    ],
+)
+def test_arrays_that_results_do_not_describe_are_refused(
+    edit: Edit, said: str, cli: Cli, folders: dict[str, Path]
+) -> None:
+    edit_results(folders["biased"], edit)
+    assert said in refuse(cli, folders, folders["biased"] / "results.json")
+
+
+def test_digests_are_compared_letter_by_letter(cli: Cli, folders: dict[str, Path]) -> None:
+    edit_results(
+        folders["biased"], lambda found: found["arrays"]["0"].update(sha256=found["arrays"]["0"]["sha256"].upper())
+    )
+    assert "digest" in refuse(cli, folders, arrays_of(folders["biased"]))
+
+
+def test_a_run_with_exchanged_arrays_is_not_resumed(cli: Cli, folders: dict[str, Path]) -> None:
+    shutil.copy(arrays_of(folders["old"]), arrays_of(folders["biased"]))
+    before = {path: path.read_bytes() for path in folders["biased"].rglob("*.*")}
+    code, _, stderr = cli("resume", folders["biased"])
+    assert (code, str(arrays_of(folders["biased"])) in stderr) == (2, True)
+    assert {path: path.read_bytes() for path in folders["biased"].rglob("*.*")} == before
+
+
+@pytest.mark.usefixtures("measured_once")
+def test_kept_measurements_with_exchanged_arrays_are_measured_again(
+    folders: dict[str, Path], own_cache: Path, tmp_path: Path
+) -> None:
+    """Also where the digest is that of the other file."""
+    kept = sorted(own_cache.glob("measured/*/arrays/0.npz"), key=lambda path: path.read_bytes())
+    assert len(kept) == 2
+    first, second = (path.read_bytes() for path in kept)
+    wanted = biassay.load(folders["biased"])
+    asked = "biased=vectors:" + str(tmp_path / "biased")
+    assert os.path.exists(tmp_path / "biased")
+    for fits in (False, True):
+        kept[0].write_bytes(second)
+        kept[1].write_bytes(first)
+        if fits:
+            for path in kept:
+                with_digest_of(path.parents[1])
+        again = biassay.run(asked, str(tmp_path / "own.json"), cache=own_cache)
+        assert again.tables == wanted.tables
+        assert all(np.array_equal(array, again.arrays[name]) for name, array in wanted.arrays.items())
+        biassay.run("old=vectors:" + str(tmp_path / "old"), str(tmp_path / "own.json"), cache=own_cache)
