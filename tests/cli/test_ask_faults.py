@@ -251,7 +251,6 @@ def test_log_probabilities_that_do_not_belong_to_the_text(
     ("model", "code", "words"),
     [
         ("chat:gpt-9", 2, "OPENAI_API_KEY"),
-        ("chat:x?base_url=https://example.org/v1", 2, "key_env="),
         ("chat:x?base_url=https://example.org/v1&key_env=NOT_SET", 2, "NOT_SET"),
         ("chat:x?base_url=ftp://example.org", 2, "http://host:port/v1"),
         ("chat:x?base_url=http://127.0.0.1:9/v1&retries=0", 1, "check base_url="),
@@ -282,11 +281,14 @@ def test_tokens_are_in_the_manifest_and_on_the_page(cli: Cli, endpoint: Endpoint
     (record,) = biassay.load(run).manifest.models
     assert (code, record.tokens_in, record.tokens_out) == (1, 10 * before, 5 * before)
     assert "20 prompts to ask, about" in stderr
-    code, _, stderr = cli("resume", run, "--model", model, "--budget", 500, *cache)
-    assert (code, len(endpoint.seen)) == (1, before)  # a budget covers the whole run
+    code, _, stderr = cli("resume", run, "--model", model, *cache)
+    assert (code, len(endpoint.seen)) == (1, before)  # a budget covers the whole run, whether it is given again or not
+    assert "this run keeps its budget of 500 tokens; change it with --budget" in " ".join(stderr.split())
     assert f"{15 * before} tokens are used" in " ".join(stderr.split())
     assert f"{N - before} requests remain" in " ".join(stderr.split())
     code, _, stderr = cli("resume", run, "--model", model, "--budget", 10_000, *cache)
+    assert "keeps its budget" not in stderr
+    assert biassay.load(run).manifest.budget == 10_000
     assert f"used {10 * (N - before)} tokens in and {5 * (N - before)} out" in " ".join(stderr.split())
     (record,) = biassay.load(run).manifest.models
     assert (record.tokens_in, record.tokens_out, record.texts) == (10 * N, 5 * N, N)
