@@ -37,9 +37,7 @@ endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key
     ],
 )
 @pytest.mark.parametrize("blank", [True, False])
-def test_a_key_is_needed_for_openai(
-    model: str, names: str, blank: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_is_needed_for_openai(model: str, names: str, blank: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if blank:
         for name in ("BIASSAY_API_KEY", "OPENAI_API_KEY"):
             monkeypatch.setenv(name, " \n")
@@ -145,7 +143,7 @@ def test_a_key_is_no_key_for_an_address_of_a_stranger(address: str, monkeypatch:
     for name in ("OPENAI_API_KEY", "BIASSAY_API_KEY"):
         monkeypatch.setenv(name, KEY)
     if "api.openai.com/" in address or ":8443" in address:
-        with pytest.raises(UsageError, match="only https://api.openai.com/v1 is sent one"):
+        with pytest.raises(UsageError, match=r"only https://api\.openai\.com/v1 is sent one"):
             open_encoder(f"api:toy?base_url={address}")
     else:
         encoder = provide(parse_model(f"api:toy?base_url={address}"))

@@ -252,7 +252,9 @@ def test_what_does_not_pass_is_an_error_that_leaves_answers_kept(endpoint: Endpo
     assert len(endpoint.seen) == 3
 
 
-@pytest.mark.parametrize(("status", "advice"), [(401, "check the key in"), (404, "check the model's name"), (400, "kept")])
+@pytest.mark.parametrize(
+    ("status", "advice"), [(401, "check the key in"), (404, "check the model's name"), (400, "kept")]
+)
 @pytest.mark.usefixtures("key")
 def test_a_refusal_of_the_server_is_final(endpoint: Endpoint, status: int, advice: str) -> None:
     endpoint.always = lambda _: Reply(status, b'{"error": {"message": "no"}}')

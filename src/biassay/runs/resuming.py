@@ -40,9 +40,7 @@ def go_on(folder: Path, models: object, how: How) -> RunData:
         old if old.failed is None else _anew(old, new) for old, new in zip(run.manifest.models, found, strict=True)
     ]
     budget = _keep_budget(run.manifest.budget, how)
-    manifest = dataclasses.replace(
-        run.manifest, status="running", finished=None, models=tuple(records), budget=budget
-    )
+    manifest = dataclasses.replace(run.manifest, status="running", finished=None, models=tuple(records), budget=budget)
     how = dataclasses.replace(how, out=folder)
     return Work(study, inputs, members, how).carry_out(dataclasses.replace(run, manifest=manifest))
 

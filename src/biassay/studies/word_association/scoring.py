@@ -16,7 +16,7 @@ from biassay.stats.association_score import association_score, association_score
 from biassay.stats.crossed import CONFIDENCE
 from biassay.stats.word_association import Claim, WordAssociation, word_association
 from biassay.stimuli.word_associations import WordAssociationTest, folded, select_word_associations
-from biassay.texts.association_replies import KINDS, Kind, Reading, published_counts, read_reply, values_of
+from biassay.texts.association_replies import KINDS, Kind, Reading, ReplyKind, published_counts, read_reply, values_of
 from biassay.texts.refusals import is_refusal
 
 __all__ = ["Rules", "ScoredResponses", "score_responses"]
@@ -74,7 +74,7 @@ class ScoredResponses:
     """
 
     test: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ReplyKind, ...]
     counts: dict[Kind, int]
     bai_scores: _Floats
     bai_score: float
