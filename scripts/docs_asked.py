@@ -40,7 +40,7 @@ def asked_section() -> str:
         f"{', descriptive' if test.is_descriptive() else ''})\n"
         for test in tests
     )
-    head = "## For models that answer"
+    head = "## For chat or instruct models"
     note = (
         "They need no vectors: [word associations](../../word-associations.md). Descriptive tests have too few pairs "
         "of group words for a p-value of .05, and `biassay ask` runs them only if you name them."
@@ -57,7 +57,7 @@ def _page(test: WordAssociationTest) -> str:
     facts = {
         "topic": f"{test.topic}: {topics()[test.topic]}",
         "about": "people" if test.about == "people" else "no people: it checks that the method works on a model",
-        "asked of": "models that answer",
+        "asked of": "chat or instruct models",
         "published as": escaped(test.published_as),
         "pairs of group words": escaped("; ".join(" or ".join(pair) for pair in test.pairs)),
         "source": f"{escaped(source.citation)} [doi:{source.doi}](https://doi.org/{source.doi})",

@@ -36,7 +36,7 @@ def test_asked_until_a_budget_is_spent_then_resumed(cli: Cli, endpoint: Endpoint
     assert (code, "biassay resume" in said) == (1, True)
     first = len(endpoint.seen)
     assert 0 < first < 40
-    assert cli("resume", run, "--model", model, *cache)[0] == 0
+    assert cli("resume", run, "--model", model, "--budget", "100000", *cache)[0] == 0
     assert len(endpoint.seen) == 40
     assert (run / "results.tsv").read_text().count("\n") >= 3
     assert (run / "report.html").is_file()

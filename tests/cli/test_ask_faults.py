@@ -103,14 +103,14 @@ def test_what_stays_is_named_and_only_the_rest_is_asked_later(
 
 
 UNANSWERED = {
-    "filtered": (Reply(400, b'{"error": {"code": "content_filter", "message": "blocked"}}'), "refused"),
+    "filtered": (Reply(400, b'{"error": {"code": "content_filter", "message": "blocked"}}'), "filtered"),
     "filtered by Azure": (
         Reply(400, b'{"error": {"code": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}'),
-        "refused",
+        "filtered",
     ),
-    "500": (Reply(500), "unparsed"),
-    "closed": (Reply(drop=True), "unparsed"),
-    "HTML": (Reply(body=b"<html>"), "unparsed"),
+    "500": (Reply(500), "failed"),
+    "closed": (Reply(drop=True), "failed"),
+    "HTML": (Reply(body=b"<html>"), "failed"),
 }
 
 
@@ -129,7 +129,7 @@ def test_a_prompt_that_is_never_answered_does_not_end_the_run(
         (row,) = rows(stdout)
         assert (row["complete"], row[kind], row["difference"]) == (N - 1, 1, 1.0)
     again = [json.dumps(asked) for _, _, asked in endpoint.seen[N:]]
-    assert again == ([prompts[3]] if kind == "unparsed" else [])
+    assert again == ([prompts[3]] if kind == "failed" else [])
 
 
 def asked_prompts(cli: Cli, endpoint: Endpoint, folder: Path) -> list[Asked]:
@@ -138,6 +138,33 @@ def asked_prompts(cli: Cli, endpoint: Endpoint, folder: Path) -> list[Asked]:
     prompts = [asked for _, _, asked in endpoint.seen]
     endpoint.seen.clear()
     return prompts
+
+
+def test_filtered_and_failed_prompts_are_counted_and_only_failed_ones_asked_again(
+    cli: Cli, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    """In the terminal, the tables and the report; missing responses widen the bounds as refusals do."""
+    filtered = Reply(400, b'{"error": {"code": "content_filter", "message": "blocked"}}')
+    endpoint.faults = [GOOD, *[filtered] * 3, *[Reply(500)] * 2]
+    model, out = f"{model_of(endpoint)}&seed=1".replace("concurrency=4", "concurrency=1"), tmp_path / "run"
+    asked = (*ASKED[:-1], "--cache", tmp_path / "cache")
+    code, stdout, stderr = cli("ask", model, *asked, "--out", out)
+    told = "3 filtered by the endpoint, 2 failed after retries"
+    assert (code, f"of 20 prompts {told}" in " ".join(stderr.split())) == (0, True)
+    assert f"of 20 replies 15 complete, {told}" in " ".join(stdout.split())
+    assert told in " ".join((out / "report.html").read_text(encoding="utf-8").split())
+    run = biassay.load(out)
+    (row,), (counts,) = run.results, run.tables["replies"]
+    assert (row.filtered, row.failed, row.refused, row.unparsed) == (3, 2, 0, 0)
+    assert (counts.filtered, counts.failed) == (3, 2)
+    header, values = (line.split("\t") for line in (out / "results.tsv").read_text(encoding="utf-8").splitlines())
+    found = dict(zip(header, values, strict=True))
+    assert (found["filtered"], found["failed"]) == ("3", "2")
+    assert row.missing_rate == 5 / N
+    assert row.bound_low < row.difference == row.bound_high == 1.0
+    endpoint.seen.clear()
+    assert cli("ask", model, *asked)[0] == 0
+    assert len(endpoint.seen) == 2  # those that failed
 
 
 @pytest.mark.parametrize("good", [0, 7])
@@ -164,7 +191,7 @@ def test_after_good_answers_the_address_is_not_to_blame(cli: Cli, endpoint: Endp
 
 REPLIES: dict[str, tuple[Reply | str, str]] = {
     "refusal field": (said(None, refusal="I can't help with that."), "refused"),
-    "filter": (said(None, "content_filter"), "refused"),
+    "filter": (said(None, "content_filter"), "filtered"),
     "refusal in words": (said("I'm sorry, but I can't help with that."), "refused"),
     "null": (said(None, "length"), "unparsed"),
     "empty": (said(""), "unparsed"),
@@ -204,9 +231,9 @@ def test_answers_are_counted_by_kind_and_never_guessed(cli: Cli, endpoint: Endpo
     code, stdout, _ = cli("ask", model_of(endpoint), *ASKED, "--json", "--cache", tmp_path)
     (row,), (finding,) = rows(stdout), json.loads(stdout)["findings"]
     expected = Counter(kind for _, kind in REPLIES.values()) + Counter(complete=N - len(REPLIES))
-    assert {kind: row[kind] for kind in ("complete", "partial", "refused", "unparsed")} == expected
+    assert {kind: row[kind] for kind in expected} == expected
     assert (code, row["difference"], row["cut_off"]) == (0, 1.0, 2)
-    assert any("3 refused" in note and "5 unparsed" in note for note in finding["notes"])
+    assert any("2 refused, 1 filtered by the endpoint" in note and "5 unparsed" in note for note in finding["notes"])
     assert any("max_tokens" in note for note in finding["notes"])
 
 
@@ -251,7 +278,6 @@ def test_log_probabilities_that_do_not_belong_to_the_text(
     ("model", "code", "words"),
     [
         ("chat:gpt-9", 2, "OPENAI_API_KEY"),
-        ("chat:x?base_url=https://example.org/v1", 2, "key_env="),
         ("chat:x?base_url=https://example.org/v1&key_env=NOT_SET", 2, "NOT_SET"),
         ("chat:x?base_url=ftp://example.org", 2, "http://host:port/v1"),
         ("chat:x?base_url=http://127.0.0.1:9/v1&retries=0", 1, "check base_url="),
@@ -282,11 +308,14 @@ def test_tokens_are_in_the_manifest_and_on_the_page(cli: Cli, endpoint: Endpoint
     (record,) = biassay.load(run).manifest.models
     assert (code, record.tokens_in, record.tokens_out) == (1, 10 * before, 5 * before)
     assert "20 prompts to ask, about" in stderr
-    code, _, stderr = cli("resume", run, "--model", model, "--budget", 500, *cache)
-    assert (code, len(endpoint.seen)) == (1, before)  # a budget covers the whole run
+    code, _, stderr = cli("resume", run, "--model", model, *cache)
+    assert (code, len(endpoint.seen)) == (1, before)  # a budget covers the whole run, whether it is given again or not
+    assert "this run keeps its budget of 500 tokens; change it with --budget" in " ".join(stderr.split())
     assert f"{15 * before} tokens are used" in " ".join(stderr.split())
     assert f"{N - before} requests remain" in " ".join(stderr.split())
     code, _, stderr = cli("resume", run, "--model", model, "--budget", 10_000, *cache)
+    assert "keeps its budget" not in stderr
+    assert biassay.load(run).manifest.budget == 10_000
     assert f"used {10 * (N - before)} tokens in and {5 * (N - before)} out" in " ".join(stderr.split())
     (record,) = biassay.load(run).manifest.models
     assert (record.tokens_in, record.tokens_out, record.texts) == (10 * N, 5 * N, N)

@@ -67,7 +67,7 @@ def test_a_run_of_a_dict_goes_on(endpoint: Endpoint, tmp_path: Path) -> None:
     with pytest.raises(biassay.BiassayError):
         biassay.ask(model, BY_ROLE, out=out, budget=300, **given)
     assert 0 < len(endpoint.seen) < 4
-    run = biassay.resume(out, model, cache=cache)
+    run = biassay.resume(out, model, cache=cache, budget=100_000)
     assert (run.results[0].difference, len(endpoint.seen)) == (1.0, 4)
 
 

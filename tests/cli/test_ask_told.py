@@ -77,6 +77,28 @@ def test_answers_to_bbq_can_be_read(cli: Cli, endpoint: Endpoint, tmp_path: Path
     assert [row["agreement"] for row in found["results"]] == [None, None]  # of one order there is none
 
 
+@pytest.mark.parametrize("by", ["answer", "log-probability"])
+def test_filtered_and_failed_questions_of_bbq_are_counted(
+    cli: Cli, endpoint: Endpoint, tmp_path: Path, by: str
+) -> None:
+    data, out = tmp_path / "Religion.jsonl", tmp_path / "run"
+    data.write_text("".join(json.dumps(row) + "\n" for row in questions("Religion")[:8]), encoding="utf-8")
+    likely = {"content": [{"top_logprobs": [{"token": "A", "logprob": -0.1}]}]}
+    chosen = body({"index": 0, "finish_reason": "stop", "message": {"content": "A"}, "logprobs": likely})
+    filtered = Reply(400, b'{"error": {"code": "content_filter"}}')
+    endpoint.faults, endpoint.always = [chosen, filtered, filtered, Reply(500)], lambda _: chosen
+    model = model_of(endpoint).replace("concurrency=4", "concurrency=1")
+    given = ("--data", data, "--orders", 1, "--by", by, "--cache", tmp_path / "cache", "--out", out)
+    code, stdout, _ = cli("benchmark", "bbq", model, *given)
+    told = "of 8 answers 2 filtered by the endpoint, 1 failed after retries"
+    assert (code, told in " ".join(stdout.split())) == (0, True)
+    assert told in " ".join((out / "report.html").read_text(encoding="utf-8").split())
+    rows = biassay.load(out).results
+    sums = {kind: sum(getattr(row, kind) for row in rows) for kind in ("filtered", "failed", "refused", "empty")}
+    assert sums == {"filtered": 2, "failed": 1, "refused": 0, "empty": 0}
+    assert sum((row.unanswered or 0.0) * row.replies for row in rows) == pytest.approx(3)
+
+
 def test_how_to_go_on_has_the_budget(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
     model, out = model_of(endpoint), tmp_path / "run"
     code, _, stderr = cli("ask", model, "--tests", "wat-racism", *ASKED, "--budget", 400, "--out", out)

@@ -33,14 +33,11 @@ endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key
             "api:toy?base_url=https://api.openai.com/v1/",
             "set the environment variable BIASSAY_API_KEY or OPENAI_API_KEY",
         ),
-        ("api:toy?base_url=https://example.com/v1", "name its environment variable by key_env="),
-        ("api:toy?base_url=http://127.0.0.1.example.com/v1", "name its environment variable by key_env="),
+        ("api:toy?base_url=http://api.openai.com/v1", "only https://api.openai.com/v1 is sent one"),
     ],
 )
 @pytest.mark.parametrize("blank", [True, False])
-def test_a_key_is_needed_for_another_machine(
-    model: str, names: str, blank: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_is_needed_for_openai(model: str, names: str, blank: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if blank:
         for name in ("BIASSAY_API_KEY", "OPENAI_API_KEY"):
             monkeypatch.setenv(name, " \n")
@@ -51,6 +48,41 @@ def test_a_key_is_needed_for_another_machine(
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.3.2.1", "[::1]", "toy.localhost", "LOCALHOST"])
 def test_no_key_is_needed_for_this_machine(host: str) -> None:
     assert open_encoder(f"api:toy?base_url=http://{host}:1/v1").identity.family == "api"
+
+
+def elsewhere(server: Endpoint) -> str:
+    """The URL of the server as that of another machine; Linux connects 0.0.0.0 to this one."""
+    return server.base.replace("127.0.0.1", "0.0.0.0")
+
+
+@pytest.mark.parametrize("by_environment", [True, False])
+def test_another_machine_may_need_no_key(
+    endpoint: Endpoint, by_environment: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    if by_environment:
+        monkeypatch.setenv("OPENAI_BASE_URL", elsewhere(endpoint))
+    encoder = open_encoder("api:toy" if by_environment else f"api:toy?base_url={elsewhere(endpoint)}")
+    assert len(encoder.encode(["one"]).vectors) == 1
+    assert encoder.identity.sends_to.endswith("without a key")
+    assert "Authorization" not in endpoint.seen[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("by_environment", "advice"),
+    [(True, "set the environment variable BIASSAY_API_KEY or OPENAI_API_KEY"), (False, "add key_env=MY_KEY")],
+)
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_server_that_asks_for_a_key_names_the_variable(
+    endpoint: Endpoint, status: int, by_environment: bool, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    endpoint.always = lambda _: Reply(status)
+    if by_environment:
+        monkeypatch.setenv("OPENAI_BASE_URL", elsewhere(endpoint))
+    model = "api:toy" if by_environment else f"api:toy?base_url={elsewhere(endpoint)}"
+    with pytest.raises(MeasurementError, match=f"answered {status}.*the server asks for a key: .*{advice}"):
+        open_encoder(model).encode(["one"])
 
 
 def sent_key(server: Endpoint, model: str) -> str | None:
@@ -110,8 +142,12 @@ STRANGERS = [
 def test_a_key_is_no_key_for_an_address_of_a_stranger(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "BIASSAY_API_KEY"):
         monkeypatch.setenv(name, KEY)
-    with pytest.raises(UsageError, match="BIASSAY_API_KEY and OPENAI_API_KEY are not sent"):
-        open_encoder(f"api:toy?base_url={address}")
+    if "api.openai.com/" in address or ":8443" in address:
+        with pytest.raises(UsageError, match=r"only https://api\.openai\.com/v1 is sent one"):
+            open_encoder(f"api:toy?base_url={address}")
+    else:
+        encoder = provide(parse_model(f"api:toy?base_url={address}"))
+        assert "Authorization" not in encoder._asking.connections._client().headers
     with pytest.raises(UsageError, match=r"OPENAI_API_KEY is not sent .* set OPENAI_BASE_URL") as caught:
         open_encoder(f"api:toy?base_url={address}&key_env=OPENAI_API_KEY")
     assert_hidden("".join(traceback.format_exception(caught.value)))

@@ -23,8 +23,8 @@ endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key
     ("status", "advice"),
     [
         (400, r"smaller batch= \(now 64\)"),
-        (401, "the key is that of BIASSAY_API_KEY"),
-        (403, "the key is that of BIASSAY_API_KEY"),
+        (401, "check the key in BIASSAY_API_KEY"),
+        (403, "check the key in BIASSAY_API_KEY"),
         (404, "check the model's name and base_url="),
         (413, "smaller batch="),
         (422, "smaller batch="),
@@ -65,9 +65,7 @@ def test_the_words_of_a_server_are_found_and_shortened(endpoint: Endpoint, body:
 
 def test_a_missing_key_is_named_when_the_server_wants_one(endpoint: Endpoint) -> None:
     endpoint.always = lambda _: Reply(401)
-    with pytest.raises(
-        MeasurementError, match=r"answered 401.*the key is missing: set the variable that key_env= names;"
-    ):
+    with pytest.raises(MeasurementError, match=r"answered 401.*asks for a key: set .* and add key_env=MY_KEY"):
         opened(endpoint).encode(["one"])
 
 

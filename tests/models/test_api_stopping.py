@@ -104,3 +104,14 @@ def test_connections_are_closed_with_their_encoder(endpoint: Endpoint) -> None:
     del encoder
     gc.collect()
     assert soon(lambda: client.is_closed)
+
+
+def test_a_connection_in_use_is_closed_after_its_request(endpoint: Endpoint) -> None:
+    """Connections that are closed while a thread waits for an answer do not keep its socket open."""
+    connections = opened(endpoint)._asking.connections
+    endpoint.always = lambda asked: (connections.close(), good(asked))[1]
+    clients = []
+    make = connections._client
+    connections._client = lambda: clients.append(make()) or clients[-1]  # type: ignore[func-returns-value]
+    assert connections.post(f"{endpoint.base}/embeddings", {"input": ["one"]}, 10_000, 5.0)[0].is_success
+    assert [client.is_closed for client in clients] == [True]

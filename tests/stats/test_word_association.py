@@ -283,7 +283,7 @@ def test_complete_part() -> None:
         (np.zeros((0, 4)), [0, 0, 1, 1], {}, "shapes"),
         ([[0, 1, 0, 0]], [0, 0, 1, 1], {"pairs": [0, 1]}, "pairs"),
         ([[0, 1, 0, 0]], [0, 0, 1, 1], {"blocks": [0, 1]}, "blocks"),
-        ([[0, 1, 0, 0]], [0, 0, 1, 1], {"stigmatised_first": [0, 1]}, "orders"),
+        ([[0, 1, 0, 0]], [0, 0, 1, 1], {"stigmatised_first": [0, 1]}, "stigmatised_first needs"),
     ],
 )
 def test_bad_input(values: object, negative: object, more: dict[str, object], told: str) -> None:

@@ -230,7 +230,7 @@ def test_no_refusals(text: str) -> None:
 def test_kinds() -> None:
     replies = ["home - Julia\nI'm sorry, I cannot go on.", FORMS["heads"], REFUSALS[0], "?", "?"]
     found = count_kinds(read_reply(reply, WORDS, GROUPS) for reply in replies)
-    assert found == {"complete": 1, "partial": 1, "refused": 1, "unparsed": 2}
+    assert found == {"complete": 1, "partial": 1, "refused": 1, "filtered": 0, "failed": 0, "unparsed": 2}
 
 
 def test_words_that_cannot_be_told_apart_are_refused() -> None:

@@ -32,7 +32,10 @@ _COMMANDS = {
         "biassay.cli.robustness",
         "What associations survive: layers, poolings, similarities, templates, words.",
     ),
-    "ask": ("biassay.cli.ask", "Ask models that answer which group goes with which words (word association tests)."),
+    "ask": (
+        "biassay.cli.ask",
+        "Ask chat or instruct models which group goes with which words (word association tests).",
+    ),
     "benchmark": ("biassay.cli.benchmark", "BBQ, CrowS-Pairs and StereoSet, with intervals by template."),
     "import": ("biassay.cli.import_logs", "The same from logs of lm-evaluation-harness or Inspect."),
     "report": ("biassay.cli.report", "One page from run folders, and files for a paper."),

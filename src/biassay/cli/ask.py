@@ -21,7 +21,7 @@ __all__ = ["command"]
 @budget_option
 @how_options
 def command(models: tuple[str, ...], **given: Any) -> None:
-    """Ask models that answer which of two group words goes with each word (word association tests).
+    """Ask chat or instruct models which of two group words goes with each word (word association tests).
 
     A MODEL is one that answers prompts: `chat:NAME` or `completions:NAME` behind an endpoint, or `hf:NAME`. Models come
     before options that take several values.

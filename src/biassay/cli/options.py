@@ -71,7 +71,7 @@ budget_option = click.option(
     "--budget",
     type=int,
     metavar="TOKENS",
-    help="Stop before endpoints use more tokens than this, counted over the whole run, resumed or not.",
+    help="Stop before endpoints use more tokens than this. Counts the whole run; a resumed run keeps its budget.",
 )
 
 

@@ -54,8 +54,8 @@ for _one in (search, show_concepts, show_power):
 def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
     """All tests, or those of a topic (gender), a collection (may2019) or a file, or that match a pattern (sent-*).
 
-    Without patterns, the table sums up supplementary collections in a line each. Tests for models that answer (wat-*)
-    are listed when they are named.
+    Without patterns, the table sums up supplementary collections in a line each. Tests for chat or instruct models
+    (wat-*) are listed when they are named.
     """
     asked = tuple(dict.fromkeys(test for pattern in patterns for test in asked_of(pattern)))
     others = [pattern for pattern in patterns if not asked_of(pattern) or fnmatch.filter(catalogue().tests, pattern)]

@@ -1,4 +1,4 @@
-"""Tests for models that answer, as ``biassay tests`` lists and shows them."""
+"""Tests for chat or instruct models, as ``biassay tests`` lists and shows them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def sum_up_asked(patterns: Sequence[str]) -> None:
         names = ", ".join(test.name for test in found) if patterns else "'biassay tests list bai2025'"
         descriptive = sum(test.is_descriptive() for test in found)
         note = f"; {descriptive} of them are descriptive and run only if named" if descriptive else ""
-        click.echo(f"bai2025: {counted(len(found), 'more test')}, for models that answer (biassay ask): {names}{note}")
+        click.echo(
+            f"bai2025: {counted(len(found), 'more test')}, for chat or instruct models (biassay ask): {names}{note}"
+        )
 
 
 def print_asked(tests: Sequence[WordAssociationTest]) -> None:
@@ -102,7 +104,7 @@ def validate_asked(file: Path) -> bool:
     for test in tests.values():
         sizes = ", ".join(f"{role} {len(concept.words)}" for role, concept in test.concepts.items())
         pairs = counted(len(test.pairs), "pair")
-        click.echo(f"{file}: {test.name}: valid, for models that answer (biassay ask), {pairs}, words: {sizes}")
+        click.echo(f"{file}: {test.name}: valid, for chat or instruct models (biassay ask), {pairs}, words: {sizes}")
     for wording in wordings.values():
         click.echo(f"{file}: {wording.name}: valid, a wording ({wording.form})")
     return True
@@ -125,7 +127,7 @@ def show_asked(test: WordAssociationTest) -> None:
     pairs = "; ".join(" or ".join(pair) for pair in test.pairs)
     console.print(f"\nasked about together: {escape(pairs)}", highlight=False)
     console.print(_CAN_SHOW[use_of(test)], highlight=False)
-    console.print(f"for models that answer: biassay ask MODEL --tests {escape(test.name)}", highlight=False)
+    console.print(f"for chat or instruct models: biassay ask MODEL --tests {escape(test.name)}", highlight=False)
     console.print(f"\nabout: {test.about}, topic: {test.topic}", highlight=False)
     source = test.source
     console.print(f"from: {escape(source.citation)} (version {escape(source.version)})", highlight=False)

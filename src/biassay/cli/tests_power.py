@@ -93,7 +93,7 @@ def show_power(
             raise UsageError(f"an effect is a d by word between 0 and 2 (or -2), got {effect:g}")
     asked = next((pattern for pattern in patterns if not folder and asked_of(pattern)), None)
     if asked is not None:
-        raise UsageError(f"{asked!r} is for models that answer; measure it: biassay ask MODEL --tests {asked}")
+        raise UsageError(f"{asked!r} is for chat or instruct models; measure it: biassay ask MODEL --tests {asked}")
     settings = Gate(margin, alpha, family, agreement, power)
     if gate and folder is not None:
         (run,) = only_tests_of({folder: load_data(Path(folder))}, patterns).values()

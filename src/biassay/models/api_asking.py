@@ -262,7 +262,7 @@ class Asking:
         if response.is_redirect:
             return "redirects are not followed: give the right place as base_url="
         if response.status_code in (401, 403):
-            return f"the key {'is that of' if self._key.value else 'is missing: set'} {self._key.names}"
+            return self._key.advice
         if response.status_code == 429:
             return "ask less at a time by concurrency= or rate=, or check what the key may use"
         return ""

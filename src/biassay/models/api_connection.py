@@ -28,23 +28,37 @@ class Connections:
         """``client`` makes a client for one connection."""
         self._client = client
         self._idle: list[_Connection] = []
+        self._closed = False
+        self._lock = threading.Lock()
 
     def post(self, url: str, asked: object, most: int, seconds: float) -> tuple[httpx.Response, bytes]:
         """The answer and its body, of which at most one byte more than ``most`` is unpacked.
 
         Raises TimeoutError where the whole of it takes longer than ``seconds``.
         """
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = _Connection(self._client())
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        connection = connection or _Connection(self._client())
         try:
             return connection.post(url, asked, most, seconds)
         finally:
-            self._idle.append(connection)
+            self._give_back(connection)
+
+    def _give_back(self, connection: _Connection) -> None:
+        """Keep a connection for the next request, unless all were closed while it was in use."""
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._idle.append(connection)
+        if closed:
+            connection.client.close()
 
     def close(self) -> None:
-        for connection in self._idle:
+        """Close all connections; one that is in use closes at the end of its request."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
             connection.client.close()
 
 

@@ -2,7 +2,7 @@
 
 A key belongs to a host. The variables that are looked into unasked, BIASSAY_API_KEY and OPENAI_API_KEY, go to OpenAI or
 to where the user's OPENAI_BASE_URL points; an address that a model string brings along gets the variable that key_env=
-names, and never OPENAI_API_KEY.
+names, and never OPENAI_API_KEY. Without a key, requests have no Authorization header; OpenAI always needs a key.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ __all__ = [
     "who",
 ]
 
-_OPENAI = "https://api.openai.com/v1"
+_OPENAI_HOST = "api.openai.com"
+_OPENAI = f"https://{_OPENAI_HOST}/v1"
 _OWN_VARIABLE, _OPENAI_VARIABLE = "BIASSAY_API_KEY", "OPENAI_API_KEY"
 _SHOWN = 300  # characters of a server's message
 
@@ -106,6 +107,10 @@ class Address:
     chosen_by_user: bool
 
     @property
+    def is_openai(self) -> bool:
+        return self.url.host == _OPENAI_HOST
+
+    @property
     def is_loopback(self) -> bool:
         host = self.url.host
         try:
@@ -154,6 +159,18 @@ class Key:
         return " or ".join(self.variables) or "the variable that key_env= names"
 
     @property
+    def advice(self) -> str:
+        """What to check or to set after a server answered 401 or 403."""
+        if self.value:
+            return f"check the key in {self.names}"
+        if self.variables:
+            return f"the server asks for a key: set the environment variable {self.names}"
+        return (
+            "the server asks for a key: set an environment variable, such as MY_KEY, and add key_env=MY_KEY "
+            f"({_OWN_VARIABLE} and {_OPENAI_VARIABLE} are not sent to an address given by base_url=)"
+        )
+
+    @property
     def header(self) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {self.value}"} if self.value else {}
 
@@ -170,7 +187,7 @@ class Key:
 
 
 def find_key(model: ModelName, address: Address) -> Key:
-    """The key for an address, from the environment; only this very machine may be asked without one."""
+    """Return the key for an address, from the environment. Servers other than OpenAI's may need none."""
     variables = _variables(model, address)
     for variable in variables:
         value = os.environ.get(variable, "").strip()
@@ -185,14 +202,9 @@ def find_key(model: ModelName, address: Address) -> Key:
     missing = Key(None, variables)
     if "key_env" in model.settings:
         raise UsageError(f"{who(model)}: the environment variable {missing.names} that key_env= names is not set")
-    if not address.is_loopback:
-        others = f"{_OWN_VARIABLE} and {_OPENAI_VARIABLE} are not sent to an address given by base_url="
-        set_it = f"set the environment variable {missing.names}"
-        hint = set_it if variables else f"name its environment variable by key_env=; {others}"
-        raise UsageError(
-            f"{who(model)} needs a key: {hint} (only a server on this machine, http://localhost:PORT/..., may go "
-            "without)"
-        )
+    if address.is_openai:
+        hint = f"set the environment variable {missing.names}" if variables else f"only {_OPENAI} is sent one"
+        raise UsageError(f"{who(model)} needs a key: {hint}; give base_url= if the model is on another server")
     return missing
 
 

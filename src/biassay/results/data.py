@@ -142,6 +142,8 @@ class Manifest(Record):
         What was measured, and the distribution that holds the study.
     settings, inputs : dataclass instances
         Of the study: what was asked for, and what it was measured with (tests, groups, files) with their digests.
+    budget : int or None
+        The most tokens that endpoints may use over the whole run; a resumed run keeps it. None: no limit.
     """
 
     format_version: int
@@ -155,6 +157,7 @@ class Manifest(Record):
     models: tuple[ModelRecord, ...]
     settings: Any
     inputs: Any
+    budget: int | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -151,6 +151,8 @@ class Interview:
         self._tell_damaged(store.damaged)
         if ability == "replies":
             self._tell_cut_off(member, [prompt for prompt in dict.fromkeys(requests) if not prompt.options], store)
+            if isinstance(model, Streams):
+                self._report_unanswered(member, list(dict.fromkeys(requests)), store)
         return store, answered
 
     def _tell_cut_off(self, member: Member, prompts: Sequence[Any], store: ModelStore[Any, Any]) -> None:
@@ -158,6 +160,14 @@ class Interview:
         if cut_off:
             of = f"{cut_off:,} of {len(prompts):,} answers"
             self.listener.notice(f"{member.label}: {of} were cut off by max_tokens=; a larger one lets them end")
+
+    def _report_unanswered(self, member: Member, prompts: Sequence[Any], store: ModelStore[Any, Any]) -> None:
+        ended = [reply.ended for reply in store.get(prompts)]
+        filtered, failed = ended.count("filter"), ended.count("failed")
+        counts = [f"{filtered:,} filtered by the endpoint"] * bool(filtered)
+        counts += [f"{failed:,} failed after retries (run the command again to ask only these)"] * bool(failed)
+        if counts:
+            self.listener.notice(f"{member.label}: of {len(prompts):,} prompts {', '.join(counts)}")
 
     def _streamed(self, member: Member, asks: _Asks, requests: Sequence[Any], store: ModelStore[Any, Any]) -> int:
         """Ask an endpoint, always from here: it is what answers, and it takes many requests at once."""

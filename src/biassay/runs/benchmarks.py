@@ -38,8 +38,8 @@ def benchmark(
     ----------
     benchmark : {"bbq", "crows-pairs", "stereoset"}
     models : str, list of str, or dict from names
-        For BBQ models that answer: ``chat:NAME``, ``completions:NAME``, ``hf:NAME``. For the other two models that give
-        likelihoods of texts: masked or causal ones, ``hf:NAME``, or ``completions:NAME``.
+        For BBQ, chat or instruct models: ``chat:NAME``, ``completions:NAME``, ``hf:NAME``. For the other two,
+        models that give likelihoods of texts: masked or causal ones, ``hf:NAME``, or ``completions:NAME``.
     data : path or str
         The benchmark as it was released: a file, a folder, or the name of an installed package that holds it.
     flagged : path, optional

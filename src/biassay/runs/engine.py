@@ -98,7 +98,8 @@ def prepare(study: Study, settings: Any, models: object, how: How) -> Callable[[
     if how.folder is not None:
         check_free(how.folder)
     members = open_team(asked, study.asks(settings), how.listener)
-    run = RunData(_manifest(study, inputs, [member.record for member in members]))
+    manifest = _manifest(study, inputs, [member.record for member in members])
+    run = RunData(dataclasses.replace(manifest, budget=how.spending.limit))
     work = Work(study, inputs, members, how)
 
     def carry_out() -> RunData:

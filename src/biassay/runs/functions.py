@@ -89,7 +89,8 @@ def resume(
     vectors : path, optional
         The folder of vectors, where the run had one.
     budget : int, optional
-        The most tokens that endpoints may use from here on.
+        The most tokens that endpoints may use over the whole run, earlier processes included. By default, the run
+        keeps the budget that it was started with.
 
     Returns
     -------

@@ -39,9 +39,18 @@ def go_on(folder: Path, models: object, how: How) -> RunData:
     records = [
         old if old.failed is None else _anew(old, new) for old, new in zip(run.manifest.models, found, strict=True)
     ]
-    manifest = dataclasses.replace(run.manifest, status="running", finished=None, models=tuple(records))
+    budget = _keep_budget(run.manifest.budget, how)
+    manifest = dataclasses.replace(run.manifest, status="running", finished=None, models=tuple(records), budget=budget)
     how = dataclasses.replace(how, out=folder)
     return Work(study, inputs, members, how).carry_out(dataclasses.replace(run, manifest=manifest))
+
+
+def _keep_budget(budget: int | None, how: How) -> int | None:
+    """Return the budget given now, or else that of the run, which then applies again."""
+    if how.spending.limit is None and budget is not None:
+        how.spending.limit = budget
+        how.listener.notice(f"this run keeps its budget of {budget:,} tokens; change it with --budget TOKENS")
+    return how.spending.limit
 
 
 def _anew(failed: ModelRecord, found: ModelRecord) -> ModelRecord:

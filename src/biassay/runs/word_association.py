@@ -1,4 +1,4 @@
-"""`biassay.ask`: word association tests of models that answer. Its keywords are the settings of the study."""
+"""`biassay.ask`: word association tests of chat or instruct models. Its keywords are the settings of the study."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ask(
     listener: Listener | None = None,
     budget: int | None = None,
 ) -> Run:
-    """Ask models that answer which of two group words goes with each of many words.
+    """Ask chat or instruct models which of two group words goes with each of many words.
 
     Parameters
     ----------
@@ -62,8 +62,9 @@ def ask(
     -------
     Run
         ``results`` hold the difference between negative and positive words in what is given to the stigmatised group,
-        and the published score D. p-values and intervals allow for missing responses (refused, unparsed, left out);
-        ``bound_low`` and ``bound_high`` count them against and for the stereotype, and ``evidence`` sums up each test.
+        and the published score D. p-values and intervals allow for missing responses (refused, filtered,
+        failed, unparsed, left out); ``bound_low`` and ``bound_high`` count them against and for the stereotype, and
+        ``evidence`` sums up each test.
         The table ``replies`` counts replies by kind, the table ``missing`` missing responses by pole and prompt.
 
     See Also

@@ -193,8 +193,8 @@ def word_association(
     pairs : (answers,) int, optional
         Which pair of group words was asked; one pair by default.
     stigmatised_first : (answers,) bool, optional
-        The order of the group words in the prompt. If stated, both orders count alike, and a word that was not read in
-        both of them was not read.
+        If True, the prompt names the stigmatised group word first. If given, both orders are needed and count alike;
+        a word that was not read in both orders counts as not read.
     blocks : (answers,) int, optional
         Answers to prompts that differ in the order of the group words alone have the same number; every answer by
         itself by default.
@@ -213,14 +213,16 @@ def word_association(
     to, poles not: the p-value of the claim was at most .05 in 0 to 6 of 100.
     """
     table, is_negative = checked_values(values, negative, log_odds=log_odds)
+    _check_confidence(confidence)
     answers = len(table)
     design = _Design(
         _labels(pairs, answers, "pairs"),
-        None if stigmatised_first is None else _labels(stigmatised_first, answers, "orders").astype(bool),
+        None if stigmatised_first is None else _checked_orders(stigmatised_first, answers),
         None if blocks is None else _labels(blocks, answers, "blocks"),
         log_odds,
         confidence,
     )
+    _check_both_orders(design)
     missing = np.isnan(table)
     filled = None
     if missing.any() and not log_odds:
@@ -320,3 +322,51 @@ def _labels(given: ArrayLike | None, answers: int, what: str) -> NDArray[np.int6
     if labels.shape != (answers,):
         raise UsageError(f"{what} must be stated for each of {answers} answers, got shape {labels.shape}")
     return labels
+
+
+def _check_confidence(confidence: float) -> None:
+    is_number = isinstance(confidence, int | float | np.number) and not isinstance(confidence, bool)
+    if not is_number or not 0.0 < confidence < 1.0:
+        raise UsageError(f"confidence must lie between 0 and 1, such as 0.95; got {confidence!r}")
+
+
+def _checked_orders(given: ArrayLike, answers: int) -> NDArray[np.bool_]:
+    """Return the order of the group words in each prompt; refuse values such as "False", which count as true."""
+    orders = np.asarray(given, dtype=object)
+    if orders.shape != (answers,):
+        raise UsageError(
+            f"stigmatised_first needs True or False for each of {answers} responses, got shape {orders.shape}"
+        )
+    for i, value in enumerate(orders):
+        if not isinstance(value, bool | np.bool_):
+            raise UsageError(
+                f"stigmatised_first[{i}] is {value!r}; expected True (the prompt names the stigmatised group word "
+                "first) or False (it names the default one first)"
+            )
+    return orders.astype(bool)
+
+
+def _check_both_orders(design: _Design) -> None:
+    """Raise if no pair of group words, or no block, has responses in both orders: nothing could be compared."""
+    if design.order is None:
+        return
+    first = design.order
+    if first.all() or not first.any():
+        raise UsageError(
+            f"stigmatised_first is {bool(first[0])} for all {len(first)} responses, and both orders of the group words "
+            "count alike; add responses with the other order, or leave out stigmatised_first to score one order only"
+        )
+    if not _has_both_orders(first, design.pairs):
+        raise UsageError(
+            "every pair of group words was asked in one order only; add responses with the other order, or leave out "
+            "stigmatised_first"
+        )
+    if design.blocks is not None and not _has_both_orders(first, design.blocks):
+        raise UsageError(
+            "every block has responses in one order of the group words only; give prompts that differ only in this "
+            "order the same number, or leave out blocks"
+        )
+
+
+def _has_both_orders(first: NDArray[np.bool_], labels: NDArray[np.int64]) -> bool:
+    return bool(set(labels[first].tolist()) & set(labels[~first].tolist()))

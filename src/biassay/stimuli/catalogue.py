@@ -163,7 +163,7 @@ def _unknown(pattern: str, known: Catalogue) -> UnknownNameError:
         hint = f"({len(longer)} tests begin so)" if len(longer) > 1 else ""
         return UnknownNameError("test", pattern, [like], hint, like=like)
     if pattern.casefold().startswith("wat-"):
-        hint = "(word association tests are put to models that answer: 'biassay ask MODEL --tests ...')"
+        hint = "(word association tests are put to chat or instruct models: 'biassay ask MODEL --tests ...')"
         return UnknownNameError("test", pattern, (), hint)
     names = [*known.tests, *known.collections, *known.topics, *_files_beside(pattern)]
     hint = "('biassay tests list' shows all; a file ends in .json or .toml; models are named before --tests)"

@@ -26,7 +26,7 @@ class Match:
 def search_tests(words: Iterable[str], known: Catalogue) -> list[Match]:
     """The tests in which all of some words stand, each at the beginning of a word; case does not count.
 
-    Other names of a test are left out unless the name itself is found. Tests for models that answer come last.
+    Other names of a test are left out unless the name itself is found. Tests for chat or instruct models come last.
     """
     terms = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in words if word.strip()]
     if not terms:

@@ -32,7 +32,7 @@ Form = Literal["list", "word", "decision"]
 
 _TABLES = {"source", "datasets", "wordings"}
 _GROUPS, _POLES = ("default", "stigmatised"), ("positive", "negative")
-_DATASET_KEYS = {"title", "topic", "about", "published_as", *_GROUPS, *_POLES}
+_DATASET_KEYS = {"title", "topic", "about", "published_as", "variant_of", *_GROUPS, *_POLES}
 _FORMS: dict[Form, tuple[str, ...]] = {"list": ("words",), "word": ("word",), "decision": ("topic", "other")}
 _SLOTS = ("first", "second", *(slot for slots in _FORMS.values() for slot in slots))
 _SLOT = re.compile(r"\{([^{}]*)\}")
@@ -66,6 +66,7 @@ class AssociationEntry:
     topic: str
     about: About
     published_as: str
+    variant_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,9 @@ class _Reader(DocumentReader):
         stated = read_description(self, fields, where)
         title = self.string(fields.get("title", name), f"{where}.title")
         published = self.string(fields["published_as"], f"{where}.published_as") if "published_as" in fields else ""
+        variant = self.string(fields["variant_of"], f"{where}.variant_of") if "variant_of" in fields else ""
         topic, about = stated.topic or "other", stated.about or "people"
-        return AssociationEntry(name, self.place(where), title, roles, topic, about, published)
+        return AssociationEntry(name, self.place(where), title, roles, topic, about, published, variant)
 
     def set(self, role: str, value: Any, where: str) -> Concept:
         fields = self.table(value, where, {"label", "words"})

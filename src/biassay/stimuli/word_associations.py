@@ -1,4 +1,4 @@
-"""Word association tests for models that answer: words of two groups, and words of two poles to give to them."""
+"""Word association tests for chat or instruct models: words of two groups, and words of two poles to give to them."""
 
 from __future__ import annotations
 
@@ -65,6 +65,12 @@ class WordAssociationTest:
     topic: str = "other"
     about: About = "people"
     published_as: str = ""
+    variant_of: str = ""
+
+    @property
+    def question(self) -> str:
+        """The question that the test asks; another form of a test (other words, another name) asks the same one."""
+        return self.variant_of or self.name
 
     @property
     def concepts(self) -> dict[str, Concept]:
@@ -128,7 +134,16 @@ def association_test_of(test: Test) -> WordAssociationTest:
             "choose a test of words, or state 'words' beside the texts"
         )
     roles = dict(zip(ROLES, (test.X, test.Y, test.A, test.B), strict=True))
-    return _made(f"test {test.name!r}", test.name, test.title, roles, test.source, topic=test.topic, about=test.about)
+    return _made(
+        f"test {test.name!r}",
+        test.name,
+        test.title,
+        roles,
+        test.source,
+        topic=test.topic,
+        about=test.about,
+        variant_of=test.alias_of or "",
+    )
 
 
 def load_word_associations(path: Path) -> tuple[dict[str, WordAssociationTest], dict[str, Wording]]:
@@ -139,7 +154,12 @@ def load_word_associations(path: Path) -> tuple[dict[str, WordAssociationTest], 
 
 
 def _test_of(entry: AssociationEntry, source: Source) -> WordAssociationTest:
-    described = {"topic": entry.topic, "about": entry.about, "published_as": entry.published_as}
+    described = {
+        "topic": entry.topic,
+        "about": entry.about,
+        "published_as": entry.published_as,
+        "variant_of": entry.variant_of,
+    }
     return _made(entry.where, entry.name, entry.title, entry.roles, source, **described)
 
 

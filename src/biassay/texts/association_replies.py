@@ -31,10 +31,22 @@ from biassay.stimuli.word_associations import WordAssociationTest, folded
 from biassay.texts.refusals import is_refusal
 from biassay.texts.replies import DENIAL, without_thoughts
 
-__all__ = ["KINDS", "Kind", "Reading", "count_kinds", "published_counts", "read_reply", "values_of"]
+__all__ = [
+    "KINDS",
+    "REPLY_KINDS",
+    "Kind",
+    "Reading",
+    "ReplyKind",
+    "count_kinds",
+    "published_counts",
+    "read_reply",
+    "values_of",
+]
 
 Kind = Literal["complete", "partial", "refused", "unparsed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+ReplyKind = Literal["complete", "partial", "refused", "filtered", "failed", "unparsed"]
+REPLY_KINDS: tuple[ReplyKind, ...] = get_args(ReplyKind)
 
 _FENCE = re.compile(r"\A\s*```\w*\s*\n?(.*?)```\s*\Z", re.DOTALL)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -54,15 +66,17 @@ class Reading:
 
     Attributes
     ----------
-    kind : {"complete", "partial", "refused", "unparsed"}
-        Every word was given to a group, some were, none were and the reply refuses, or none were.
+    kind : {"complete", "partial", "refused", "filtered", "failed", "unparsed"}
+        The reply gives every word to a group, gives some, or refuses; the endpoint filtered the prompt or the reply;
+        the endpoint failed at every attempt; or nothing could be read. `read_reply` sees the text only, and so never
+        returns "filtered" or "failed".
     to_stigmatised : tuple of bool or None
         By attribute word: given to the stigmatised group word, to the default one, or not read.
     left_out : int
         Items that name an attribute word and are not clear, and words that are given to both.
     """
 
-    kind: Kind
+    kind: ReplyKind
     to_stigmatised: tuple[bool | None, ...]
     left_out: int
 
@@ -102,10 +116,10 @@ def values_of(readings: Sequence[Reading]) -> NDArray[np.float64]:
     return np.array(rows, dtype=np.float64)
 
 
-def count_kinds(readings: Iterable[Reading]) -> dict[Kind, int]:
+def count_kinds(readings: Iterable[Reading]) -> dict[ReplyKind, int]:
     """How many replies are of each kind."""
     found = Counter(reading.kind for reading in readings)
-    return {kind: found[kind] for kind in KINDS}
+    return {kind: found[kind] for kind in REPLY_KINDS}
 
 
 @dataclass(frozen=True)

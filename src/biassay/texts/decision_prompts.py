@@ -11,7 +11,7 @@ from typing import Literal
 
 from biassay.stimuli.word_associations import WordAssociationTest, Wording, select_wordings
 from biassay.texts.association_prompts import ANSWERS, check_answers, check_form, filled, shuffled
-from biassay.texts.association_replies import Kind, read_reply
+from biassay.texts.association_replies import ReplyKind, read_reply
 
 __all__ = ["Decision", "DecisionPrompt", "decision_prompts", "read_decision"]
 
@@ -44,7 +44,7 @@ class Decision:
     went to the stigmatised group; None where nothing was decided.
     """
 
-    kind: Kind | Literal["undecided"]
+    kind: ReplyKind | Literal["undecided"]
     follows: bool | None
     left_out: int
 

@@ -82,7 +82,7 @@ def test_a_budget_stops_a_run_that_goes_on_with_a_larger_one(endpoint: Endpoint,
     asked = prompts_of(endpoint)
     assert asked
     out = tmp_path / "run-800"
-    assert biassay.resume(out, name).manifest.status == "complete"
+    assert biassay.resume(out, name, budget=1_000_000).manifest.status == "complete"
     again = prompts_of(endpoint)[len(asked) :]
     assert again
     assert not set(again) & set(asked)

@@ -20,6 +20,7 @@ from tests.models.api_server import Endpoint, Reply, Script
 import biassay
 from biassay.errors import BiassayError, UsageError
 from biassay.pages.formats import decimals
+from biassay.pages.sentences import in_short
 from biassay.stimuli.word_associations import select_word_associations
 from biassay.studies.word_association.records import Result
 
@@ -62,6 +63,26 @@ def test_a_model_that_always_associates(endpoint: Endpoint, tmp_path: Path) -> N
     assert several.p_value == pytest.approx(2 / 2**10)  # ten pairs that agree
     words = run.tables["words"]
     assert {(row.pole, row.value) for row in words} == {("negative", 1.0), ("positive", 0.0)}
+
+
+def test_forms_of_one_question_count_once(endpoint: Endpoint, tmp_path: Path) -> None:
+    """C6 is another name of weat6, and one's own test may state which question it is a form of."""
+    words = {role: list(getattr(RACISM, role).words) for role in ("default", "stigmatised", "positive", "negative")}
+    again = {**words, "name": "again", "variant_of": "wat-racism"}
+    given = [again, "C6", "wat-racism", "weat6", "wat-arab-muslim"]
+    tests = select_word_associations(given)
+    run = asked(endpoint, tmp_path, giving(stereotyped(*tests)), given)
+    assert [row.family for row in run.results] == [3] * 5
+    findings = {one.item: one for one in run.findings()}
+    assert {name: one.form_of for name, one in findings.items()} == {
+        "again": "wat-racism",
+        "C6": "weat6",
+        "wat-racism": None,
+        "weat6": None,
+        "wat-arab-muslim": None,
+    }
+    assert {row.evidence for row in run.results} == {"significant"}
+    assert "3 of 3 social-bias questions are significant after correction" in in_short(run.findings())
 
 
 def test_the_other_way_round(endpoint: Endpoint, tmp_path: Path) -> None:

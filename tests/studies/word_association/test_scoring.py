@@ -122,13 +122,47 @@ def test_a_model_that_follows_the_order_is_marked() -> None:
         ({"pairs": [0, 0]}, "each of 1"),
         ({"pairs": [1]}, "pairs 0 to 0"),
         ({"pairs": [("Julia", "Ben")]}, "default and a stigmatised"),
-        ({"stigmatised_first": [True, False]}, "orders"),
+        ({"stigmatised_first": [True, False]}, "each of 1 responses"),
+        ({"stigmatised_first": [True]}, "is True for all 1 responses.*leave out stigmatised_first"),
+        ({"responses": [REFUSAL] * 2, "stigmatised_first": ["True", "False"]}, r"stigmatised_first\[0\] is 'True'"),
+        ({"responses": [REFUSAL] * 2, "stigmatised_first": [True, None]}, r"stigmatised_first\[1\] is None"),
+        ({"responses": [REFUSAL] * 2, "stigmatised_first": [True, 0]}, r"stigmatised_first\[1\] is 0"),
+        (
+            {"responses": [REFUSAL] * 2, "stigmatised_first": [True, False], "blocks": [0, 1]},
+            "every block has responses in one order",
+        ),
+        ({"confidence": 95}, "between 0 and 1, such as 0.95; got 95"),
+        ({"confidence": math.nan}, "got nan"),
     ],
 )
 def test_what_cannot_be_scored(given: dict[str, Any], told: str) -> None:
     arguments: dict[str, Any] = {"test": OWN, "responses": [REFUSAL], **given}
     with pytest.raises(UsageError, match=told):
         biassay.score_responses(**arguments)
+
+
+def test_pairs_asked_in_one_order_each_cannot_be_compared() -> None:
+    test = {**OWN, "default": ["Ben", "Tom"], "stigmatised": ["Julia", "Anna"]}
+    with pytest.raises(UsageError, match="every pair of group words was asked in one order only"):
+        biassay.score_responses(test, [REFUSAL] * 2, pairs=[0, 1], stigmatised_first=[True, False])
+
+
+@pytest.mark.parametrize(
+    ("responses", "orders", "reason"),
+    [
+        ([REFUSAL] * 2, None, "no positive word, or no negative word, was read"),
+        ([answer("Ben", "Julia"), REFUSAL], [True, False], "was read in both orders of the group words"),
+        ([answer("Ben", "Julia")], None, "too few words were read"),
+    ],
+)
+def test_scores_that_are_not_testable_say_why(responses: list[str], orders: Any, reason: str) -> None:
+    scored = biassay.score_responses(OWN, responses, stigmatised_first=orders)
+    assert scored.p_value is None
+    assert scored.reason is not None
+    assert scored.reason.startswith("not testable: ")
+    assert reason in scored.reason
+    assert scored.reason in repr(scored)
+    assert biassay.score_responses(OWN, [answer("Ben", "Julia")] * 9).reason is None
 
 
 def test_a_group_word_in_two_pairs_is_an_error() -> None:

@@ -33,6 +33,8 @@ _RESULTS = (
     ),
     Column("replies", "replies", "Answers over all orders of options, or epochs of a log.", "count"),
     Column("refused", "refused", "Answers that refuse.", "count"),
+    Column("filtered", "filtered", "Prompts or answers that the endpoint filtered.", "count"),
+    Column("failed", "failed", "Prompts on which the endpoint failed at every attempt.", "count"),
     Column("several", "several", "Answers that choose several options.", "count"),
     Column("empty", "empty", "Answers without a text.", "count"),
     Column("unparsed", "unparsed", "Other answers that choose no option.", "count"),
@@ -120,7 +122,7 @@ _EXAMPLES = (
     Column("category", "category", "Category."),
     Column("question", "question", "Number of the question in the data (example_id)."),
     Column("order", "order", "The options as they were shown, by their names in the data."),
-    Column("kind", "kind", "How the reply was read: chosen, several, refused, empty or unparsed."),
+    Column("kind", "kind", "How the reply was read: chosen, several, refused, filtered, failed, empty or unparsed."),
     REPLY,
 )
 TABLES = (

@@ -119,7 +119,7 @@ def _counted_score(row: Result | None) -> float | None:
 
 def _doubt(name: str, row: Result) -> str:
     """Say why a score does not show what the model would choose: by position, or too often no option at all."""
-    none = sum(count or 0 for count in (row.refused, row.several, row.empty, row.unparsed))
+    none = sum(count or 0 for count in (row.refused, row.filtered, row.failed, row.several, row.empty, row.unparsed))
     if follows_position(row):
         return f"{name} chooses options by their position"
     if not row.replies or none <= MOST_REFUSALS * row.replies:

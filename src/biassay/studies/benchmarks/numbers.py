@@ -13,7 +13,7 @@ from biassay.studies.benchmarks.records import Result
 
 __all__ = ["Named", "found_by", "nothing_counts", "unanswered", "who", "with_score"]
 
-_NO_CHOICE = ("refused", "several", "empty", "unparsed")
+_NO_CHOICE = ("refused", "filtered", "failed", "several", "empty", "unparsed")
 
 Named = tuple[str, str, str | None]
 """Of a model: its name, its settings as rows write them, and its revision."""
@@ -62,6 +62,8 @@ def nothing_counts(row: Result) -> str:
         return f"of {row.n:,} answers that count, all are 'unknown'"
     counts = {
         "answers refused": row.refused,
+        "filtered by the endpoint": row.filtered,
+        "failed after retries": row.failed,
         "that choose several options": row.several,
         "empty": row.empty,
         "unparsed": row.unparsed,

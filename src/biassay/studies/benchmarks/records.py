@@ -32,11 +32,11 @@ class Result(Record):
         are counted in ``n``, as the authors do.
     unrelated : int or None
         Items of logs of StereoSet of which the unrelated sentence was chosen: they do not count in the score.
-    replies, refused, several, empty, unparsed : int or None
+    replies, refused, filtered, failed, several, empty, unparsed : int or None
         Answers over all orders of options or epochs, and those that choose no option, by kind.
     unanswered : float or None
-        Share of the answers that choose no option: refusals, several options, empty and unparsed ones. An option that
-        says "unknown" is an answer.
+        Share of the answers that choose no option: refusals, filtered and failed prompts, several options, empty and
+        unparsed ones. An option that says "unknown" is an answer.
     position, position_share : str or None, float or None
         The position (A, B or C) of the options that was chosen most often over all answers, and how often. An answer
         that depends on what the options say chooses each position in a third of the answers.
@@ -75,6 +75,8 @@ class Result(Record):
     unrelated: int | None = None
     replies: int | None = None
     refused: int | None = None
+    filtered: int | None = None
+    failed: int | None = None
     several: int | None = None
     empty: int | None = None
     unparsed: int | None = None

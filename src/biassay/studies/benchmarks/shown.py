@@ -31,7 +31,14 @@ __all__ = [
 ]
 
 NAMES: Mapping[str, str] = {"bbq": "BBQ", "crows-pairs": "CrowS-Pairs", "stereoset": "StereoSet"}
-_KINDS = {"refused": "refused", "several": "with several options", "empty": "empty", "unparsed": "unparsed"}
+_KINDS = {
+    "refused": "refused",
+    "filtered": "filtered by the endpoint",
+    "failed": "failed after retries",
+    "several": "with several options",
+    "empty": "empty",
+    "unparsed": "unparsed",
+}
 MEANING = (
     "A score says how a model answers these questions, or which of these sentences it finds more likely, and nothing "
     "else. The p-value and the interval, with other {units} of the same kind, alone decide whether a bias holds."

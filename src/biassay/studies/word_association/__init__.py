@@ -1,1 +1,1 @@
-"""Word association tests of models that answer."""
+"""Word association tests of chat or instruct models."""

@@ -16,14 +16,14 @@ from biassay.stimuli.word_associations import Form, WordAssociationTest, Wording
 from biassay.studies.word_association.records import Unit
 from biassay.studies.word_association.settings import Settings
 from biassay.texts.association_prompts import AssociationPrompt, OptionPrompt, association_prompts, option_prompts
-from biassay.texts.association_replies import Kind, Reading, read_reply
+from biassay.texts.association_replies import Reading, ReplyKind, read_reply
 from biassay.texts.decision_prompts import Decision, DecisionPrompt, decision_prompts, read_decision
 from biassay.texts.requests import Prompt
 
 __all__ = ["Questions", "decided", "log_odds_of", "readings_of", "unit_of", "wordings_of"]
 
 _FORMS: tuple[Form, ...] = ("list", "word", "decision")
-_MARKED = ("refusal", "filter")
+_UNANSWERED: dict[str, ReplyKind] = {"refusal": "refused", "filter": "filtered", "failed": "failed"}
 _ASKED: dict[Unit, str] = {"share": "replies in words", "log-odds": "log-odds"}
 
 
@@ -105,9 +105,9 @@ def decided(asked: Sequence[DecisionPrompt], said: Sequence[Reply]) -> list[Deci
     return found
 
 
-def _kind(kind: Kind, reply: Reply) -> Kind:
-    """An endpoint may mark a refusal that has no words."""
-    return "refused" if kind == "unparsed" and reply.ended in _MARKED else kind
+def _kind(kind: ReplyKind, reply: Reply) -> ReplyKind:
+    """Return the kind of a reply; if nothing was read, the endpoint may state why."""
+    return _UNANSWERED.get(reply.ended or "", kind) if kind == "unparsed" else kind
 
 
 def log_odds_of(

@@ -17,6 +17,8 @@ _KINDS = (
     Column("complete", "complete", "Replies that give every word to a group; log-odds that are told.", "count"),
     Column("partial", "partial", "Replies that give some words to a group.", "count"),
     Column("refused", "refused", "Replies that refuse.", "count"),
+    Column("filtered", "filtered", "Prompts or replies that the endpoint filtered.", "count"),
+    Column("failed", "failed", "Prompts on which the endpoint failed at every attempt.", "count"),
     Column(
         "unparsed", "unparsed", "Other replies in which nothing could be read; log-odds that are not told.", "count"
     ),
@@ -45,7 +47,8 @@ _RESULTS = (
     Column(
         "bound_low",
         "lower bound",
-        "Difference with all missing responses (refused, unparsed, left out) counted against the stereotype.",
+        "Difference with all missing responses (refused, filtered, failed, unparsed, left out) counted against the "
+        "stereotype.",
         "number",
     ),
     Column("bound_high", "upper bound", "Difference with all of them counted for the stereotype.", "number"),
@@ -65,10 +68,10 @@ _RESULTS = (
     Column(
         "p_value_holm",
         "p, Holm",
-        "After Holm's correction (with Tarone's refinement) over the social-bias tests that are not descriptive.",
+        "After Holm's correction (with Tarone's refinement) over social-bias questions; descriptive tests excluded.",
         "p",
     ),
-    Column("family", "family", "Tests that are corrected together.", "count"),
+    Column("family", "family", "Questions that are corrected together; a question counts once.", "count"),
     Column("p_floor", "smallest p", "The smallest p-value that so many pairs or words can have.", "p"),
     Column("words_left_out", "left out", "Words not read throughout, which p, read, does not use.", "count"),
     Column("p_these_groups", "p, these groups", "With other words and answers, and these group words.", "p"),
@@ -89,6 +92,8 @@ _RESULTS = (
     ),
     Column("evidence_reason", "because", "Why it is not significant, where the p-value alone does not say so."),
     Column("alpha", "alpha", "Level of significance.", "number"),
+    Column("variant_of", "variant of", "The question, if the test is another form of it."),
+    Column("form_of", "form of", "The test that stands for the question in the correction, if it is another one."),
 )
 _MISSING = (
     *_ASKED,
@@ -131,7 +136,9 @@ _EXAMPLES = (
     *_ASKED,
     Column("form", "form", "A prompt that lists words, or asks for a decision."),
     Column("wording", "wording", "The wording of the prompt."),
-    Column("kind", "kind", "How the reply was read: complete, partial, refused, unparsed, or undecided."),
+    Column(
+        "kind", "kind", "How the reply was read: complete, partial, refused, filtered, failed, unparsed, or undecided."
+    ),
     REPLY,
 )
 TABLES = (
@@ -154,7 +161,7 @@ TABLES = (
         Counts,
         _COUNTS,
         key=("test", "form", "wording"),
-        shown=("model", "test", "form", "wording", "complete", "partial", "refused", "unparsed"),
+        shown=("model", "test", "form", "wording", "complete", "partial", "refused", "filtered", "failed", "unparsed"),
     ),
     TableSpec("words", "Every word", WordResult, _WORDS, key=("test", "word"), number="value", detail=True),
     TableSpec("decisions", "Relative decisions", DecisionsResult, _DECISIONS, key=("test",), number="share"),

@@ -70,10 +70,10 @@ def _doubts(name: str, row: Result) -> Iterator[str]:
     """Warn of what changes the reading of a difference near 0."""
     if row.follows_order:
         yield f"{name} follows the order of the group words"
-    none = (row.refused or 0) + (row.unparsed or 0)
+    none = sum(count or 0 for count in (row.refused, row.filtered, row.failed, row.unparsed))
     if none > MOST_REFUSALS * row.answers:
         share = f"{none:,} of {row.answers:,} responses, more than {MOST_REFUSALS:.0%}"
-        yield f"{name} refused or could not be read in {share}"
+        yield f"{name} refused, did not answer or could not be read in {share}"
 
 
 def _lacking(rows: Mapping[str, Result | None]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from biassay.pages.formats import counted, decimals, format_p, interval_text, percent
 from biassay.results.labels import model_key
-from biassay.stats.multiple import holm
+from biassay.stats.multiple import holm_by_question
 from biassay.studies.word_association.records import Evidence, Result
 
 __all__ = ["judge"]
@@ -17,21 +17,31 @@ __all__ = ["judge"]
 def judge(results: Sequence[Result], alpha: float) -> tuple[Result, ...]:
     """Correct the p-values of each model and state the evidence of every test.
 
-    Holm's correction with Tarone's refinement runs over the social-bias tests of a model. Descriptive tests, which
-    cannot be significant whatever a model responds, are left out of it.
+    Holm's correction with Tarone's refinement runs over the social-bias questions of a model. Forms of one question
+    count once: the test that the question is named after stands for it, or else the first one. Descriptive tests, which
+    cannot be significant whatever a model responds, are left out.
     """
     families: dict[Any, list[int]] = {}
     for i, row in enumerate(results):
         if row.about == "people" and row.p_value is not None and not row.descriptive:
             families.setdefault(model_key(row), []).append(i)
-    rows = [dataclasses.replace(row, p_value_holm=None, family=None) for row in results]
-    for places in families.values():
+    rows = [dataclasses.replace(row, p_value_holm=None, family=None, form_of=None) for row in results]
+    for members in families.values():
+        places = sorted(members, key=lambda i: results[i].test != _question(results[i]))
         p_values = [results[i].p_value or 0.0 for i in places]
         floors = [results[i].p_floor or 0.0 for i in places]
-        adjusted = holm(p_values, alpha, floors=floors).adjusted
-        for i, p in zip(places, adjusted.tolist(), strict=True):
-            rows[i] = dataclasses.replace(rows[i], p_value_holm=p, family=len(places))
+        questions = [_question(results[i]) for i in places]
+        found = holm_by_question(p_values, questions, alpha, floors)
+        first = {question: results[i].test for i, question in reversed(list(zip(places, questions, strict=True)))}
+        for i, question, p in zip(places, questions, found.adjusted.tolist(), strict=True):
+            stands = first[question]
+            form_of = None if stands == results[i].test else stands
+            rows[i] = dataclasses.replace(rows[i], p_value_holm=p, family=found.n, form_of=form_of)
     return tuple(map(_with_evidence, rows))
+
+
+def _question(row: Result) -> str:
+    return row.variant_of or row.test
 
 
 def _with_evidence(row: Result) -> Result:
@@ -91,7 +101,7 @@ def _missing(row: Result) -> str | None:
     """Say so where missing responses alone could have changed the conclusion."""
     if row.bound_low is None or row.bound_high is None or not row.missing_rate:
         return None
-    gone = f"{_share(row.missing_rate)} of responses are missing (refused, unparsed or left out)"
+    gone = f"{_share(row.missing_rate)} of responses are missing (refused, filtered, failed, unparsed or left out)"
     if row.bound_low <= 0.0 <= row.bound_high:
         return f"{gone}; depending on how they count, the difference is {interval_text(row.bound_low, row.bound_high)}"
     if row.p_value_read is not None and row.p_value_read <= row.alpha:

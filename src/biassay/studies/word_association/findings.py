@@ -9,6 +9,7 @@ from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.word_association.records import Result, WordResult
+from biassay.studies.word_association.shown import label_of
 
 __all__ = ["findings_of", "goes_by_order"]
 
@@ -48,6 +49,7 @@ def _finding(row: Result, label: str, words: Sequence[WordResult]) -> Finding:
         high=row.high,
         confidence=1.0 - row.alpha,
         unit=row.unit,
+        form_of=row.form_of,
         limit=1.0 if row.unit == "share" else None,
         p_values={
             p: row.p_value,
@@ -115,9 +117,13 @@ def _notes(row: Result, standing: Standing) -> Iterator[str]:
         yield f"for these group words only, p = {format_p(row.p_these_groups)}"
     elif row.claim in ("answers", "words") and standing in ("significant", "uncorrected"):
         yield "for this pair of group words"
-    lost = [(count, kind) for kind in ("partial", "refused", "unparsed") if (count := getattr(row, kind))]
+    lost = [
+        (count, kind)
+        for kind in ("partial", "refused", "filtered", "failed", "unparsed")
+        if (count := getattr(row, kind))
+    ]
     if lost:
-        yield f"of {row.answers:,} replies {', '.join(f'{count:,} {kind}' for count, kind in lost)}"
+        yield f"of {row.answers:,} replies {', '.join(f'{count:,} {label_of(kind)}' for count, kind in lost)}"
         yield from _bounds(row)
     if row.cut_off and lost:
         yield f"{row.cut_off:,} of {row.answers:,} replies were cut off by max_tokens=; a larger one lets them end"

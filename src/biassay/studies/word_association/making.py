@@ -31,7 +31,7 @@ from biassay.studies.word_association.records import (
 )
 from biassay.studies.word_association.settings import Settings
 from biassay.texts.association_prompts import AssociationPrompt
-from biassay.texts.association_replies import KINDS, Reading, count_kinds, values_of
+from biassay.texts.association_replies import REPLY_KINDS, Reading, count_kinds, values_of
 from biassay.texts.decision_prompts import Decision, DecisionPrompt
 
 __all__ = ["Making"]
@@ -89,7 +89,15 @@ class Making:
         )
         reason = "the model does not tell how likely the group words are"
         told = int((~np.isnan(values)).sum())
-        kinds: dict[str, Any] = {"complete": told, "partial": 0, "refused": 0, "unparsed": len(asked.words) - told}
+        filtered, failed = (sum(reply.ended == ended for reply in said) for ended in ("filter", "failed"))
+        kinds: dict[str, Any] = {
+            "complete": told,
+            "partial": 0,
+            "refused": 0,
+            "filtered": filtered,
+            "failed": failed,
+            "unparsed": len(asked.words) - told - filtered - failed,
+        }
         yield Row("results", self._result(found, len(asked.words), reason, kinds))
         yield from self._words(found)
 
@@ -160,6 +168,7 @@ class Making:
             missing_rate=float(found.missing.mean()),
             descriptive=test.is_descriptive(self._settings.alpha),
             alpha=self._settings.alpha,
+            variant_of=test.variant_of or None,
             **given,
             **(numbers if known else {}),
         )
@@ -171,7 +180,7 @@ class Making:
             own = [one for one, of in zip(found, wordings, strict=True) if of == wording]
             cut_off = sum(_is_cut_off(one) for one, of in zip(said, wordings, strict=True) if of == wording)
             kinds = Counter[str](one.kind for one in own)
-            counts: dict[str, Any] = {kind: kinds[kind] for kind in (*KINDS, "undecided")}
+            counts: dict[str, Any] = {kind: kinds[kind] for kind in (*REPLY_KINDS, "undecided")}
             left_out = sum(one.left_out for one in own)
             about: dict[str, Any] = {**self._who, "form": form, "wording": wording, "answers": len(own), **counts}
             yield Row("replies", Counts(**about, left_out=left_out, cut_off=cut_off))

@@ -58,7 +58,7 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
     if by_reply:
         read = [row for row in rows if row.unit == "share"]
         counts = {kind: sum(getattr(row, kind) or 0 for row in read) for kind in _KINDS}
-        told = listed([f"{number:,} {kind}" for kind, number in counts.items()])
+        told = listed([f"{number:,} {kind}" for kind, number in counts.items() if number or kind in _ALWAYS])
         yield Sentence(f"Replies were read by rule, and nothing was guessed: {told}")
     if any(row.missing_rate for row in rows):
         yield Sentence(
@@ -80,4 +80,5 @@ def _wordings(run: RunData) -> Iterator[str]:
 
 
 _FORMS: dict[Form, str] = {"list": "share", "word": "log-odds", "decision": ""}
-_KINDS = ("complete", "partial", "refused", "unparsed")
+_KINDS = ("complete", "partial", "refused", "filtered", "failed", "unparsed")
+_ALWAYS = ("complete", "partial", "refused", "unparsed")

@@ -49,9 +49,11 @@ _TERMS = {
     "p, these groups": "With other words and answers, and these very group words.",
     "D": "The published score. A model that gives all words to one group has a D of -0.5, though it says nothing of "
     "the poles; the published test of it takes answers to the same words for independent.",
-    "bounds": "The difference with all missing responses (refused, unparsed, or words left out) counted against the "
-    "stereotype, and with all counted for it. A test whose bounds contain 0 is inconclusive.",
+    "bounds": "The difference with all missing responses (refused, filtered, failed, unparsed, or words left out) "
+    "counted against the stereotype, and with all counted for it. A test whose bounds contain 0 is inconclusive.",
     "descriptive": "A test with too few pairs of group words to show anything about others. It is not run by default.",
+    "filtered": "Prompts or replies that the endpoint blocked because of their content.",
+    "failed": "Prompts on which the endpoint failed at every attempt. Run the command again to ask only these.",
     "unparsed": "Replies in which nothing could be read by rule. Nothing is guessed.",
 }
 
@@ -94,7 +96,7 @@ class WordAssociationPresenter(Plain):
             Group(*lines.block(width, plain=console.options.ascii_only).render(width, whole=everything)),
             *(printed(spec.title, *used(spec, run), None) for spec in told),
         ]
-        means = [legend_of(findings, "the tests about people of a model"), _MEANING]
+        means = [legend_of(findings, "the social-bias questions of a model"), _MEANING]
         notes = [f"{one.model}, {one.item}: not measured: {one.reason}" for one in findings if one.reason]
         headline = f"{self._title}: {self._headline(run)}"
         print_run(console, headline, tables, [*statements(findings), *answered(run)], notes, means)
@@ -113,7 +115,7 @@ class WordAssociationPresenter(Plain):
                 f"Word association tests. {caption_of(gathered.run)}",
                 lambda one: one.item,
                 _more(gathered.run, findings),
-                "tests about people of a model",
+                "social-bias questions of a model",
             ),
         )
 
@@ -124,7 +126,7 @@ class WordAssociationPresenter(Plain):
         return uses_of_tests(runs)
 
     def methods(self, run: RunData) -> Iterator[Use]:
-        yield Use("word association tests of models that answer", "bai2025")
+        yield Use("word association tests of chat or instruct models", "bai2025")
         yield Use("words as samples of what they stand for (p)", "clark1973")
         yield Use("words and group words, or answers, as crossed samples (p)", "judd2012")
         yield Use("degrees of freedom of the crossed test", "satterthwaite1946")

@@ -33,12 +33,15 @@ class Result(Record):
     are several; else for other words and other answers; of one pair by log-odds, for other words. ``claim`` says which.
     ``p_floor`` is the smallest p-value that so many pairs, or words, can have.
 
-    Refusals, unparsed replies and words that a reply leaves out are missing responses. ``bound_low`` and
+    Refusals, prompts that the endpoint filtered or on which it failed at every attempt, unparsed replies and words
+    that a reply leaves out are missing responses. ``bound_low`` and
     ``bound_high`` are the difference with all of them counted against the stereotype and for it (None: missing
     log-odds, which have no bounds). ``p_value``, ``low``, ``high`` and ``p_these_groups`` hold whatever the missing
     responses would have been; ``p_value_read`` leaves them out, and ``words_left_out`` counts the words that it does
     not use. ``evidence`` sums up the test, and ``evidence_reason`` says why it is not significant where the p-value
-    alone does not. ``follows_order`` is True if the order of the group words decides more than their meaning.
+    alone does not. ``variant_of`` names the question if the test is another form of it, and ``form_of`` the test that
+    stands for this question in the correction. ``follows_order`` is True if the order of the group words decides more
+    than their meaning.
     """
 
     model: str
@@ -60,6 +63,8 @@ class Result(Record):
     complete: int | None = None
     partial: int | None = None
     refused: int | None = None
+    filtered: int | None = None
+    failed: int | None = None
     unparsed: int | None = None
     cut_off: int | None = None
     d: float | None = None
@@ -86,6 +91,8 @@ class Result(Record):
     evidence: Evidence | None = None
     evidence_reason: str | None = None
     alpha: float = 0.05
+    variant_of: str | None = None
+    form_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,8 @@ class Counts(Record):
     undecided: int
     left_out: int
     cut_off: int = 0
+    filtered: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True)

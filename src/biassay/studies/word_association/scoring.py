@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,9 +14,9 @@ from biassay.errors import UsageError
 from biassay.pages.formats import decimals, format_p
 from biassay.stats.association_score import association_score, association_scores, score_test
 from biassay.stats.crossed import CONFIDENCE
-from biassay.stats.word_association import Claim, word_association
+from biassay.stats.word_association import Claim, WordAssociation, word_association
 from biassay.stimuli.word_associations import WordAssociationTest, folded, select_word_associations
-from biassay.texts.association_replies import KINDS, Kind, Reading, published_counts, read_reply, values_of
+from biassay.texts.association_replies import KINDS, Kind, Reading, ReplyKind, published_counts, read_reply, values_of
 from biassay.texts.refusals import is_refusal
 
 __all__ = ["Rules", "ScoredResponses", "score_responses"]
@@ -68,10 +69,12 @@ class ScoredResponses:
         Share of the group word named first; NaN if `stigmatised_first` is not given.
     follows_order : bool
         If True, the order of the group words decides more than their meaning; do not read the p-value as a finding.
+    reason : str or None
+        Why there is no effect size or no p-value; None if there are both.
     """
 
     test: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ReplyKind, ...]
     counts: dict[Kind, int]
     bai_scores: _Floats
     bai_score: float
@@ -91,12 +94,15 @@ class ScoredResponses:
     claim: Claim
     first_share: float
     follows_order: bool
+    reason: str | None = None
 
     def __repr__(self) -> str:
         interval = "" if self.ci_low is None else f" [{decimals(self.ci_low)}, {decimals(self.ci_high)}]"
         bounds = f"bounds [{decimals(self.bound_low)}, {decimals(self.bound_high)}]"
         effect = f"effect_size={decimals(self.effect_size)}{interval}"
-        return f"ScoredResponses({self.test}: {effect}, {bounds}, p_value={format_p(self.p_value)}, {self.counts})"
+        reason = "" if self.reason is None else f" ({self.reason})"
+        p_value = f"p_value={format_p(self.p_value)}{reason}"
+        return f"ScoredResponses({self.test}: {effect}, {bounds}, {p_value}, {self.counts})"
 
 
 def score_responses(
@@ -122,14 +128,16 @@ def score_responses(
         Pair of group words in each prompt: its index in the test, or the default and the stigmatised word. No word may
         be in two pairs. If omitted, any group word of the test counts, and results hold for these group words.
     stigmatised_first : sequence of bool, optional
-        If True, the prompt named the stigmatised group word first. With both orders given, they count alike.
+        If True, the prompt named the stigmatised group word first. Both orders are needed and count alike; leave this
+        out if all prompts have the same order.
     blocks : sequence of int, optional
-        Prompts that differ only in the order of the group words have the same number. Default: a block per response.
+        Prompts that differ only in the order of the group words have the same number. By default, each response is
+        its own block.
     rules : {"biassay", "bai2025"}
         How to read a response: by the rules of `biassay.ask`, or by those of the released answers, which read lines of
         the form "word - group word" only.
     confidence : float
-        Confidence level of the interval.
+        Confidence level of the interval, between 0 and 1.
 
     Returns
     -------
@@ -200,7 +208,18 @@ def score_responses(
         claim=found.claim,
         first_share=found.first,
         follows_order=found.follows_order,
+        reason=_reason(found, ordered=stigmatised_first is not None),
     )
+
+
+def _reason(found: WordAssociation, *, ordered: bool) -> str | None:
+    """Say why there is no effect size or no p-value."""
+    if math.isnan(found.difference):
+        where = " in both orders of the group words" if ordered else ""
+        return f"not testable: no positive word, or no negative word, was read{where}"
+    if found.p_value is not None:
+        return None
+    return "not testable: too few words were read with two or more pairs of group words or in two or more responses"
 
 
 def _checked_texts(responses: Sequence[str]) -> list[str]:

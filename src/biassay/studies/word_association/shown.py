@@ -10,15 +10,25 @@ from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.studies.word_association.records import Missing, Result
 
-__all__ = ["KINDS", "answered", "caption_of", "counts_of"]
+__all__ = ["KINDS", "answered", "caption_of", "counts_of", "label_of"]
 
 KINDS: Mapping[str, str] = {
     "complete": "give every word to a group",
     "partial": "give some of the words to a group",
     "refused": "refuse",
+    "filtered": "were filtered by the endpoint",
+    "failed": "failed after retries",
     "unparsed": "could not be read",
     "undecided": "give both tasks to one person",
 }
+
+_LABELS = {"filtered": "filtered by the endpoint", "failed": "failed after retries"}
+_SHOWN_IF_ANY = ("filtered", "failed", "undecided")
+
+
+def label_of(kind: str) -> str:
+    """Return what a count of replies is followed by: 12 filtered by the endpoint."""
+    return _LABELS.get(kind, kind)
 
 
 def caption_of(run: RunData) -> str:
@@ -35,7 +45,7 @@ def caption_of(run: RunData) -> str:
 
 
 def counts_of(run: RunData, model: ModelKey) -> dict[str, dict[str, int]]:
-    """Replies of a model by form of prompt and kind; a kind that has none is there, but "undecided"."""
+    """Count the replies of a model by form of prompt and kind; kinds of `_SHOWN_IF_ANY` only if there are any."""
     found: dict[str, dict[str, int]] = {}
     for row in run.tables.get("replies", ()):
         if model_key(row) == model:
@@ -43,7 +53,7 @@ def counts_of(run: RunData, model: ModelKey) -> dict[str, dict[str, int]]:
             for kind in KINDS:
                 counts[kind] += getattr(row, kind)
     return {
-        form: {kind: n for kind, n in counts.items() if n or kind != "undecided"}
+        form: {kind: n for kind, n in counts.items() if n or kind not in _SHOWN_IF_ANY}
         for form, counts in found.items()
         if sum(counts.values())
     }
@@ -55,18 +65,27 @@ def answered(run: RunData) -> Iterator[Statement]:
         told = []
         for form, counts in counts_of(run, key).items():
             of = f"{sum(counts.values()):,} {'decisions' if form == 'decision' else 'replies'}"
-            told.append(f"of {of} {', '.join(f'{n:,} {kind}' for kind, n in counts.items() if n)}")
+            told.append(f"of {of} {', '.join(f'{n:,} {label_of(kind)}' for kind, n in counts.items() if n)}")
             if form == "decision" and not counts["complete"]:
                 told.append("nothing was decided, so that there is no share")
         if told:
             yield Statement(f"{label}: {'; '.join(told)}.", (), label)
         own = [row for row in run.results if model_key(row) == key]
+        if not told:
+            yield from _unanswered(own, label)
         warnings = [
             *_order_warning(own),
             *_missing_warning(own),
             *_selective_warnings([row for row in run.tables.get("missing", ()) if model_key(row) == key], own),
         ]
         yield from (Statement(f"{label}: {warning}", (), label) for warning in warnings)
+
+
+def _unanswered(results: Sequence[Result], label: str) -> Iterator[Statement]:
+    """Count prompts without an answer where log-odds were asked for, so that there are no replies to count."""
+    lost = [f"{n:,} {text}" for kind, text in _LABELS.items() if (n := sum(getattr(row, kind) or 0 for row in results))]
+    if lost:
+        yield Statement(f"{label}: of {sum(row.answers for row in results):,} prompts {', '.join(lost)}.", (), label)
 
 
 def _order_warning(results: Sequence[Result]) -> Iterator[str]:
@@ -91,8 +110,9 @@ def _missing_warning(results: Sequence[Result]) -> Iterator[str]:
     ]
     if tests:
         yield (
-            "missing responses (refused, unparsed or left out) could turn the sign of the difference, so these tests "
-            f"are inconclusive; with all of them counted either way it is: {', '.join(tests)}."
+            "missing responses (refused, filtered, failed, unparsed or left out) could turn the sign of the "
+            "difference, so these tests are inconclusive; with all of them counted either way it is: "
+            f"{', '.join(tests)}."
         )
 
 

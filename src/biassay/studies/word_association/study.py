@@ -1,4 +1,4 @@
-"""Word association tests as a study: models that answer are asked which of two group words goes with each word."""
+"""Word association tests as a study: chat or instruct models are asked which of two group words goes with each word."""
 
 from __future__ import annotations
 
