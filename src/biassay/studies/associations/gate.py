@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from biassay.results.comparison import Comparison
 from biassay.results.labels import model_key, model_labels
 from biassay.results.verdicts import MARGIN, Outcome, Verdict, check_limits
-from biassay.stats.model_difference import compare_tables
+from biassay.stats.model_difference import ModelDifference, compare_tables
 from biassay.studies.associations.calibration import CalibratedPair, Calibration
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.records import Result
@@ -134,7 +134,7 @@ def _judged(plain: Verdict, both: CalibratedPair, family: int) -> Verdict:
     return dataclasses.replace(
         plain,
         outcome=found.verdict,
-        reason=None if found.growth.low is not None else "too few words in common for an interval",
+        reason=_explain(found),
         effect_baseline=found.old,
         effect_model=found.new,
         growth=found.growth.value,
@@ -147,4 +147,16 @@ def _judged(plain: Verdict, both: CalibratedPair, family: int) -> Verdict:
         detectable=None if found.power is None else found.power.detectable,
         family=None if found.identical or not plain.decides else family,
         identical=found.identical,
+    )
+
+
+def _explain(found: ModelDifference) -> str | None:
+    """Return why there is no interval, or why the verdict is not that of the interval."""
+    if found.growth.low is None:
+        return "too few words in common for an interval"
+    if found.corrected is None or found.corrected.low is None or found.corrected.high is None:
+        return None
+    return (
+        "words change by very unequal amounts: corrected for skewness, the growth lies between "
+        f"{found.corrected.low:.2f} and {found.corrected.high:.2f}"
     )
