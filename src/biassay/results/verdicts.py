@@ -50,7 +50,7 @@ class Verdict(Record):
     outcome : {"worse", "better", "no_worse", "inconclusive", "missing", "not_measured"}
         Missing: measured on the old model and not on the new one. Not measured: on neither.
     reason : str or None
-        Why a number is missing, or why the verdict is inconclusive whatever the numbers are.
+        Why a number is missing, or why the verdict is not the one that `low` and `high` give.
     effect_baseline, effect_model : float or None
         Effects on both models, in `unit`: for association tests the calibrated difference.
     margin : float

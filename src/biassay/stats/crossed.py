@@ -27,6 +27,7 @@ LEAST_DF = 2.0
 _AGREEMENT = 1e-6  # a standard error this small beside D is the rounding of vectors in float32
 _NONZERO = 1e3 * FLAT
 _TIE = 1e-9  # rounding of the logarithm of a probability
+_NARROW = 0.25  # values are close to one of two numbers if they spread around each by this share of the gap between
 _MUCH_SMALLER = 0.5  # ratio of set sizes below which a small set may hide the skewness that the larger one shows
 _EVIDENT = 2.5  # standard errors from which the skewness of the larger set counts
 _LARGEST = 1e50  # beyond, products of variances overflow
@@ -85,8 +86,8 @@ class Crossed:
         Size of the skewness that D may have if a set with less than half the words of the other one on its side is as
         skewed as that one. 0 if the larger set is not clearly skewed.
     widening : float
-        Amount by which `interval` is wider on each side than t alone makes it, because associations have two values
-        only.
+        Amount by which `interval` is wider on each side than t alone makes it, because associations are close to one of
+        two values.
     """
 
     D: float
@@ -170,9 +171,9 @@ def crossed_test(cosines: ArrayLike, n: int, k: int, *, confidence: float = CONF
     Where all words of a set agree, their variance is 0 and there is no t. The p-value is then the larger of two exact
     ones: over splits of the target words, and over splits of the attribute words.
 
-    If target or attribute words have only two different associations, the p-value is the larger of that by t and of
-    Fisher's exact test, which needs no assumption here: two-valued associations with equal means have the same
-    distribution. The interval is widened by as much as makes t agree with it.
+    If the associations of target or attribute words are close to one of two values, the p-value is the larger of those
+    by t and by Fisher's exact test: two-valued associations with equal means have the same distribution, so their words
+    are exchangeable. The interval is widened until it agrees with the p-value.
     """
     table = _checked(cosines, n, k, confidence)
     return _crossed(table, n, (slice(0, k), slice(k, None)), confidence)
@@ -248,14 +249,16 @@ def _two_valued(values: Floats, first: int) -> tuple[float, float] | None:
     Returns
     -------
     (float, float) or None
-        Two-sided p-value, and that of a larger mean of the first set. None if there are not exactly two different
-        values, up to rounding, or if no set has both.
+        Two-sided p-value, and that of a larger mean of the first set. None if the values are not close to one of two
+        numbers, or if no set has both.
     """
-    low, high = float(values.min()), float(values.max())
-    is_high = values > (low + high) / 2.0
-    rounding = _AGREEMENT * (high - low)
-    if not (np.where(is_high, high - values, values - low) <= rounding).all():
+    ordered = np.sort(values)
+    gaps = np.diff(ordered)
+    split = int(gaps.argmax())
+    widest = max(ordered[split] - ordered[0], ordered[-1] - ordered[split + 1])
+    if not widest <= _NARROW * gaps[split]:
         return None
+    is_high = values > ordered[split]
     n, m, total = first, len(values) - first, int(is_high.sum())
     count = int(is_high[:first].sum())
     if count in (0, n) and total - count in (0, m):

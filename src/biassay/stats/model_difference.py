@@ -187,7 +187,8 @@ def compare_tables(
     added = [scale_variance * (test.D / 2.0) ** 2 for test in reversed(tests)]
     growth, reversal = (_contrast(test, extra) for test, extra in zip(tests, added, strict=True))
     corrected = growth.correct(confidence)
-    plain = judge_contrasts(*(replace(one, skewness=()) for one in (growth, reversal)), margin, directed=directed)
+    by_t = replace(growth, skewness=()), replace(reversal, skewness=())
+    plain = judge_contrasts(by_t[0], by_t[1], margin, directed=directed)
     verdict = judge_contrasts(corrected, reversal.correct(confidence), margin, directed=directed)
     power = None
     if tests[0].interval is not None and tests[0].components is not None:
