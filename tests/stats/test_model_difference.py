@@ -154,6 +154,20 @@ def test_variance_of_the_scale() -> None:
     assert (plain.old, plain.new) == pytest.approx([crossed_test(table, 8, 8).D for table in (old, new)])
 
 
+def test_variance_of_the_scale_never_narrows_an_interval() -> None:
+    """Satterthwaite's formula raises few degrees of freedom so much that t falls by more than the variance grows."""
+    rng = np.random.default_rng(10)
+    old, new = rng.normal(size=(2, 6, 6)) + 2.0
+    plain, wider = (
+        compare_tables(
+            old, new, 3, 3, direction="positive", margin=0.2, confidence=0.975, scale_variance=variance
+        ).growth
+        for variance in (0.0, 0.05)
+    )
+    assert plain.df < 6.0
+    assert wider.low < plain.low < plain.high < wider.high  # type: ignore[operator]
+
+
 def test_too_few_words_and_unequal_shapes() -> None:
     rng = np.random.default_rng(4)
     found = compare_tables(

@@ -168,8 +168,9 @@ def compare_tables(
     Growth and reversal are crossed tests on the tables new - old and new + old, so their intervals are linear in the
     cosines, lie around the estimate and nest. With Delta the calibrated difference of a model, the delta method adds
     ``scale_variance * ((Delta_new + Delta_old) / 2)**2`` to the variance of the growth and
-    ``scale_variance * ((Delta_new - Delta_old) / 2)**2`` to that of the reversal. The scales come from hundreds of
-    words, so this part adds no uncertainty to the degrees of freedom.
+    ``scale_variance * ((Delta_new - Delta_old) / 2)**2`` to that of the reversal. The degrees of freedom stay those of
+    the words: Satterthwaite's formula would raise them, and so make intervals of few words narrower than without this
+    part.
 
     A verdict needs more than these intervals if words change by very unequal amounts: it is that of the intervals
     corrected for skewness (Hall 1992), which contain them. A set with less than half the words of the other set on its
@@ -278,7 +279,7 @@ def _contrast(test: Crossed, added: float) -> Contrast:
     if not added > 0.0:
         return Contrast(test.D, test.V, test.df, *(test.interval or (test.D, test.D)), *shape)
     V = test.V + added
-    df = math.inf if flat else test.df * (V / test.V) ** 2
+    df = math.inf if flat else test.df
     reach = float(scipy.special.stdtrit(min(df, _MANY), 0.5 + test.confidence / 2.0)) * math.sqrt(V) + test.widening
     skewness = tuple(one * (test.V / V) ** 1.5 for one in test.skewness_range)
     return Contrast(test.D, V, df, test.D - reach, test.D + reach, skewness, test.widening)

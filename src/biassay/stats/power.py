@@ -196,8 +196,7 @@ class Design:
         parts = self._parts
         V_T, V_A, V_E = parts[:2].sum(axis=0), parts[2:4].sum(axis=0), parts[4:].sum(axis=0)
         V = np.maximum(V_T + V_A - V_E, np.maximum(V_T, V_A))
-        total = V + self.added_variance
-        return total, total * total / ((parts * parts) / np.array(self._free)[:, None]).sum(axis=0)
+        return V + self.added_variance, V * V / ((parts * parts) / np.array(self._free)[:, None]).sum(axis=0)
 
 
 def d_of(D: float, spread: float, n: int, m: int) -> float:
