@@ -51,8 +51,9 @@ CLAIMS = (
         "The calibrated difference changes as stated.",
         "word or cluster, on both sides, the same for both models",
         "Words are a sample of their kind.",
-        "With at most 8 words per set, changes that are log-normal (sigma 1), dominate the variance and are skewed in "
-        "opposite directions in X and Y give a wrong verdict in up to 6% of comparisons of one question at alpha .05.",
+        "Its share of alpha on one side is .0125. If changes are log-normal (sigma 1), dominate the variance and "
+        "are skewed in opposite directions in X and Y, .03 to .05 of verdicts are wrong, so alpha is kept for one "
+        "question and exceeded for many such questions together.",
     ),
     Claim(
         "scale",
