@@ -45,8 +45,7 @@ CLAIMS = (
         "Words are a sample of their kind, independent of each other; words of a declared cluster count as one. D is "
         "about normal.",
         "With five words per set it is conservative. It rejects too often where strongly skewed target words dominate "
-        "the variance and X and Y are skewed in opposite directions (up to .14) or differ in size (.07), and where "
-        "associations have two values only (.075).",
+        "the variance and X and Y are skewed in opposite directions (up to .14) or differ in size (.07).",
     ),
     Claim(
         "skew-corrected p",
@@ -199,10 +198,14 @@ def _skewed(rng: np.random.Generator, sizes: Sizes, log_sd: float, opposite: boo
     return {"p": found.p_value, "unquestioned p": max(found.p_value, found.p_skew)}
 
 
-def _two_valued(rng: np.random.Generator, words: int) -> Mapping[str, Any]:
-    """Every target word goes with all of A or with all of B, by a coin: at times, all words of a set agree."""
-    table = np.outer(rng.choice([-1.0, 1.0], size=2 * words), np.repeat([1.0, -1.0], words))
-    found = crossed_test(table, words, words)
+def _two_valued(
+    rng: np.random.Generator, sizes: Sizes, share: float = 0.5, values: int = 2, noise: float = 0.0
+) -> Mapping[str, Any]:
+    """Few different associations: every target word goes with A with this probability, otherwise with B."""
+    n, m, k, l = sizes  # noqa: E741
+    leanings = rng.binomial(values - 1, share, size=n + m) * 2.0 / (values - 1) - 1.0
+    table = np.outer(leanings + noise * rng.normal(size=n + m), np.repeat([1.0, -1.0], [k, l]))
+    found = crossed_test(table, n, k)
     return {"p": 1.0 if found.p_value is None else found.p_value}
 
 
@@ -334,7 +337,7 @@ def _agreeing_lines() -> list[Line]:
         coins = Experiment(
             f"two-valued {words}",
             f"{words} words per set, every target word goes with A or with B, by a coin",
-            partial(_two_valued, words=words),
+            partial(_two_valued, sizes=(words,) * 4),
             4000,
         )
         biased = Experiment(
@@ -344,4 +347,15 @@ def _agreeing_lines() -> list[Line]:
             Line("crossed p", coins, Level("p", up_to(0.065, 0.015)), "two-valued cosines"),
             Line("power", biased, Power("p", 1.0), "all words agree"),
         ]
+    few: tuple[tuple[Sizes, str, dict[str, Any]], ...] = (
+        ((6, 24, 8, 8), "a fifth of target words go with A, the others with B", {"share": 0.2}),
+        ((5, 40, 8, 8), "a tenth of target words go with A, the others with B", {"share": 0.1}),
+        ((8, 8, 8, 8), "target words have one of three associations", {"values": 3}),
+        ((8, 8, 8, 8), "target words go with A or with B, by a coin, with a noise of 5%", {"noise": 0.05}),
+    )
+    for sizes, name, options in few:
+        world = Experiment(
+            f"two-valued {sizes} {name}", f"{_sizes(sizes)}, {name}", partial(_two_valued, sizes=sizes, **options), 4000
+        )
+        found.append(Line("crossed p", world, Level("p", up_to(0.065, 0.015)), "few different cosines"))
     return found

@@ -28,12 +28,13 @@ def test_jackknife_deletes_one_word() -> None:
     for i in range(12):
         kept = np.ix_(np.arange(12) != i, np.arange(12) != i)
         logs.append(np.log(similarity_sd(new[kept]) / similarity_sd(old[kept])))
-    assert log_ratio_variance(old, new) == pytest.approx(11 / 12 * np.sum((logs - np.mean(logs)) ** 2))
+    jackknife = 11 / 12 * np.sum((logs - np.mean(logs)) ** 2)
+    assert jackknife < log_ratio_variance(old, new) < 4.0 * jackknife
     assert log_ratio_variance(old, 3.0 * old) == pytest.approx(0.0, abs=1e-20)
 
 
 def test_variance_covers_new_words() -> None:
-    """The jackknife counts the part that belongs to pairs twice, so it errs on the safe side."""
+    """The jackknife counts the part that belongs to pairs twice, so it errs on the safe side; outliers add more."""
     rng = np.random.default_rng(2)
     shape = rng.normal(size=20)
     ratios, variances = [], []
@@ -44,7 +45,28 @@ def test_variance_covers_new_words() -> None:
         old, new = (rows @ rows.T for rows in tables)
         ratios.append(np.log(similarity_sd(new) / similarity_sd(old)))
         variances.append(log_ratio_variance(old, new))
-    assert 0.9 < np.mean(variances) / np.var(ratios) < 2.2
+    assert 0.9 < np.median(variances) / np.var(ratios) < 2.2
+
+
+def test_outlying_words_are_covered() -> None:
+    """5% of 200 words share a direction on the new model: the jackknife alone covered .88, of 200 at most 184."""
+    rng = np.random.default_rng(4)
+
+    def draw(n: int) -> tuple[np.ndarray, np.ndarray]:
+        one = rng.normal(size=(n, 50))
+        other = one + 0.5 * rng.normal(size=one.shape)
+        other[rng.random(n) < 0.05, 0] += 12.0
+        tables = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (one, other))
+        old, new = (rows @ rows.T for rows in tables)
+        return old, new
+
+    truth = np.mean([np.log(similarity_sd(new) / similarity_sd(old)) for old, new in (draw(1000) for _ in range(10))])
+    covered = 0
+    for _ in range(200):
+        old, new = draw(200)
+        error = np.log(similarity_sd(new) / similarity_sd(old)) - truth
+        covered += abs(error) <= 1.96 * np.sqrt(log_ratio_variance(old, new))
+    assert covered >= 182
 
 
 def test_bad_input() -> None:

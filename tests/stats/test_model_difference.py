@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -181,6 +182,20 @@ def test_variance_of_the_scale() -> None:
     assert (plain.old, plain.new) == pytest.approx([crossed_test(table, 8, 8).D for table in (old, new)])
 
 
+def test_variance_of_the_scale_never_narrows_an_interval() -> None:
+    """Satterthwaite's formula raises few degrees of freedom so much that t falls by more than the variance grows."""
+    rng = np.random.default_rng(10)
+    old, new = rng.normal(size=(2, 6, 6)) + 2.0
+    plain, wider = (
+        compare_tables(
+            old, new, 3, 3, direction="positive", margin=0.2, confidence=0.975, scale_variance=variance
+        ).growth
+        for variance in (0.0, 0.05)
+    )
+    assert plain.df < 6.0
+    assert wider.low < plain.low < plain.high < wider.high  # type: ignore[operator]
+
+
 def test_too_few_words_and_unequal_shapes() -> None:
     rng = np.random.default_rng(4)
     found = compare_tables(
@@ -211,6 +226,41 @@ def test_printed_power_is_that_of_simulations(spread: float) -> None:
             == "worse"
         )
     assert worse / 600 == pytest.approx(expected, abs=0.05)
+
+
+def change_unevenly(rng: np.random.Generator, n: int, m: int, sign: float, growth: float) -> ModelDifference:
+    """Compare models whose target words change by log-normal amounts, by this growth on average."""
+    rows, columns = np.repeat([1.0, -1.0], [n, m]), np.repeat([1.0, -1.0], 8)
+    leanings = rng.lognormal(size=n + m) - np.exp(0.5)
+    old = rng.normal(0, 0.3, (n + m, 16))
+    new = old + np.outer(sign * 0.07 * leanings + growth / 4.0 * rows, columns) + rng.normal(0, 0.01, old.shape)
+    return compare_tables(old, new, n, 8, direction="positive", margin=0.2, confidence=0.975)
+
+
+@pytest.mark.parametrize(("sign", "growth", "wrong"), [(-1.0, 0.2, "worse"), (1.0, 0.201, "no_worse")])
+def test_few_skewed_words_give_few_wrong_verdicts(sign: float, growth: float, wrong: str) -> None:
+    """With 5 and 40 words, 10% of verdicts by t are wrong; of 300, at most 15 are at .05."""
+    rng = np.random.default_rng(7)
+    made = [change_unevenly(rng, 5, 40, sign, growth) for _ in range(300)]
+    assert sum(found.verdict == wrong for found in made) <= 15
+    by_t = [judge_contrasts(found.growth, replace(found.reversal, skewness=()), 0.2, directed=True) for found in made]
+    assert sum(verdict == wrong for verdict in by_t) > 15
+
+
+def test_correction_for_skewness_contains_the_interval_and_nests() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        growth = change_unevenly(rng, 8, 30, 1.0, 0.5).growth
+        assert growth.low is not None
+        assert growth.high is not None
+        narrow, wide = growth.correct(0.975), growth.correct(0.99)
+        assert wide.low <= narrow.low <= growth.low <= growth.value <= growth.high <= narrow.high <= wide.high  # type: ignore[operator]
+        assert (narrow.low, narrow.high) != (growth.low, growth.high)
+
+
+def test_large_skewed_growth_is_still_worse() -> None:
+    found = change_unevenly(np.random.default_rng(9), 24, 24, 1.0, 2.0)
+    assert (found.verdict, found.corrected) == ("worse", None)
 
 
 def test_detectable_growth() -> None:

@@ -110,7 +110,7 @@ def _record(one: Question, growths: Sequence[float], gate: Gate, family: int) ->
     parts = one.components.targets, one.components.attributes, one.components.residual
     design = Design(Components(*(share * part for part in parts)), one.sizes)
     powers = [{"growth": growth, "power": design.power_above(growth - gate.margin, alpha)} for growth in growths]
-    smallest = design.smallest(alpha, gate.power) if alpha < gate.power else None
+    smallest = design.smallest_above(alpha, gate.power) if alpha < gate.power else None
     return record | {"detectable_growth": None if smallest is None else gate.margin + smallest, "growths": powers}
 
 

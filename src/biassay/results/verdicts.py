@@ -54,8 +54,8 @@ class Verdict(Record):
     outcome : {"worse", "better", "no_worse", "inconclusive", "missing", "not_measured"}
         Missing: measured on the old model and not on the new one. Not measured: on neither.
     reason : str or None
-        Why a number is missing, or what makes the verdict inconclusive other than the width of the growth's interval:
-        responses that cannot be trusted, or a reversal that is not excluded.
+        Why a number is missing, or why the verdict is not the one that `low` and `high` give: responses that cannot
+        be trusted, a reversal that is not excluded, or words that change by very unequal amounts.
     effect_baseline, effect_model : float or None
         Effects on both models, in `unit`: for association tests the calibrated difference.
     margin : float

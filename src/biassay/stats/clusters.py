@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 from biassay.stats.agreement_bounds import AgreementBounds, agreement_bounds
+from biassay.stats.skewness import invert_hall, transform_hall
 
 __all__ = [
     "ClusterEstimate",
@@ -303,10 +304,10 @@ def _estimate(
     error = math.sqrt(variance)
     skew = skew if bounds is None else 0.0
     reach = float(scipy.special.stdtrit(df, 0.5 + confidence / 2.0))
-    low = value - error * max(reach, _unskewed(reach, skew))
-    high = value - error * min(-reach, _unskewed(-reach, skew))
+    low = value - error * max(reach, float(invert_hall(reach, skew)))
+    high = value - error * min(-reach, float(invert_hall(-reach, skew)))
     t = (value - null) / error
-    p = max(_two_sided(t, df), _two_sided(_skewed(t, skew), df))
+    p = max(_two_sided(t, df), _two_sided(transform_hall(t, skew), df))
     if bounds is not None:
         low, high, p = min(low, bounds.interval[0]), max(high, bounds.interval[1]), max(p, bounds.p_value)
     return ClusterEstimate(
@@ -388,18 +389,6 @@ def _skewness(influence: Floats) -> float:
     apart = influence - influence.mean()
     spread = float(apart.std(ddof=1))
     return float((apart**3).mean()) / spread**3 if spread > 0.0 else 0.0
-
-
-def _skewed(t: float, skew: float) -> float:
-    """Hall's transformation of t, ``skew`` being the skewness over the root of n: it rises with t."""
-    return t + skew * (t * t / 3.0 + 1.0 / 6.0) + skew * skew * t**3 / 27.0
-
-
-def _unskewed(x: float, skew: float) -> float:
-    """Its inverse."""
-    if abs(skew) < 1e-9:
-        return x
-    return 3.0 / skew * (float(np.cbrt(1.0 + skew * (x - skew / 6.0))) - 1.0)
 
 
 def _two_sided(t: float, df: float) -> float:

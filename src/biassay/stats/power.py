@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from biassay.errors import UsageError
 from biassay.stats.crossed import LEAST_DF, Components
+from biassay.stats.skewness import invert_hall, skewness_error
 
 __all__ = [
     "ALPHA",
@@ -51,6 +52,9 @@ Floats = NDArray[np.float64]
 _POINTS = 1021
 _NINTH = 1.085070245491451  # the root of x**9 - x - 1
 _FEW = 30  # degrees of freedom up to which quantiles of chi-square are exact; beyond, Wilson and Hilferty's are near
+
+_SKEWNESS, _OF_SKEWNESS = np.polynomial.hermite_e.hermegauss(9)
+_OF_SKEWNESS = _OF_SKEWNESS / _OF_SKEWNESS.sum()
 
 
 @dataclass(frozen=True)
@@ -102,9 +106,25 @@ class Design:
         return _found(abs(D) / math.sqrt(self.V), self._reach(alpha / 2.0))
 
     def power_above(self, D: float, alpha: float = ALPHA) -> float:
-        """Return how often the interval of 1 - alpha lies above 0 when the effect is D."""
+        """Return how often a comparison of models finds an effect of D to be above 0.
+
+        It does if the interval of 1 - alpha, corrected for the skewness of the sample, lies above 0. Normal words have
+        no skewness, but samples of them do.
+        """
         _check_share("alpha", alpha)
-        return float(scipy.special.ndtr(D / math.sqrt(self.V) - self._reach(alpha / 2.0)).mean())
+        return _found_above(D / math.sqrt(self.V), self._skewed_reach(alpha / 2.0))
+
+    def smallest_above(self, alpha: float = ALPHA, power: float = POWER) -> float | None:
+        """Return the smallest D that `power_above` finds with this power, or None if there is none."""
+        _check_share("alpha", alpha)
+        _check_share("power", power)
+        reach = self._skewed_reach(alpha / 2.0)
+        if np.isfinite(reach).mean() <= power:
+            return None
+        high = 4.0
+        while _found_above(high, reach) <= power:
+            high *= 2.0
+        return _crossing(lambda shift: _found_above(shift, reach) - power, -high, high) * math.sqrt(self.V)
 
     def equivalence_power(self, margin: float, D: float = 0.0, alpha: float = ALPHA) -> float:
         """How often the two one-sided tests show that D, whose true value is ``D``, lies within the margin."""
@@ -134,21 +154,49 @@ class Design:
         t = np.exp(_log_t(tail)(1.0 / np.maximum(df, LEAST_DF)))
         return np.where(df >= LEAST_DF, t * np.sqrt(V / self.V), np.inf)
 
+    def _skewed_reach(self, tail: float) -> Floats:
+        """Return how large D must be if t is corrected for skewness: (values of the skewness, points)."""
+        V, df = self._estimates
+        t = np.exp(_log_t(tail)(1.0 / np.maximum(df, LEAST_DF)))
+        corrected = np.maximum(t, invert_hall(t, _SKEWNESS[:, None] * self._skewness_error))
+        return np.where(df >= LEAST_DF, corrected * np.sqrt(V / self.V), np.inf)
+
     @cached_property
-    def _estimates(self) -> tuple[Floats, Floats]:
-        """The variance of D and its degrees of freedom as `crossed_test` estimates them, at every point."""
+    def _skewness_error(self) -> Floats:
+        """The standard error of the skewness of D as `crossed_test` estimates it, at every point."""
+        V, _ = self._estimates
+        of_sets = [
+            (part / V) ** 1.5 / math.sqrt(size) * skewness_error(size)
+            for part, size in zip(self._parts[:4], self.sizes, strict=True)
+            if size > 2  # two words have no skewness
+        ]
+        return np.asarray(np.sqrt(sum((one * one for one in of_sets), np.zeros_like(V))))
+
+    @cached_property
+    def _free(self) -> list[int]:
+        n, m, k, l = self.sizes  # noqa: E741
+        return [n - 1, m - 1, k - 1, l - 1, *((i - 1) * (j - 1) for i in (n, m) for j in (k, l))]
+
+    @cached_property
+    def _parts(self) -> Floats:
+        """The parts of the variance of D that `crossed_test` adds up, at every point."""
         n, m, k, l = self.sizes  # noqa: E741
         residual = self.components.residual
         of_t = max(self.components.targets, 0.0) + (1.0 / k + 1.0 / l) * residual
         of_a = max(self.components.attributes, 0.0) + (1.0 / n + 1.0 / m) * residual
-        cells = [(i, j) for i in (n, m) for j in (k, l)]
-        expected = [of_t / n, of_t / m, of_a / k, of_a / l, *(residual / (i * j) for i, j in cells)]
-        free = [n - 1, m - 1, k - 1, l - 1, *((i - 1) * (j - 1) for i, j in cells)]
-        parts = np.array([own * _mean_squares(i, of) for i, (own, of) in enumerate(zip(expected, free, strict=True))])
+        cells = [residual / (i * j) for i in (n, m) for j in (k, l)]
+        expected = [of_t / n, of_t / m, of_a / k, of_a / l, *cells]
+        return np.array(
+            [own * _mean_squares(i, of) for i, (own, of) in enumerate(zip(expected, self._free, strict=True))]
+        )
+
+    @cached_property
+    def _estimates(self) -> tuple[Floats, Floats]:
+        """The variance of D and its degrees of freedom as `crossed_test` estimates them, at every point."""
+        parts = self._parts
         V_T, V_A, V_E = parts[:2].sum(axis=0), parts[2:4].sum(axis=0), parts[4:].sum(axis=0)
         V = np.maximum(V_T + V_A - V_E, np.maximum(V_T, V_A))
-        total = V + self.added_variance
-        return total, total * total / ((parts * parts) / np.array(free)[:, None]).sum(axis=0)
+        return V + self.added_variance, V * V / ((parts * parts) / np.array(self._free)[:, None]).sum(axis=0)
 
 
 def d_of(D: float, spread: float, n: int, m: int) -> float:
@@ -240,6 +288,11 @@ def _crossing(function: Callable[[float], float], low: float, high: float) -> fl
 def _found(shift: float, reach: Floats) -> float:
     """How often D, truly at ``shift`` standard deviations, lies beyond reach."""
     return float((scipy.special.ndtr(shift - reach) + scipy.special.ndtr(-shift - reach)).mean())
+
+
+def _found_above(shift: float, reach: Floats) -> float:
+    """How often D, truly at ``shift`` standard deviations, lies above reach; rows are weighted values of skewness."""
+    return float(_OF_SKEWNESS @ scipy.special.ndtr(shift - reach).mean(axis=1))
 
 
 @cache

@@ -180,6 +180,24 @@ def test_a_model_whose_saturated_effect_doubles_is_worse(first: Run) -> None:
     assert (found.outcome, found.growth) == ("worse", pytest.approx(found.effect_baseline))
 
 
+def test_a_change_of_very_unequal_words_needs_a_corrected_interval(first: Run) -> None:
+    """By t the growth exceeds the margin; corrected for the skewness of the words it may not."""
+    sides = np.repeat([1.0, -1.0], 8)
+    changes = sides * (12.0 - np.random.default_rng(4).lognormal(size=16))
+    old = 0.002 * np.random.default_rng(0).normal(size=(16, 16))
+    new = old + 0.01 * np.outer(changes, sides)
+    runs = with_cosines(first, "weat6", old), with_cosines(other_model(first, "new", 0, 0.0), "weat6", new)
+    given = [without_clusters(edited(run, "weat6", direction="positive")) for run in runs]
+    low = verdict(biassay.compare(*given), "weat6").low
+    assert low is not None
+    assert low > 0.0
+    found = verdict(biassay.compare(*given, margin=0.99 * low), "weat6")
+    assert (found.low, found.outcome) == (low, "inconclusive")
+    assert found.reason is not None
+    assert "corrected for skewness, the growth lies between" in found.reason
+    assert verdict(biassay.compare(*given, margin=0.2 * low), "weat6").outcome == "worse"
+
+
 def test_a_true_growth_below_the_margin_is_not_called_worse() -> None:
     """A growth of .19 at a margin of .2, in 200 questions of 20 comparisons."""
     rng = np.random.default_rng(3)

@@ -134,7 +134,7 @@ def _judged(plain: Verdict, both: CalibratedPair, family: int) -> Verdict:
     return dataclasses.replace(
         plain,
         outcome=found.verdict,
-        reason=_reason(found, plain.margin, directed=direction is not None),
+        reason=_explain(found, plain.margin, directed=direction is not None),
         effect_baseline=found.old,
         effect_model=found.new,
         growth=found.growth.value,
@@ -150,9 +150,15 @@ def _judged(plain: Verdict, both: CalibratedPair, family: int) -> Verdict:
     )
 
 
-def _reason(found: ModelDifference, margin: float, *, directed: bool) -> str | None:
+def _explain(found: ModelDifference, margin: float, *, directed: bool) -> str | None:
+    """Return why there is no interval, or why the verdict is not that of the interval."""
     if found.growth.low is None:
         return "too few words in common for an interval"
+    if found.corrected is not None and found.corrected.low is not None and found.corrected.high is not None:
+        return (
+            "words change by very unequal amounts: corrected for skewness, the growth lies between "
+            f"{found.corrected.low:.2f} and {found.corrected.high:.2f}"
+        )
     if found.verdict != "inconclusive":
         return None
     return explain_inconclusive(found.growth, found.reversal, margin, directed=directed)
