@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 import biassay
+from biassay.answers.inventory import list_cache
 from biassay.errors import ModelError, UnknownNameError, UsageError, VectorError
 from biassay.models.base import Encoded
 from biassay.models.registry import open_encoder
@@ -380,6 +381,9 @@ def test_a_gguf_file_is_dequantised_once_and_in_silence(
     assert found.vectors[0] == pytest.approx(states[-1][-1], abs=2e-3)
     open_encoder(f"hf:{smollm2_gguf}")
     assert (kept / "model.safetensors").stat().st_mtime_ns == stamp
+    (listed,) = (entry for entry in list_cache(own_cache).entries if entry.kind == "models")
+    assert (listed.model, listed.folder) == (f"hf:{smollm2_gguf.name}", kept)
+    assert listed.size > 500_000_000
     tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(smollm2_gguf).tensors}
     weights = load_file(kept / "model.safetensors")
     up, key = (

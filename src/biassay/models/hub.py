@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from biassay.cache_usage import record_use
 from biassay.errors import ModelError, UnknownNameError, UsageError
 from biassay.files import content_digest, default_cache
 from biassay.models.family import ModelName
@@ -158,7 +159,9 @@ def locate(model: ModelName) -> Source:
     trusted = flag(model, "trust_remote_code")
     path = Path(model.name).expanduser()
     if path.suffix.lower() == ".gguf":
-        return Source(str(_from_gguf(path, model)), None, f"{model.family}:{path.name}", trusted)
+        name, folder = f"{model.family}:{path.name}", _from_gguf(path, model)
+        record_use(default_cache() / "models" / f"gguf-{folder.name}.json", name, {"file": str(path.resolve())})
+        return Source(str(folder), None, name, trusted)
     if path.is_dir():
         # Two parts, because folders are often called "model"; links keep the name that the user gave them.
         named = "/".join(Path(os.path.abspath(path)).parts[-2:]).lstrip("/")
