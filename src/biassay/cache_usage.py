@@ -33,25 +33,25 @@ def record_use(path: Path, name: str, description: Mapping[str, Any]) -> None:
     name : str
         Name of the model in this run. Copies of a model share a cache; the file lists the latest names first.
     description : mapping
-        Content of the file, without the names.
+        Further content of the file.
     """
     with suppress(OSError):  # a cache that cannot be written can still be read
-        names = _read_names(path)
+        content = _read_description(path)
+        names = content.get("names")
+        names = [other for other in names if isinstance(other, str)] if isinstance(names, list) else []
         if names[:1] == [name]:
             os.utime(path)
             return
         names = [name, *(other for other in names if other != name)][:_MAX_NAMES]
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps({**description, "names": names}, indent=1).encode())
+        write_atomically(path, json.dumps({**content, **description, "names": names}, indent=1).encode())
 
 
-def _read_names(path: Path) -> list[str]:
-    try:
+def _read_description(path: Path) -> dict[str, Any]:
+    with suppress(RunFolderError):
         content = read_json(path)
-    except RunFolderError:
-        return []
-    names = content.get("names") if isinstance(content, dict) else None
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+        return content if isinstance(content, dict) else {}
+    return {}
 
 
 @contextmanager
