@@ -123,13 +123,17 @@ class ParquetReader:
         if not file.compression:
             return file.path.open("rb")
         whole = tempfile.TemporaryFile()  # noqa: SIM115  (closed by the caller)
-        limit = UnpackLimit(file.path)
-        with Stream(file.path, file.compression) as stream:
-            while piece := stream.read(_PIECE):
-                limit.count(len(piece))
-                whole.write(piece)
-            self.damage = stream.damage
-        whole.seek(0)
+        try:
+            limit = UnpackLimit(file.path)
+            with Stream(file.path, file.compression) as stream:
+                while piece := stream.read(_PIECE):
+                    limit.count(len(piece))
+                    whole.write(piece)
+                self.damage = stream.damage
+            whole.seek(0)
+        except BaseException:
+            whole.close()
+            raise
         return whole
 
     def _pieces(self, parquet: Any) -> Iterator[Raw]:
