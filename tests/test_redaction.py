@@ -87,6 +87,13 @@ PASSWORDS = [
     "gs://user:secret@bucket",
     "https://user:se@cret@host/x",
     "postgresql+psycopg://u:secret@h:port/db",
+    "s3://AKIA123%3Asecret@bucket/dir",
+    "s3://AKIA123secret@bucket/dir",
+    "https://secret@host/x.jsonl",
+    "s3://bucket/dir?access_key=AKIA123&secret_key=secret",
+    "gs://bucket?token=secret",
+    "https://host/x.jsonl?X-Amz-Date=1&X-Amz-Signature=secret",
+    "https://account.blob.host/x?se=2026&sig=secret",
 ]
 
 
@@ -96,11 +103,14 @@ def test_a_url_with_a_password_is_refused_and_not_shown(address: str) -> None:
     with pytest.raises(UsageError, match="must not hold a key or a password") as caught:
         is_address(address)
     for text in (str(caught.value), redact_url(f"cannot open {address!r}")):
-        assert "cr" not in text.replace("[secret]", "")
+        assert "cr" not in text.replace("[secret]", "").replace("secret_key=", "")
         assert "AKIA" not in text
 
 
-@pytest.mark.parametrize("address", ["s3://AKIA123:secret@bucket", "s3:/AKIA123:secret@bucket"])
+@pytest.mark.parametrize(
+    "address",
+    ["s3://AKIA123:secret@bucket", "s3:/AKIA123:secret@bucket", "s3://bucket/dir?access_key=AKIA123&secret_key=x"],
+)
 def test_a_cache_with_a_secret_in_its_url_is_refused_and_not_shown(
     address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,7 +124,15 @@ def test_a_cache_with_a_secret_in_its_url_is_refused_and_not_shown(
 
 @pytest.mark.parametrize(
     "address",
-    ["s3://bucket/a@b", "hf://datasets/o/n@refs/x", "sftp://host:22/a@b", "gs://anonymous@bucket/x", "sftp://me@h/x"],
+    [
+        "s3://bucket/a@b",
+        "hf://datasets/o/n@refs/x",
+        "sftp://host:22/a@b",
+        "gs://anonymous@bucket/x",
+        "sftp://me@h/x",
+        "abfs://container@account.host/x",
+        "s3://bucket?region=eu",
+    ],
 )
 def test_other_urls_are_used(address: str) -> None:
     assert is_address(address)

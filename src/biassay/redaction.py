@@ -25,7 +25,11 @@ _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|\w{1,31});")
 _SCHEME = r"([A-Za-z][\w+.-]+:/{1,3}|\b(?:s3|gs|gcs|hf):)"
 _PASSWORD = re.compile(_SCHEME + r"(?!\[)[^\s'\"]*:[^\s'\"]*@")
-_PARAMETER = re.compile(r"(?i)(?<=[?&;])([\w.-]*(?:key|secret|token|passw|signature|credential)[\w.-]*=)[^\s&;'\"]+")
+_PARAMETER = re.compile(
+    r"(?i)(?<=[?&;])((?:[\w.-]*(?:key|secret|token|passw|signature|credential)[\w.-]*|sig)=)[^\s&;'\"]+"
+)
+# Before the @, S3 has a key and the web a token. Other storage has the name of a user (sftp, gs) or a container (abfs).
+_TOKEN = re.compile(r"(?i)((?:s3a?|https?)://)[^\s/@?#'\"]+@|([a-z][\w+.-]*://)[^\s/@?#'\"]*%3A[^\s/@?#'\"]*@")
 _PORT = re.compile(_SCHEME + r"[^/:@]*:\d{0,5}(/|$)")
 
 _protected: set[str] = set()
@@ -62,13 +66,17 @@ def redact(text: str, *secrets: str) -> str:
 
 
 def has_password(address: str) -> bool:
-    """Whether an address seems to hold a user and a password or a key and a secret, as in ``s3://KEY:SECRET@...``."""
-    return _PASSWORD.match(address) is not None and _PORT.match(address) is None
+    """Return True if a URL seems to hold a secret: ``s3://KEY:SECRET@...``, ``https://TOKEN@...``, ``?token=...``."""
+    if _PASSWORD.match(address) is not None and _PORT.match(address) is None:
+        return True
+    return _TOKEN.match(address) is not None or ("://" in address and _PARAMETER.search(address) is not None)
 
 
 def redact_url(text: str) -> str:
     """Replace passwords and keys in the addresses of a text by ``[secret]``."""
-    return _PARAMETER.sub(r"\1[secret]", _PASSWORD.sub(r"\1[secret]@", text))
+    text = _PASSWORD.sub(r"\1[secret]@", text)
+    text = _TOKEN.sub(lambda match: f"{match[1] or match[2]}[secret]@", text)
+    return _PARAMETER.sub(r"\1[secret]", text)
 
 
 def _letters(text: str) -> str:

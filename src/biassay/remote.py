@@ -38,7 +38,7 @@ def is_address(place: object) -> bool:
     if isinstance(place, str) and has_password(place):
         raise UsageError(
             f"{redact_url(place)}: a URL must not hold a key or a password; set the environment variables of the "
-            "storage, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            "storage, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or download the file"
         )
     if isinstance(place, str) and re.match(r"(s3|gs|gcs|hf):/?[^/]", place):
         raise UsageError(f"{place}: an address has two slashes behind its kind, as s3://BUCKET/DIR has")

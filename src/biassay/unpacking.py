@@ -6,11 +6,14 @@ import io
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from biassay.errors import UsageError
 
-__all__ = ["LIMIT_VARIABLE", "UnpackLimit", "UnpackedTooLargeError"]
+if TYPE_CHECKING:
+    from biassay.remote import RemoteFile
+
+__all__ = ["LIMIT_VARIABLE", "UnpackLimit", "UnpackedTooLargeError", "get_arrow_size", "open_parquet"]
 
 LIMIT_VARIABLE = "BIASSAY_MAX_UNPACKED"
 _RATIO = 200  # logs of repeated prompts reach 100
@@ -31,7 +34,7 @@ class UnpackLimit:
     BIASSAY_MAX_UNPACKED replaces it, for example by ``8G``.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | RemoteFile) -> None:
         self._path = path
         packed = path.stat().st_size
         self.most = _limit_by_user() or min(max(_RATIO * packed, _ALWAYS), _NEVER_MORE)
@@ -76,6 +79,36 @@ class _Counted(io.RawIOBase):
         self._limit.count(len(piece))
         buffer[: len(piece)] = piece
         return len(piece)
+
+
+def open_parquet(file: Any) -> Any:
+    """Open a Parquet file so that repeated texts stay references to one text.
+
+    A file of 1 kB can hold a text of 9 MB, and refer to it in every row.
+    """
+    from pyarrow import parquet
+
+    schema = parquet.read_metadata(file).schema
+    columns = (schema.column(number) for number in range(len(schema)))
+    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    if hasattr(file, "seek"):
+        file.seek(0)
+    return parquet.ParquetFile(file, read_dictionary=texts)
+
+
+def get_arrow_size(array: Any) -> int:
+    """Return the number of bytes of an Arrow array once every reference in it is replaced by its text."""
+    from pyarrow import compute, types
+
+    if types.is_dictionary(array.type):
+        lengths = compute.binary_length(array.dictionary)
+        return int(compute.sum(lengths.take(array.indices.drop_null())).as_py() or 0)
+    if types.is_struct(array.type):
+        return sum(map(get_arrow_size, array.flatten()))
+    if types.is_list(array.type) or types.is_large_list(array.type) or types.is_map(array.type):
+        values = array.flatten() if not types.is_map(array.type) else array.items
+        return int(array.offsets.nbytes) + get_arrow_size(values)
+    return int(array.nbytes)
 
 
 def _limit_by_user() -> int | None:

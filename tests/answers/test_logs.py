@@ -20,6 +20,7 @@ from biassay.answers.logs.reading import read_log
 from biassay.errors import MissingExtraError, UsageError
 from biassay.stimuli.benchmarks.bbq import read_bbq
 from biassay.stimuli.benchmarks.rows import read_rows
+from biassay.unpacking import UnpackedTooLargeError
 
 LOGS = Path(__file__).parents[1] / "reference" / "logs"
 DATE = "2026-11-16T09-49-00.983770"
@@ -392,6 +393,20 @@ def test_parquet_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch
     monkeypatch.setenv("BIASSAY_MAX_UNPACKED", "1M")
     with pytest.raises(UsageError, match="holds more than 1 MiB"):
         list(read_rows(tmp_path / "Age.parquet"))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_parquet_that_repeats_one_long_text_is_refused(tmp_path: Path, nested: bool) -> None:
+    """20,000 references to a text of 9 MB take 1 kB on disk."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = arrow.DictionaryArray.from_arrays(arrow.array([0] * 20_000, arrow.int32()), ["good man " * 1_000_000])
+    column = arrow.ListArray.from_arrays(arrow.array([0, 20_000], arrow.int32()), texts) if nested else texts
+    path = tmp_path / "bbq.parquet"
+    parquet.write_table(arrow.table({"context": column}), path, compression="zstd")
+    assert path.stat().st_size < 10_000
+    with pytest.raises(UnpackedTooLargeError, match="MiB once it is unpacked"):
+        list(read_rows(path))
 
 
 def test_the_user_may_allow_more_or_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

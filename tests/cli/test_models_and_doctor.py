@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from biassay.cli import doctor, models
+from biassay.cli.listing import format_size
 from biassay.errors import MeasurementError
 from biassay.models import selftest, static
 from biassay.models.base import Encoded, Identity
@@ -183,10 +184,11 @@ def test_a_cache_that_is_not_there_is_not_made(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.parametrize(
-    ("count", "shown"), [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (12_700_000, "12.7 MB"), (10**12, "1000.0 GB")]
+    ("count", "shown"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (12_700_000, "12.7 MB"), (999_960, "1 MB"), (10**12, "1 TB")],
 )
 def test_sizes_in_words(count: int, shown: str) -> None:
-    assert doctor._size(count) == shown
+    assert format_size(count) == shown
 
 
 # Self-tests

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 import biassay
+from biassay.answers.inventory import list_cache
 from biassay.errors import ModelError, UnknownNameError, UsageError, VectorError
 from biassay.models.base import Encoded
+from biassay.models.model_files import file_digests
 from biassay.models.registry import open_encoder
 
 from . import tiny_models
@@ -380,6 +382,9 @@ def test_a_gguf_file_is_dequantised_once_and_in_silence(
     assert found.vectors[0] == pytest.approx(states[-1][-1], abs=2e-3)
     open_encoder(f"hf:{smollm2_gguf}")
     assert (kept / "model.safetensors").stat().st_mtime_ns == stamp
+    (listed,) = (entry for entry in list_cache(own_cache).entries if entry.kind == "models")
+    assert (listed.model, listed.folder) == (f"hf:{smollm2_gguf.name}", kept)
+    assert listed.size > 500_000_000
     tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(smollm2_gguf).tensors}
     weights = load_file(kept / "model.safetensors")
     up, key = (
@@ -391,6 +396,21 @@ def test_a_gguf_file_is_dequantised_once_and_in_silence(
         key.reshape(3, 32, 2, -1).swapaxes(1, 2).reshape(key.shape)
     )  # halves of the 3 heads, which GGUF interleaves
     np.testing.assert_array_equal(weights["model.layers.3.self_attn.k_proj.weight"], turned)
+
+
+def test_a_gguf_model_is_its_file_alone(smollm2_gguf: Path, smollm2: Path, tmp_path: Path, own_cache: Path) -> None:
+    """Files next to it are not read, and a dequantised model that was changed is dequantised again."""
+    (tmp_path / "model.gguf").symlink_to(smollm2_gguf)
+    neighbour = {"do_lower_case": True, "model_max_length": 7, "chat_template": "{{ 'no' }}"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(neighbour))
+    model = f"hf:{tmp_path / 'model.gguf'}"
+    expected = file_digests(smollm2)
+    revision = open_encoder(model).identity.revision
+    (kept,) = (own_cache / "gguf").iterdir()
+    assert file_digests(kept) == expected
+    (kept / "tokenizer_config.json").write_text(json.dumps(neighbour))
+    assert open_encoder(model).identity.revision == revision
+    assert file_digests(kept) == expected
 
 
 def test_a_damaged_gguf_file_leaves_nothing_behind(tmp_path: Path, own_cache: Path) -> None:

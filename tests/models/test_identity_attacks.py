@@ -238,3 +238,14 @@ def test_a_model_that_is_replaced_before_it_is_loaded_is_an_error(
     monkeypatch.setattr(states, "load_weights", swap_and_load)
     with pytest.raises(ModelError, match=r"parts/one\.safetensors changed while the model was loaded"):
         encoder.prepare(["joy"])
+
+
+def test_a_cache_inside_the_folder_is_not_part_of_the_model(folder: Path, test_file: Path) -> None:
+    model, cache = f"hf:{folder}", folder / "cache"
+    before = measure(model, test_file, cache)
+    revisions = {path.read_text() for path in cache.glob("*/model.json")}
+    assert measure(model, test_file, cache) == before
+    assert {path.read_text() for path in cache.glob("*/model.json")} == revisions
+    shard = folder / "parts/one.safetensors"
+    shard.write_bytes(changed_shard(shard))
+    assert measure(model, test_file, cache) != before

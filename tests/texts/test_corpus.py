@@ -373,3 +373,22 @@ def test_a_stream_is_read_in_exact_sizes(tmp_path: Path) -> None:
             pieces = [stream.take(350_001) for _ in range(6)]
         assert b"".join(pieces) == data
         assert [len(piece) for piece in pieces] == [350_001] * 4 + [99_996, 0]
+
+
+def test_parquet_that_repeats_a_long_text_is_read_in_small_parts(tmp_path: Path) -> None:
+    """4,000 references to a text of 9 MB take 1 kB on disk."""
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 4_000, pa.int32()), ["good man " * 1_000_000])
+    pq.write_table(pa.table({"text": texts}), tmp_path / "x.parquet", compression="zstd")
+    (file,) = find_files([tmp_path / "x.parquet"], None)
+    pieces = open_reader(Part(file), None, "line", False).pieces()
+    for _ in range(3):
+        assert next(pieces).nbytes <= 64 << 20
+    pieces.close()
+
+
+def test_packed_parquet_that_unpacks_to_too_much_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet.gz").write_bytes(gzip.compress(bytes(100 << 20), 9))
+    texts, _, _, damage = read_file(tmp_path / "x.parquet.gz")
+    assert texts == []
+    assert damage is not None
+    assert "holds more than 64 MiB" in damage

@@ -27,6 +27,7 @@ from biassay.answers.codecs import Codec
 from biassay.answers.keys import KeyIndex, keys_of
 from biassay.answers.npy import npz_bytes
 from biassay.answers.sharing import Beyond
+from biassay.cache_usage import record_use
 from biassay.errors import MeasurementError, StorageError
 from biassay.files import open_file, write_atomically
 from biassay.models.base import Encoded, Identity
@@ -52,9 +53,14 @@ class AnswerStore:
         about = folder / "model.json"
         with _writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
+            description = {
+                "family": identity.family,
+                "revision": identity.revision,
+                "settings": dict(identity.settings),
+            }
             if not about.exists():
-                named = {"family": identity.family, "revision": identity.revision, "settings": dict(identity.settings)}
-                write_atomically(about, json.dumps(named, indent=1).encode())
+                write_atomically(about, json.dumps({**description, "names": [identity.name]}, indent=1).encode())
+        record_use(about, identity.name, description)
         return ModelStore(folder, codec, self.beyond)
 
 

@@ -43,6 +43,7 @@ _COMMANDS = {
     "survey": ("biassay.cli.survey", "Ask people how groups are seen: the human study."),
     "tests": ("biassay.cli.tests", "List, find, show, check and export the tests."),
     "models": ("biassay.cli.models", "Families of models, and which can be used now."),
+    "cache": ("biassay.cli.cache", "List what is cached, by model, and remove parts of it."),
     "doctor": ("biassay.cli.doctor", "Versions, device, cache, and a self-test of every family."),
 }
 _ALIKE = {"–": "-", "−": "-", "…": "~", "•": "-", "█": "#", "░": "-", "─": "-", "━": "-", "†": "+", "‡": "++"}

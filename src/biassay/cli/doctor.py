@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from biassay.cli.listing import format_size
 from biassay.files import default_cache
 from biassay.models.family import Family
 from biassay.models.registry import families
@@ -40,7 +41,7 @@ def command(quiet: bool, as_json: bool) -> None:
     known = families()
     versions, cache = _versions(known.values()), _cache(default_cache())
     if plain:
-        _rows(versions | {"cache": f"{cache.folder} ({_size(cache.bytes)} in {cache.files} files)"})
+        _rows(versions | {"cache": f"{cache.folder} ({format_size(cache.bytes)} in {cache.files} files)"})
     on = device()
     if plain:
         _rows({"device": on or "not known: torch is not installed"})
@@ -104,12 +105,3 @@ def _cache(folder: Path) -> _Cache:
                 total += (Path(place) / name).lstat().st_size
                 files += 1
     return _Cache(str(folder), files, total)
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"

@@ -17,10 +17,20 @@ from biassay.files import printable
 from biassay.pages.formats import shortened
 from biassay.pages.plain_tables import WIDTH
 
-__all__ = ["print_lines", "print_lists", "print_records", "print_rows"]
+__all__ = ["format_size", "print_lines", "print_lists", "print_records", "print_rows"]
 
 _NAME = 14  # columns of a name, behind which texts stand below each other
 _GAP = 2
+
+
+def format_size(count: int) -> str:
+    """Format a number of bytes in decimal units, such as 12.3 MB."""
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.5:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
 
 
 def print_lines(

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from biassay.errors import ModelError, UnknownNameError, UsageError
-from biassay.files import content_digest, default_cache
+from biassay.cache_usage import record_use
+from biassay.errors import ModelError, RunFolderError, UnknownNameError, UsageError
+from biassay.files import content_digest, default_cache, read_json, write_atomically
 from biassay.models.family import ModelName
 from biassay.models.model_files import changed_files, digest_of, file_digests, named_elsewhere
 
@@ -158,7 +160,8 @@ def locate(model: ModelName) -> Source:
     trusted = flag(model, "trust_remote_code")
     path = Path(model.name).expanduser()
     if path.suffix.lower() == ".gguf":
-        return Source(str(_from_gguf(path, model)), None, f"{model.family}:{path.name}", trusted)
+        name = f"{model.family}:{path.name}"
+        return Source(str(_from_gguf(path, model, name)), None, name, trusted)
     if path.is_dir():
         # Two parts, because folders are often called "model"; links keep the name that the user gave them.
         named = "/".join(Path(os.path.abspath(path)).parts[-2:]).lstrip("/")
@@ -282,28 +285,59 @@ def choose_device(model: ModelName) -> str:
     return "cpu"
 
 
-def _from_gguf(path: Path, model: ModelName) -> Path:
-    """The folder of a GGUF model, dequantised once and kept in the cache folder."""
+def _from_gguf(path: Path, model: ModelName, name: str) -> Path:
+    """Return the folder of a GGUF model, which is dequantised once and cached."""
     if not path.is_file():
         raise ModelError(f"model {model.text!r}: there is no file {path}")
     kept = default_cache() / "gguf" / content_digest(path)
-    if kept.is_dir():
-        return kept
+    about = default_cache() / "models" / f"gguf-{kept.name}.json"
+    if not _is_intact(kept, about):
+        _dequantise(path, model, kept, about)
+    record_use(about, name, {"file": str(path.resolve())})
+    return kept
+
+
+def _is_intact(kept: Path, about: Path) -> bool:
+    """Whether a dequantised model has exactly the files that biassay wrote."""
+    if not kept.is_dir():
+        return False
+    with suppress(RunFolderError):
+        content = read_json(about)
+        return isinstance(content, dict) and content.get("files") == file_digests(kept)
+    return False
+
+
+def _dequantise(path: Path, model: ModelName, kept: Path, about: Path) -> None:
     library = quiet_library()
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    for parent in (kept.parent, about.parent):
+        parent.mkdir(parents=True, exist_ok=True)
     working = Path(tempfile.mkdtemp(prefix=".", dir=kept.parent))
+    source, target = working / "source", working / "target"
     try:
+        # The library also reads files next to the GGUF file, such as tokenizer_config.json. They are not part of the
+        # cache key, so the file is converted in a folder of its own.
+        source.mkdir()
+        _link(path.resolve(), source / "model.gguf")
         with loading(model.text, "GGUF file"), _without_bar():
-            folder, file = str(path.parent), path.name
             dense = library.GgufConfig(dequantize=True)
             loaded, info = library.AutoModelForCausalLM.from_pretrained(
-                folder, gguf_file=file, quantization_config=dense, output_loading_info=True
+                str(source), gguf_file="model.gguf", quantization_config=dense, output_loading_info=True
             )
             refuse_missing(model.text, info, ())
-            loaded.save_pretrained(working)
-            library.AutoTokenizer.from_pretrained(folder, gguf_file=file).save_pretrained(working)
+            loaded.save_pretrained(target)
+            library.AutoTokenizer.from_pretrained(str(source), gguf_file="model.gguf").save_pretrained(target)
+        digests = file_digests(target)
+        if kept.is_dir() and not _is_intact(kept, about):
+            shutil.rmtree(kept)
         if not kept.is_dir():
-            os.replace(working, kept)
+            write_atomically(about, json.dumps({"files": digests}, indent=1).encode())
+            os.replace(target, kept)
     finally:
         shutil.rmtree(working, ignore_errors=True)
-    return kept
+
+
+def _link(path: Path, link: Path) -> None:
+    try:
+        link.symlink_to(path)
+    except OSError:  # Windows allows it to few users
+        shutil.copyfile(path, link)

@@ -17,6 +17,7 @@ from typing import Any
 
 from biassay.errors import ModelError, RunFolderError
 from biassay.files import check_digest, content_digest, default_cache, json_with_digest, read_json, write_atomically
+from biassay.models.base import Identity
 
 __all__ = ["changed_files", "digest_of", "file_digests", "named_elsewhere"]
 
@@ -163,8 +164,27 @@ def _is_run(names: Sequence[str], folder: Path) -> bool:
 
 
 def _is_cache(entry: os.DirEntry[str]) -> bool:
+    """Whether a folder is a biassay cache: people run `biassay run hf:. --cache cache` inside a model's folder."""
     cache = default_cache()
-    return cache.name == entry.name and os.path.realpath(entry.path) == os.path.realpath(cache)
+    if cache.name == entry.name and os.path.realpath(entry.path) == os.path.realpath(cache):
+        return True
+    if entry.is_symlink():
+        return False
+    with os.scandir(entry.path) as entries:
+        return any(map(_is_of_cache, entries))
+
+
+def _is_of_cache(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a lock of a run, or the folder of a cached model under the name that its content gives."""
+    if re.fullmatch(r"\.run-[0-9a-f]{32}\.lock", entry.name):
+        return True
+    if not re.fullmatch(r"[0-9a-f]{32}", entry.name) or not entry.is_dir(follow_symlinks=False):
+        return False
+    about = _read_config(Path(entry.path, "model.json"))
+    if not isinstance(about, dict) or not isinstance(about.get("settings"), dict):
+        return False
+    settings = tuple((str(name), str(value)) for name, value in about["settings"].items())
+    return Identity("", str(about.get("family")), str(about.get("revision")), settings).key == entry.name
 
 
 def _named_files(folder: Path, path: Path) -> Iterator[Path]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from biassay.answers.shards import ShardStore, StoreAbout
+from biassay.answers.shards import ABOUT, ShardStore, StoreAbout
 from biassay.answers.sharing import Beyond
 from biassay.engines.base import Engine
 from biassay.models.base import Identity, InContext, Span, WordEncoder
@@ -100,7 +102,12 @@ def open_store(
     breaks = [contexts.of(stimulus).start for stimulus in contexts.stimuli]
     content = {name: value for name, value in asdict(about).items() if name != "model"}  # a copy is the same model
     key = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
-    return ShardStore.open(folder or cache / "contexts" / key, about, breaks, beyond if folder is None else None)
+    if folder is not None:
+        return ShardStore.open(folder, about, breaks)
+    store = ShardStore.open(cache / "contexts" / key, about, breaks, beyond)
+    with suppress(OSError):  # the time of the last use, for `biassay cache`
+        os.utime(cache / "contexts" / key / ABOUT)
+    return store
 
 
 def from_anywhere(model: str) -> str:

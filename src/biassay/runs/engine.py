@@ -10,8 +10,8 @@ import functools
 import platform
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from biassay.answers.answers import Answers
 from biassay.answers.sharing import Beyond
+from biassay.cache_usage import lock_cache
 from biassay.engines.base import Engine
 from biassay.errors import MeasurementError, ModelError, RefusedError, UsageError
 from biassay.files import default_cache
@@ -69,6 +70,17 @@ class How:
         vectors = None if self.vectors is None else Path(self.vectors)
         return Interview(cache, vectors, self.engine, self.listener, self.spending, self.beyond)
 
+    @contextmanager
+    def lock_caches(self) -> Iterator[None]:
+        """Keep `biassay cache prune` from removing what this run uses, converted models included."""
+        folders = {self.interview.cache}
+        with suppress(UsageError):  # $BIASSAY_CACHE is not a folder
+            folders.add(default_cache())
+        with ExitStack() as stack:
+            for folder in sorted(folders):
+                stack.enter_context(lock_cache(folder))
+            yield
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "listener", InTurn(self.listener))
         if self.cache is not None and not str(self.cache):
@@ -97,15 +109,18 @@ def prepare(study: Study, settings: Any, models: object, how: How) -> Callable[[
     inputs = study.open(settings)
     if how.folder is not None:
         check_free(how.folder)
-    members = open_team(asked, study.asks(settings), how.listener)
+    with how.lock_caches():
+        members = open_team(asked, study.asks(settings), how.listener)
     manifest = _manifest(study, inputs, [member.record for member in members])
     run = RunData(dataclasses.replace(manifest, budget=how.spending.limit))
     work = Work(study, inputs, members, how)
 
     def carry_out() -> RunData:
         if how.folder is None:
-            return work.carry_out(run)
+            with how.lock_caches():
+                return work.carry_out(run)
         with (
+            how.lock_caches(),
             telling_how_to_resume(how.folder, asked, run.manifest.models),
             removed_if_empty(how.folder, run.manifest.run_id, work.is_answered),
         ):

@@ -33,16 +33,22 @@ def go_on(folder: Path, models: object, how: How) -> RunData:
     except BiassayError as error:
         error.add_note(f"the run in {folder} cannot go on")
         raise
-    members = open_team(asked, study.asks(settings), how.listener)
-    found = [member.record for member in members]
-    check_unchanged(folder, run.manifest.models, found)
-    records = [
-        old if old.failed is None else _anew(old, new) for old, new in zip(run.manifest.models, found, strict=True)
-    ]
-    budget = _keep_budget(run.manifest.budget, how)
-    manifest = dataclasses.replace(run.manifest, status="running", finished=None, models=tuple(records), budget=budget)
-    how = dataclasses.replace(how, out=folder)
-    return Work(study, inputs, members, how).carry_out(dataclasses.replace(run, manifest=manifest))
+    with how.lock_caches():
+        members = open_team(asked, study.asks(settings), how.listener)
+        found = [member.record for member in members]
+        check_unchanged(folder, run.manifest.models, found)
+        records = [
+            old if old.failed is None else _anew(old, new) for old, new in zip(run.manifest.models, found, strict=True)
+        ]
+        manifest = dataclasses.replace(
+            run.manifest,
+            status="running",
+            finished=None,
+            models=tuple(records),
+            budget=_keep_budget(run.manifest.budget, how),
+        )
+        how = dataclasses.replace(how, out=folder)
+        return Work(study, inputs, members, how).carry_out(dataclasses.replace(run, manifest=manifest))
 
 
 def _keep_budget(budget: int | None, how: How) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,10 +16,14 @@ from biassay.texts.corpus import Part
 from biassay.texts.documents import Documents, Raw, Tally, default_field
 from biassay.texts.streams import Stream
 from biassay.texts.tools import tool
+from biassay.unpacking import UnpackedTooLargeError, UnpackLimit, get_arrow_size, open_parquet
 
 __all__ = ["CsvReader", "ParquetReader"]
 
 _ROWS = 4096
+_PIECE = 1 << 20  # bytes
+_MOST_TEXT = 64 << 20  # bytes
+_SMALL = 16 << 20  # bytes of a Parquet file; for larger ones, `open_parquet` would cost more time than it is worth
 
 
 @dataclass(frozen=True)
@@ -107,9 +110,11 @@ class ParquetReader:
 
     def pieces(self) -> Iterator[Raw]:
         try:
-            with self._file() as file, tool("pyarrow.parquet").ParquetFile(file) as parquet:
+            library = tool("pyarrow.parquet")
+            small = self.part.file.path.stat().st_size <= _SMALL
+            with self._file() as file, (open_parquet if small else library.ParquetFile)(file) as parquet:
                 yield from self._pieces(parquet)
-        except (OSError, tool("pyarrow").ArrowException) as error:
+        except (OSError, UnpackedTooLargeError, tool("pyarrow").ArrowException) as error:
             self.damage = self.damage or str(error)
 
     def _file(self) -> Any:
@@ -118,9 +123,17 @@ class ParquetReader:
         if not file.compression:
             return file.path.open("rb")
         whole = tempfile.TemporaryFile()  # noqa: SIM115  (closed by the caller)
-        with Stream(file.path, file.compression) as stream:
-            shutil.copyfileobj(stream, whole)
-            self.damage = stream.damage
+        try:
+            limit = UnpackLimit(file.path)
+            with Stream(file.path, file.compression) as stream:
+                while piece := stream.read(_PIECE):
+                    limit.count(len(piece))
+                    whole.write(piece)
+                self.damage = stream.damage
+            whole.seek(0)
+        except BaseException:
+            whole.close()
+            raise
         return whole
 
     def _pieces(self, parquet: Any) -> Iterator[Raw]:
@@ -140,9 +153,21 @@ class ParquetReader:
         row = 1 + sum(parquet.metadata.row_group(group).num_rows for group in range(self.part.start))
         groups = list(range(self.part.start, stop))
         for batch in parquet.iter_batches(_ROWS, groups, [field]) if groups else ():
-            values = [_utf8(value) for value in batch.column(0).cast("large_binary").to_pylist()]
-            yield _Rows(self.part.file.name, row, values, batch.nbytes, self.markup)
-            row += len(values)
+            for column in _split(batch.column(0)):
+                plain = column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+                values = [_utf8(value) for value in plain.cast("large_binary").to_pylist()]
+                yield _Rows(self.part.file.name, row, values, get_arrow_size(column), self.markup)
+                row += len(values)
+
+
+def _split(column: Any) -> Iterator[Any]:
+    """Yield a column in parts of at most 64 MB of text, or of one row."""
+    if len(column) < 2 or get_arrow_size(column) <= _MOST_TEXT:
+        yield column
+        return
+    half = len(column) // 2
+    yield from _split(column.slice(0, half))
+    yield from _split(column.slice(half))
 
 
 def _is_text(kind: Any) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TextIO
 from biassay.errors import MissingExtraError, StimulusError
 from biassay.files import open_file
 from biassay.stimuli.fields import kind
-from biassay.unpacking import UnpackLimit
+from biassay.unpacking import UnpackLimit, get_arrow_size, open_parquet
 
 __all__ = ["FORMS", "Row", "read_rows"]
 
@@ -163,15 +163,15 @@ def _table(path: Path) -> Iterator[tuple[str, Any]]:
 
 def _parquet(path: Path) -> Iterator[tuple[str, Any]]:
     try:
-        from pyarrow import ArrowException, parquet
+        from pyarrow import ArrowException
     except ModuleNotFoundError:
         raise MissingExtraError("a Parquet file", "benchmarks") from None
     before = 0
     try:
-        limit, file = UnpackLimit(path), parquet.ParquetFile(path)
+        limit, file = UnpackLimit(path), open_parquet(path)
         limit.check(sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)))
         for batch in file.iter_batches(_ROWS_AT_ONCE):
-            limit.count(batch.nbytes)
+            limit.count(sum(map(get_arrow_size, batch.columns)))
             for number, values in enumerate(batch.to_pylist(), start=before + 1):
                 yield f"row {number}", values
             before += len(batch)
