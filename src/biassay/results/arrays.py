@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import math
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from biassay.answers.npy import npy_header
 from biassay.errors import RunFolderError
-from biassay.files import open_file, write_atomically
+from biassay.files import open_file, written_whole
 
 __all__ = ["ARRAYS", "DAMAGE", "IF_DAMAGED", "load_arrays", "save_arrays"]
 
@@ -21,6 +20,7 @@ ARRAYS = "arrays"
 IF_DAMAGED = "copy the whole folder of the run again, or make the run again"
 """What helps where a file of a run is missing or damaged."""
 _Array = NDArray[np.float64]
+_PIECE = 1 << 24  # bytes
 # What zipfile raises when an archive was altered, the last two for a method of compression that there is not and for a
 # flag that says it is encrypted. All of them become one error that names the file.
 DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RuntimeError)
@@ -32,13 +32,24 @@ def save_arrays(folder: Path, place: int, arrays: Mapping[str, _Array]) -> None:
     if not arrays:
         return
     path.parent.mkdir(exist_ok=True)
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with written_whole(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             dtype = "<f4" if array.dtype == np.float32 else "<f8"
             values = np.ascontiguousarray(array, dtype=dtype)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), npy_header(values.shape, dtype) + values.tobytes())
-    write_atomically(path, buffer.getvalue())
+            header = npy_header(values.shape, dtype)
+            info = zipfile.ZipInfo(f"{name}.npy")
+            info.file_size = len(header) + values.nbytes  # decides before the first byte whether sizes need 64 bits
+            with archive.open(info, "w") as member:
+                member.write(header)
+                for block in _pieces(values):
+                    member.write(block)
+
+
+def _pieces(values: NDArray[np.floating]) -> Iterator[memoryview]:
+    """Yield the bytes of an array, some at a time: zipfile would copy them all."""
+    content = memoryview(values.data).cast("B") if values.size else memoryview(b"")
+    for start in range(0, len(content), _PIECE):
+        yield content[start : start + _PIECE]
 
 
 def load_arrays(folder: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, _Array]:
