@@ -99,7 +99,9 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
+        raise RunFolderError(
+            f"{folder}: cannot create the folder: {error.strerror}; choose another folder with --out DIR (out=)"
+        ) from error
 
 
 def read_content(path: Path) -> dict[str, Any]:

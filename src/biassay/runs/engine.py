@@ -30,7 +30,7 @@ from biassay.results.storage import write_manifest
 from biassay.runs.ahead import Ahead, InTurn
 from biassay.runs.asking import Interview
 from biassay.runs.failing import Stage, is_own, reason_of
-from biassay.runs.folders import check_free, removed_if_empty
+from biassay.runs.folders import check_free, explaining_output, removed_if_empty
 from biassay.runs.listener import Listener, PathLike, Silent, begin
 from biassay.runs.measuring import Measuring
 from biassay.runs.models import asked_models, package_versions, telling_how_to_resume, versions_of
@@ -94,6 +94,7 @@ def start(study: Study, settings: Any, models: object, how: How) -> RunData:
     with (
         telling_how_to_resume(how.folder, asked, run.manifest.models),
         removed_if_empty(how.folder, run.manifest.run_id, work.is_answered),
+        explaining_output(how.folder),
     ):
         return work.carry_out(run)
 

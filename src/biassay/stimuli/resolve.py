@@ -141,7 +141,8 @@ class _Resolver:
                     f"{entry.where}: {one} and {other} share {words}; a word can stand on one side only"
                 )
         for target, attribute in product("XY", "AB"):
-            shared = [word for word in test.concept(target).words if word in test.concept(attribute).words]
+            attributes = set(test.concept(attribute).words)
+            shared = [word for word in test.concept(target).words if word in attributes]
             if shared:
                 words = ", ".join(map(repr, shared))
                 raise StimulusError(
