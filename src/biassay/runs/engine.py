@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from biassay.answers.answers import Answers
 from biassay.answers.sharing import Beyond
 from biassay.engines.base import Engine
-from biassay.errors import MeasurementError, ModelError, RefusedError, UsageError
+from biassay.errors import MeasurementError, ModelError, RefusedError, UsageError, explaining_memory
 from biassay.files import default_cache
 from biassay.models.answering import Streams
 from biassay.models.spending import Spending
@@ -240,7 +240,7 @@ class Work:
         before = self.how.spending.tokens_in, self.how.spending.tokens_out
         try:
             requests = self.study.requests(self.inputs, member.abilities)
-            with usage.recording(place) if member.is_elsewhere else nullcontext():
+            with explaining_memory(), usage.recording(place) if member.is_elsewhere else nullcontext():
                 answers, total, answered = self.how.interview.ask(member, requests)
         except (Exception, KeyboardInterrupt) as error:
             return _Asked(None, self._used(record, member, before), error)
@@ -260,7 +260,8 @@ class Work:
     def _measured_or_refused(self, run: RunData, place: int, answers: dict[int, Answers]) -> RunData:
         """A model that cannot be measured does not keep the others from it."""
         try:
-            return self._measure(run, place, answers)
+            with explaining_memory():
+                return self._measure(run, place, answers)
         except RefusedError as error:
             self.how.listener.notice(f"{self.members[place].label}: not measured: {error}")
             return _with_model(run, place, measured=True, refused=str(error))
