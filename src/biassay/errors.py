@@ -22,7 +22,8 @@ A message says what it got, what is allowed, and what to do next.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 __all__ = [
     "BiassayError",
@@ -39,6 +40,7 @@ __all__ = [
     "UsageError",
     "VectorError",
     "VectorFileError",
+    "explaining_memory",
 ]
 
 
@@ -119,6 +121,26 @@ class PluginWarning(UserWarning):
 
 class RefusedError(MeasurementError):
     """The model answered but cannot be measured, because it knows too few of the words. Asking again would not help."""
+
+
+_MEMORY_SIGNS = ("bad_alloc", "out of memory", "DefaultCPUAllocator", "cannot allocate memory", "start new thread")
+
+
+@contextmanager
+def explaining_memory() -> Iterator[None]:
+    """Turn errors of Python and of libraries that ran out of memory into one that says what helps."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        message = str(error).casefold()
+        if not isinstance(error, MemoryError) and not any(sign.casefold() in message for sign in _MEMORY_SIGNS):
+            raise
+        lines = str(error).strip().splitlines()
+        what = f": {lines[-1]}" if lines else ""
+        raise MeasurementError(
+            f"not enough memory{what}; close other programs, raise the memory limit, or use a smaller model or fewer "
+            "words"
+        ) from error
 
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ __all__ = [
     "complete_folder",
     "content_digest",
     "default_cache",
+    "discard",
     "harmless_cell",
     "json_pieces",
     "json_with_digest",
@@ -130,6 +131,18 @@ def written_whole(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         raise OSError(error.errno, error.strerror, str(path)) from error  # the temporary name says nothing to anyone
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def discard(path: Path) -> bool:
+    """Remove a damaged file of the cache, or whatever is in its place; return whether it is gone."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

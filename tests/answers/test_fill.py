@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from biassay.answers.codecs import TEXTS as CODEC
 from biassay.answers.fill import AskedReadings, Progress, ask_missing
 from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
-from biassay.errors import VectorError
+from biassay.errors import StorageError, VectorError
 from biassay.models.base import Encoded, Identity, Span
 from biassay.models.registry import open_encoder
 
@@ -256,7 +256,7 @@ def test_full_disk_loses_one_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", replace_while_room)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(StorageError, match="No space left"):
             encode_missing(encoder, TEXTS, store)
     assert len(encoder.batches) == 3
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".tmp")]

@@ -15,7 +15,7 @@ from biassay.answers.answers import Abilities, Answers
 from biassay.answers.codecs import TEXTS as CODEC
 from biassay.answers.fill import AskedReadings, ask_missing
 from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
-from biassay.errors import ModelError, UsageError, VectorError
+from biassay.errors import ModelError, StorageError, UsageError, VectorError
 from biassay.models.base import Encoded, Identity
 from biassay.models.readings import Reading, own_reading
 
@@ -106,7 +106,7 @@ def test_a_full_disk_between_two_readings_loses_no_reading(tmp_path: Path, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", replace_while_room)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(StorageError, match="No space left"):
             ask_missing(AskedReadings(encoder, list(kept)), TEXTS[:8], ReadingStores(kept, TEXTS[:8]))
     assert fill(tmp_path, TEXTS[:8]) == [(TEXTS[4:8], ALL[1:])]
     assert len(list(tmp_path.rglob("*.npz"))) == 6

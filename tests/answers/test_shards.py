@@ -7,6 +7,7 @@ import errno
 import hashlib
 import io
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from tests.damage import damages
 
 from biassay.answers.shards import ShardStore, StoreAbout
-from biassay.errors import MeasurementError, RunFolderError, UsageError, VectorError
+from biassay.errors import MeasurementError, RunFolderError, StorageError, UsageError, VectorError
 
 ROWS, D = 23, 5
 ABOUT = StoreAbout(
@@ -238,9 +239,8 @@ def test_a_full_disk_leaves_a_store_that_goes_on(tmp_path: Path, monkeypatch: py
 
     with monkeypatch.context() as patched:
         patched.setattr(os, step, full)
-        with pytest.raises(OSError, match="No space left") as caught:
+        with pytest.raises(StorageError, match=r"No space left .*; free some space, or .* --vectors DIR"):
             store.write(1, all_vectors()[10:20])
-    assert caught.value.errno == errno.ENOSPC
     assert store.missing() == (1, 2)
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".npy"]
     again = ShardStore.open(tmp_path, ABOUT)
@@ -292,6 +292,38 @@ def test_a_pipe_in_place_of_a_shard_is_removed(tmp_path: Path) -> None:
     file.unlink()
     os.mkfifo(file)
     assert ShardStore.open(tmp_path, ABOUT).missing() == (0,)
+
+
+def test_a_folder_in_place_of_a_shard_is_removed(tmp_path: Path) -> None:
+    filled(tmp_path)
+    file = shard_files(tmp_path)[0]
+    file.unlink()
+    (file / "inside").mkdir(parents=True)
+    store = ShardStore.open(tmp_path, ABOUT)
+    assert (store.missing(), store.damaged, file.exists()) == ((0,), [file.name], False)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"format": 1}', None])
+def test_a_store_of_the_cache_describes_itself_again(tmp_path: Path, damage: bytes | None) -> None:
+    ShardStore.open(tmp_path / "kept", ABOUT, in_cache=True).write(0, all_vectors()[:10])
+    about = tmp_path / "kept" / "about.json"
+    content = about.read_bytes()
+    about.unlink()
+    if damage is None:
+        about.mkdir()
+    else:
+        about.write_bytes(damage)
+    assert ShardStore.open(tmp_path / "kept", ABOUT, in_cache=True).missing() == (1, 2)
+    assert about.read_bytes() == content
+
+
+def test_a_store_that_was_deleted_is_created_again(tmp_path: Path) -> None:
+    store = ShardStore.open(tmp_path / "kept", ABOUT, in_cache=True)
+    store.write(0, all_vectors()[:10])
+    shutil.rmtree(tmp_path / "kept")
+    store.write(1, all_vectors()[10:20])
+    assert (store.verify(), store.missing(), store.damaged) == ((0,), (0, 2), [])
+    assert ShardStore.open(tmp_path / "kept", ABOUT).missing() == (0, 2)
 
 
 def test_verifying_finds_every_altered_file(tmp_path: Path) -> None:

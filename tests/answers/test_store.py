@@ -282,7 +282,7 @@ def test_batch_that_cannot_be_written_is_not_stored(tmp_path: Path, monkeypatch:
     store.add(TEXTS[:2], encoded(TEXTS[:2]))
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", _no_space)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(StorageError, match=r"No space left .*; free some space, or choose another folder"):
             store.add(TEXTS[2:], encoded(TEXTS[2:]))
     for later in (store, open_store(tmp_path)):
         assert later.missing(TEXTS) == TEXTS[2:]
@@ -292,14 +292,14 @@ def test_batch_that_cannot_be_written_is_not_stored(tmp_path: Path, monkeypatch:
 
 def test_a_cache_where_nobody_may_write_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StorageError, match=r"answers cannot be kept there: .*; name another folder with --cache"):
+    with pytest.raises(StorageError, match=r"cannot write to the cache: .*; choose another folder with --cache DIR"):
         open_store(tmp_path / "file")
     store = open_store(tmp_path)
 
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("biassay.answers.store.write_atomically", refused)
+    monkeypatch.setattr("biassay.answers.writing.write_atomically", refused)
     with pytest.raises(StorageError, match=str(tmp_path)):
         store.add(TEXTS, encoded(TEXTS))
 

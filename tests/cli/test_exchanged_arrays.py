@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,20 @@ import pytest
 
 import biassay
 from biassay.files import json_with_digest
-from biassay.results.arrays import pack_arrays
+from biassay.results.arrays import ArrayFile, pack_arrays
 
 from .conftest import Cli
 from .small_tests import write_test, write_vectors
 
 COUNT = 16
 Edit = Callable[[dict[str, Any]], None]
+
+
+def pack(arrays: Mapping[str, Any]) -> tuple[bytes, ArrayFile]:
+    """Return the content of an array file and its description."""
+    buffer = io.BytesIO()
+    described = pack_arrays(arrays, buffer)
+    return buffer.getvalue(), described
 
 
 @pytest.fixture
@@ -120,7 +128,7 @@ def test_arrays_that_give_another_effect_are_refused(
     run = biassay.load(folder)
     name = f"{run.results[0].test}/cosines"
     arrays = run.arrays_of(0) | {name: np.ascontiguousarray(change(run.arrays[f"0/{name}"]))}
-    content, described = pack_arrays(arrays)
+    content, described = pack(arrays)
     arrays_of(folder).write_bytes(content)
     edit_results(
         folder, lambda found: found["arrays"].update({"0": json.loads(json.dumps(dataclasses.asdict(described)))})
@@ -133,7 +141,7 @@ def test_a_changed_scale_is_refused(folders: dict[str, Path]) -> None:
     folder = folders["biased"]
     run = biassay.load(folder)
     name = next(name for name in run.arrays_of(0) if name.startswith("scales/"))
-    content, described = pack_arrays(run.arrays_of(0) | {name: run.arrays[f"0/{name}"] * np.float32(4.0)})
+    content, described = pack(run.arrays_of(0) | {name: run.arrays[f"0/{name}"] * np.float32(4.0)})
     arrays_of(folder).write_bytes(content)
     edit_results(folder, lambda found: found["arrays"]["0"].update(sha256=described.sha256))
     with pytest.raises(biassay.errors.RunFolderError, match=f"{arrays_of(folder)}: {name}: the cosine SD"):

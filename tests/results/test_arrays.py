@@ -9,7 +9,9 @@ import math
 import os
 import warnings
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,11 +24,18 @@ SHAPES = {"t/samples": (3,), "t/grid": (2, 3)}
 GIVEN = {"t/samples": np.array([math.nan, -0.0, 1e-320]), "t/grid": np.arange(6.0).reshape(2, 3)}
 
 
-CONTENT, DESCRIBED = pack_arrays(GIVEN)
+def pack(arrays: Mapping[str, Any]) -> tuple[bytes, ArrayFile]:
+    """Return the content of an array file and its description."""
+    buffer = io.BytesIO()
+    described = pack_arrays(arrays, buffer)
+    return buffer.getvalue(), described
+
+
+CONTENT, DESCRIBED = pack(GIVEN)
 
 
 def whole(folder: Path) -> Path:
-    save_arrays(folder, "0", CONTENT)
+    assert save_arrays(folder, "0", GIVEN) == DESCRIBED
     return folder / "arrays" / "0.npz"
 
 
@@ -51,8 +60,7 @@ def test_arrays_come_back_bit_for_bit_and_numpy_reads_them(tmp_path: Path) -> No
 
 def test_names_of_tests_are_no_paths(tmp_path: Path) -> None:
     names = ("C1", "own/test", "<script>alert(1)</script>", "prénoms ☃", "../up", "file", "a.npy")
-    content, described = pack_arrays({name: np.array([float(i)]) for i, name in enumerate(names)})
-    save_arrays(tmp_path, "12", content)
+    described = save_arrays(tmp_path, "12", {name: np.array([float(i)]) for i, name in enumerate(names)})
     found = load_arrays(tmp_path, {"12": described})
     assert [array[0] for array in found.values()] == list(range(len(names)))
     assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")] == ["arrays/12.npz"]
@@ -66,7 +74,7 @@ def test_a_file_that_a_killed_run_left_is_replaced(tmp_path: Path) -> None:
 
 def test_a_file_with_another_digest_is_refused(tmp_path: Path) -> None:
     path = whole(tmp_path)
-    other, of_other = pack_arrays({name: array + 1.0 for name, array in GIVEN.items()})
+    other, of_other = pack({name: array + 1.0 for name, array in GIVEN.items()})
     upper = ArrayFile(DESCRIBED.sha256.upper(), DESCRIBED.shapes)
     for content, described in ((other, DESCRIBED), (CONTENT, of_other), (CONTENT, upper)):
         path.write_bytes(content)
@@ -122,7 +130,7 @@ def test_arrays_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
     """A small archive whose entries all point to the same bytes would fill the memory."""
     values = np.zeros(2_000)
     names = [f"t/{number}" for number in range(50)]
-    content, _ = pack_arrays({names[0]: values})
+    content, _ = pack({names[0]: values})
     with zipfile.ZipFile(io.BytesIO(content)) as made:
         (info,) = made.infolist()
     buffer = io.BytesIO(content)
@@ -134,7 +142,7 @@ def test_arrays_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
             made.NameToInfo[entry.filename] = entry
         made._didModify = True  # type: ignore[attr-defined]  # write the directory again
     content = buffer.getvalue()
-    save_arrays(tmp_path, "0", content)
+    whole(tmp_path).write_bytes(content)
     described = ArrayFile(hashlib.sha256(content).hexdigest(), dict.fromkeys(names, values.shape))
     with pytest.raises(RunFolderError, match="overlap"):
         load_arrays(tmp_path, {"0": described})

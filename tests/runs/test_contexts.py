@@ -29,6 +29,7 @@ from biassay.studies.seeds import seed_of
 from biassay.texts.contexts import UNCHECKED, read_contexts, window
 
 from .conftest import WORDS, write_corpus, write_test_file
+from .test_damaged_cache import put_folder
 
 pytestmark = pytest.mark.extras
 
@@ -97,6 +98,47 @@ def test_numbers_are_those_of_ceat_on_the_vectors(
     predicted = (result.contextual.new_contexts_low, result.contextual.new_contexts_high)
     assert predicted == pytest.approx(found.prediction_interval, abs=10 * tolerance)
     assert (result.num_targ1, result.num_attr2, result.level) == (4, 4, "context")
+
+
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "empty", "folder", "deleted", "unreadable"])
+def test_damaged_shards_are_encoded_again(contexts: Path, tiny_model: str, tmp_path: Path, damage: str) -> None:
+    first = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "cache")
+    shards = sorted((tmp_path / "cache" / "contexts").rglob("*.npy"))
+    content = shards[1].read_bytes()
+    if damage == "folder":
+        put_folder(shards[1])
+    elif damage == "deleted":
+        shards[1].unlink()
+    elif damage == "unreadable":
+        shards[1].chmod(0)
+    else:
+        flipped = content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]
+        shards[1].write_bytes({"flipped": flipped, "truncated": content[:-1], "empty": b""}[damage])
+    heard = Heard()
+    again = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "cache", listener=heard)
+    assert again.tables == first.tables
+    told = [notice for notice in heard.notices if "damaged" in notice]
+    whole = damage == "deleted" or (damage == "unreadable" and os.access(shards[1], os.R_OK))
+    assert told == ([] if whole else ["removed a damaged cache file; the contents are computed again"])
+    assert sorted((tmp_path / "cache" / "contexts").rglob("*.npy")) == shards
+
+
+def test_a_cache_deleted_while_contexts_are_encoded_is_created_again(
+    contexts: Path, tiny_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "one")
+    real, written = embedding.ShardStore.write, list[int]()
+
+    def write(store: embedding.ShardStore, number: int, vectors: np.ndarray) -> None:
+        if len(written) == 2:
+            shutil.rmtree(tmp_path / "other")
+        written.append(number)
+        real(store, number, vectors)
+
+    monkeypatch.setattr(embedding.ShardStore, "write", write)
+    again = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "other")
+    assert again.tables == first.tables
+    assert len(written) == len(set(written)) + 2
 
 
 def test_contexts_of_one_document_predict_no_others(tiny_model: str, test_file: Path, tmp_path: Path) -> None:

@@ -61,15 +61,16 @@ def test_matched_values() -> None:
 
 def test_random_sets_have_the_effects_that_loops_give() -> None:
     table = RNG.normal(size=(10, 40))
-    found = random_effects_of(table, 4, (3, 5), 200, 0)
+    parts = table[:, :15], table[:, 15:]
+    found = random_effects_of(parts, 4, 40, (3, 5), 200, 0)
     order = np.argsort(np.random.default_rng(0).random((40, 200)), axis=0)
     for draw in (0, 77, 199):
         a, b = order[:3, draw], order[3:8, draw]
         scores = table[:, a].mean(axis=1) - table[:, b].mean(axis=1)
         assert found[draw] == pytest.approx(effect_size(scores[:4], scores[4:]))
     observed = float(np.sort(np.abs(found))[-10])
-    assert share_reaching(table, 4, (3, 5), observed, 200, 0) == pytest.approx(10 / 200)
+    assert share_reaching(parts, 4, 40, (3, 5), observed, 200, 0) == pytest.approx(10 / 200)
 
 
 def test_a_vocabulary_that_is_too_small_says_nothing() -> None:
-    assert share_reaching(RNG.normal(size=(10, 15)), 4, (4, 4), 1.0, 10, 0) is None
+    assert share_reaching([RNG.normal(size=(10, 15))], 4, 15, (4, 4), 1.0, 10, 0) is None

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from biassay.errors import RunFolderError, UsageError
-from biassay.files import read_json, write_atomically
+from biassay.files import read_json
 
-__all__ = ["ABOUT", "StoreAbout", "StoredType", "begin", "check_same"]
+__all__ = ["ABOUT", "StoreAbout", "StoredType", "begin", "check_same", "describe"]
 
 ABOUT = "about.json"
 StoredType = Literal["float16", "float32"]
@@ -58,13 +58,18 @@ def _described(about: StoreAbout) -> dict[str, Any]:
     return {"format": _FORMAT, **asdict(about), "settings": dict(about.settings)}
 
 
-def begin(folder: Path, about: StoreAbout) -> None:
+def begin(folder: Path) -> None:
+    """Refuse a folder that holds anything else than vectors."""
     names = sorted(path.name for path in folder.iterdir() if not path.name.endswith(".tmp"))
     if names:
         raise RunFolderError(
             f"{folder} is not a store of vectors and not empty (it holds {names[0]}); choose another folder"
         )
-    write_atomically(folder / ABOUT, json.dumps(_described(about), indent=1).encode())
+
+
+def describe(about: StoreAbout) -> bytes:
+    """Return the content of about.json."""
+    return json.dumps(_described(about), indent=1).encode()
 
 
 def check_same(folder: Path, about: StoreAbout) -> None:

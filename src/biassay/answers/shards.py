@@ -12,7 +12,7 @@ import io
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.answers.about import ABOUT, StoreAbout, StoredType, begin, check_same
+from biassay.answers.about import ABOUT, StoreAbout, StoredType, begin, check_same, describe
 from biassay.answers.npy import npy_header
 from biassay.answers.sharing import Beyond
+from biassay.answers.writing import CACHE_OPTION, make_cache_folder, write_to_cache
 from biassay.errors import MeasurementError, RunFolderError, VectorError
-from biassay.files import open_file, write_atomically
+from biassay.files import discard, open_file
 
 __all__ = ["ABOUT", "ShardStore", "StoreAbout", "StoredType"]
 
 _NAME = re.compile(r"(\d{6,})-([0-9a-f]{16})\.npy")
+VECTORS_OPTION = "--vectors DIR (vectors=)"
 _STALE_SECONDS = 24 * 3600
 _PIECE = 1 << 22  # bytes hashed at a time: a shard need not fit into memory
 
@@ -44,9 +46,16 @@ class ShardStore:
     """
 
     def __init__(
-        self, folder: Path, about: StoreAbout, starts: NDArray[np.int64], beyond: Beyond | None = None
+        self,
+        folder: Path,
+        about: StoreAbout,
+        starts: NDArray[np.int64],
+        beyond: Beyond | None = None,
+        option: str = VECTORS_OPTION,
     ) -> None:
         self.about = about
+        self._option = option
+        self._checked: set[int] = set()
         self._starts = starts
         self.damaged: list[str] = []
         self._folder = folder
@@ -57,23 +66,45 @@ class ShardStore:
 
     @classmethod
     def open(
-        cls, folder: Path, about: StoreAbout, breaks: Sequence[int] = (), beyond: Beyond | None = None
+        cls,
+        folder: Path,
+        about: StoreAbout,
+        breaks: Sequence[int] = (),
+        beyond: Beyond | None = None,
+        *,
+        in_cache: bool = False,
     ) -> ShardStore:
         """Create a store, or open one with the same content.
 
-        A shard begins at each of ``breaks``, which the contexts file decides: so the contexts of one word can be
-        computed without those of its neighbours.
+        Parameters
+        ----------
+        folder : Path
+        about : StoreAbout
+        breaks : sequence of int
+            A shard begins at each of these rows, so that the contexts of one word can be computed without those of its
+            neighbours.
+        beyond : Beyond, optional
+            Object storage behind the folder.
+        in_cache : bool
+            If True, the name of the folder already states what the vectors are of, so that a damaged or missing
+            about.json is written again. If False, the user chose the folder, and other content is an error.
         """
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunFolderError(f"{folder}: the folder cannot be created: {error.strerror}") from error
+        option = CACHE_OPTION if in_cache else VECTORS_OPTION
+        if in_cache:
+            if not folder.is_dir():
+                discard(folder)
+            make_cache_folder(folder)
+        else:
+            _make_folder(folder)
         _remove_stale(folder)
-        if (folder / ABOUT).exists():
+        if in_cache:
+            _mend(folder / ABOUT, about)
+        elif (folder / ABOUT).exists():
             check_same(folder, about)
         else:
-            begin(folder, about)
-        store = cls(folder, about, _shard_starts(about.rows, about.shard_rows, breaks), beyond)
+            begin(folder)
+            write_to_cache(folder / ABOUT, describe(about), option)
+        store = cls(folder, about, _shard_starts(about.rows, about.shard_rows, breaks), beyond, option)
         if store._shared is not None:
             store._shared.meet()
         store._index()
@@ -89,7 +120,7 @@ class ShardStore:
             if len(whole) > 1:  # two processes wrote it, or it was computed anew
                 whole = [file for file in whole if _is_intact(file) or self._remove(file)]
             for superfluous in whole[1:]:
-                superfluous.unlink(missing_ok=True)
+                discard(superfluous)
             if whole:
                 self._files[number] = whole[0]
 
@@ -102,8 +133,9 @@ class ShardStore:
 
     def _remove(self, file: Path) -> bool:
         """Remove a damaged file; always False."""
-        self.damaged.append(file.name)
-        file.unlink(missing_ok=True)
+        if file.exists():  # else another process, or a user, deleted it
+            self.damaged.append(file.name)
+            discard(file)
         return False
 
     @property
@@ -152,10 +184,13 @@ class ShardStore:
         np.save(buffer, self._as_stored(number, vectors), allow_pickle=False)
         content = buffer.getvalue()
         file = self._folder / f"{number:06d}-{hashlib.blake2b(content).hexdigest()[:16]}.npy"
-        write_atomically(file, content)
+        write_to_cache(file, content, self._option)
+        if not (self._folder / ABOUT).exists():  # the folder was deleted in the meantime
+            write_to_cache(self._folder / ABOUT, describe(self.about), self._option)
         if self._shared is not None:
             self._shared.put(file.name, content)
         self._files[number] = file
+        self._checked.add(number)
         self._dimension = vectors.shape[1]
 
     def _check(self, number: int, vectors: NDArray[np.float32]) -> None:
@@ -208,21 +243,61 @@ class ShardStore:
                 raise MeasurementError(f"{file}: damaged and removed; run again to compute it")
             shape = (len(self.rows_of(number)), self._dimension or 0)
             start = len(npy_header(shape, self.about.dtype))
-            self._arrays[number] = np.memmap(file, self.about.dtype, "r", start, shape)
+            try:
+                self._arrays[number] = np.memmap(file, self.about.dtype, "r", start, shape)
+            except (OSError, ValueError) as error:
+                raise MeasurementError(f"{file}: changed while in use; run again to compute it") from error
         return self._arrays[number]
 
     def _intact(self, number: int) -> bool:
         file = self._files[number]
-        return _is_intact(file) or self._forget(number) or self._remove(file)
+        if file.exists() if number in self._checked else _is_intact(file):
+            self._checked.add(number)
+            return True
+        return self._forget(number) or self._remove(file)
 
     def _forget(self, number: int) -> bool:
         self._files.pop(number)
         self._arrays.pop(number, None)
+        self._checked.discard(number)
         return False
 
-    def verify(self) -> tuple[int, ...]:
-        """Read all files to the end; the numbers of those found damaged, which are missing from now on."""
-        return tuple(number for number in list(self._files) if not self._intact(number))
+    def verify(self, numbers: Iterable[int] | None = None) -> tuple[int, ...]:
+        """Compare files with the digests in their names.
+
+        Parameters
+        ----------
+        numbers : iterable of int, optional
+            Shards to check unless they were checked before. By default, all are checked.
+
+        Returns
+        -------
+        tuple of int
+            Shards that were damaged or deleted. They are missing from now on.
+        """
+        if numbers is None:
+            self._checked.clear()
+        chosen = self._files.keys() if numbers is None else self._files.keys() & set(numbers)
+        return tuple(number for number in sorted(chosen) if not self._intact(number))
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFolderError(
+            f"{folder}: cannot create the folder: {error.strerror}; choose another folder with {VECTORS_OPTION}"
+        ) from error
+
+
+def _mend(path: Path, about: StoreAbout) -> None:
+    """Write about.json if it is missing or differs."""
+    try:
+        check_same(path.parent, about)
+    except RunFolderError:
+        if path.is_dir():
+            discard(path)
+        write_to_cache(path, describe(about))
 
 
 def _shard_starts(rows: int, most: int, breaks: Sequence[int]) -> NDArray[np.int64]:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from biassay.answers.writing import write_to_cache
 from biassay.errors import StorageError
-from biassay.files import open_file, write_atomically
+from biassay.files import open_file
 from biassay.remote import RemoteFolder
 
 __all__ = ["Beyond", "Shared"]
@@ -75,7 +76,7 @@ class Shared:
             try:
                 with open_file(self._folder / name) as file:
                     content = file.read()
-            except FileNotFoundError:  # another process found it damaged, or merged it
+            except OSError:  # another process found it damaged, or merged it
                 continue
             if self._is_whole(name, content) and not self.put(name, content):
                 return
@@ -87,7 +88,7 @@ class Shared:
             some = names[start : start + _TOGETHER]
             for name, content in self._remote.read(some).items():
                 if self._is_whole(name, content):
-                    write_atomically(self._folder / name, content)
+                    write_to_cache(self._folder / name, content)
                     found.append(name)
         return found
 

@@ -14,8 +14,7 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
@@ -27,9 +26,10 @@ from biassay.answers.codecs import Codec
 from biassay.answers.keys import KeyIndex, keys_of
 from biassay.answers.npy import npz_bytes
 from biassay.answers.sharing import Beyond
+from biassay.answers.writing import make_cache_folder, write_to_cache
 from biassay.cache_usage import record_use
-from biassay.errors import MeasurementError, StorageError
-from biassay.files import open_file, write_atomically
+from biassay.errors import MeasurementError
+from biassay.files import discard, open_file
 from biassay.models.base import Encoded, Identity
 
 __all__ = ["AnswerStore", "ModelStore", "ReadingStores"]
@@ -51,15 +51,10 @@ class AnswerStore:
             return ModelStore(None, codec)
         folder = self.root / identity.key
         about = folder / "model.json"
-        with _writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            description = {
-                "family": identity.family,
-                "revision": identity.revision,
-                "settings": dict(identity.settings),
-            }
-            if not about.exists():
-                write_atomically(about, json.dumps({**description, "names": [identity.name]}, indent=1).encode())
+        make_cache_folder(folder)
+        description = {"family": identity.family, "revision": identity.revision, "settings": dict(identity.settings)}
+        if not about.exists():
+            write_to_cache(about, json.dumps({**description, "names": [identity.name]}, indent=1).encode())
         record_use(about, identity.name, description)
         return ModelStore(folder, codec, self.beyond)
 
@@ -131,12 +126,24 @@ class ModelStore(Generic[Request, Answers]):
                 file.checked = _is_named(file.name, stream.read())
         except FileNotFoundError:  # another process found it damaged first
             return False
+        except OSError:  # a folder in its place, or it may not be read
+            file.checked = False
         if not file.checked:
-            self._path(file).unlink(missing_ok=True)
+            discard(self._path(file))
             file.checked = self._shared is not None and bool(self._shared.fetch([file.name]))
         if not file.checked:
             self.damaged.append(file.name)
         return file.checked
+
+    def drop_lost(self) -> bool:
+        """Forget files that were deleted since they were written or checked; return whether there were any."""
+        if self._folder is None:
+            return False
+        used = [number for number, file in enumerate(self._files) if file.content is None and file.name in self._used]
+        lost = [number for number in used if not self._path(self._files[number]).exists()]
+        self._index.drop(lost)
+        self._used -= {self._files[number].name for number in lost}
+        return bool(lost)
 
     def _path(self, file: _File) -> Path:
         return (self._folder or Path()) / file.name
@@ -193,8 +200,7 @@ class ModelStore(Generic[Request, Answers]):
         if self._folder is None or in_memory:
             file.content = content
         else:
-            with _writing(self._folder):
-                write_atomically(self._path(file), content, durable=durable)
+            write_to_cache(self._path(file), content, durable=durable)
         if self._shared is not None and not (for_now or in_memory):
             self._shared.put(file.name, content)
         self._index.add(keys, len(self._files))
@@ -264,18 +270,6 @@ class ReadingStores:
                 self._stores[name].add(texts, answers[name], durable=False)
             elif rows:
                 self._stores[name].add([texts[row] for row in rows], answers[name].rows(rows), durable=False)
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """Whoever may not write there learns that it is the cache; a disk may be full of anything."""
-    try:
-        yield
-    except (PermissionError, NotADirectoryError, FileExistsError) as error:
-        raise StorageError(
-            f"{folder}: answers cannot be kept there: {error.strerror}; name another folder with --cache (cache=) or "
-            "BIASSAY_CACHE"
-        ) from error
 
 
 def _keys_in(path: Path) -> NDArray[Any] | None:

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from biassay.cli.commands import Commands
-from biassay.errors import BiassayError, PluginWarning
+from biassay.errors import BiassayError, PluginWarning, explaining_memory
 from biassay.plugins import plugin_names, skim_names
 from biassay.studies.registry import study_commands
 
@@ -91,7 +91,7 @@ def main(args: list[str] | None = None) -> None:
     """Run the command line; an error becomes one plain sentence and an exit code."""
     _write_any_text()
     try:
-        with _plain_warnings():
+        with _plain_warnings(), explaining_memory():
             code = _biassay.main(args=args, standalone_mode=False)
     except click.exceptions.Exit as stop:
         code = stop.exit_code

@@ -125,7 +125,7 @@ def validate_file(file: Path) -> None:
         names = ", ".join(f"{group.name} {len(group.names)}" for group in grouping.groups)
         words = f"{len(grouping.validation_words)} rated words"
         click.echo(f"{file}: groups: valid, names: {names}; {words}")
-    for test in tests if grouping is not None else load_tests(file):
+    for test in tests if tests or grouping is not None else load_tests(file):
         direction = _DIRECTIONS[test.direction]
         click.echo(f"{file}: {test.name}: valid, {test.level} level; question: {test.question}; direction: {direction}")
         for role, (label, counts) in _describe_sets(test).items():

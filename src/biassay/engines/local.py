@@ -82,7 +82,8 @@ class _Process:
         self._process = subprocess.Popen(command, pass_fds=ends, stdin=subprocess.DEVNULL)
         task_end.close()
         result_end.close()
-        self._tasks.send(make)
+        with suppress(BrokenPipeError):  # it has ended, and `receive` says why
+            self._tasks.send(make)
 
     def next(self, waiting: Iterator[Any]) -> bool:
         """Give it the next task; False if there is none."""

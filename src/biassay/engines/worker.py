@@ -12,7 +12,7 @@ import traceback
 from multiprocessing.connection import Connection
 
 from biassay.engines.base import parts_of
-from biassay.errors import BiassayError
+from biassay.errors import BiassayError, explaining_memory
 
 __all__ = ["main"]
 
@@ -20,12 +20,13 @@ __all__ = ["main"]
 def main(tasks: Connection, results: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     try:
-        worker = tasks.recv()()
-        while True:
-            task = tasks.recv()
-            for result in worker(task):
-                results.send(("result", result))
-            results.send(("done", None))
+        with explaining_memory():
+            worker = tasks.recv()()
+            while True:
+                task = tasks.recv()
+                for result in worker(task):
+                    results.send(("result", result))
+                results.send(("done", None))
     except (EOFError, BrokenPipeError):
         return
     except (BiassayError, OSError) as error:

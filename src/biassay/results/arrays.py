@@ -7,16 +7,17 @@ import io
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.answers.npy import npy_header
 from biassay.errors import RunFolderError
-from biassay.files import open_file, write_atomically
+from biassay.files import open_file, written_whole
 
 __all__ = ["ARRAYS", "DAMAGE", "IF_DAMAGED", "ArrayFile", "array_path", "load_arrays", "pack_arrays", "save_arrays"]
 
@@ -26,6 +27,7 @@ IF_DAMAGED = "copy the whole folder of the run again, or make the run again"
 _Array = NDArray[np.float64]
 _OVERHEAD = 1_024  # bytes per array, beyond its values and twice its name: the header and two entries of the archive
 _LONGEST = 2**40  # of an array, along any of its dimensions
+_PIECE = 1 << 24  # bytes
 # What zipfile raises when an archive was altered, the last two for a method of compression that there is not and for a
 # flag that says it is encrypted. All of them become one error that names the file.
 DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RuntimeError)
@@ -52,23 +54,60 @@ def array_path(model_index: str) -> str:
     return f"{ARRAYS}/{model_index}.npz"
 
 
-def pack_arrays(arrays: Mapping[str, _Array]) -> tuple[bytes, ArrayFile]:
-    """Return the content of an array file and its description. Equal arrays give equal bytes."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+def save_arrays(folder: Path, model_index: str, arrays: Mapping[str, _Array]) -> ArrayFile:
+    """Write the array file of one model and return its description."""
+    (folder / ARRAYS).mkdir(exist_ok=True)
+    with written_whole(folder / array_path(model_index)) as file:
+        return pack_arrays(arrays, file)
+
+
+def pack_arrays(arrays: Mapping[str, _Array], file: BinaryIO | None = None) -> ArrayFile:
+    """Write arrays to a file and return its description. Equal arrays give equal bytes.
+
+    Parameters
+    ----------
+    arrays : mapping
+        Arrays by name.
+    file : binary file, optional
+        If None, nothing is written.
+    """
+    sink = _DigestWriter(file)
+    with zipfile.ZipFile(sink, "w") as archive:
         for name, array in arrays.items():
             dtype = "<f4" if array.dtype == np.float32 else "<f8"
             values = np.ascontiguousarray(array, dtype=dtype)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), npy_header(values.shape, dtype) + values.tobytes())
-    content = buffer.getvalue()
-    shapes = {name: array.shape for name, array in arrays.items()}
-    return content, ArrayFile(hashlib.sha256(content).hexdigest(), shapes)
+            header = npy_header(values.shape, dtype)
+            info = zipfile.ZipInfo(f"{name}.npy")
+            info.file_size = len(header) + values.nbytes  # decides before the first byte whether sizes need 64 bits
+            with archive.open(info, "w") as member:
+                member.write(header)
+                for block in _pieces(values):
+                    member.write(block)
+    return ArrayFile(sink.sha256.hexdigest(), {name: array.shape for name, array in arrays.items()})
 
 
-def save_arrays(folder: Path, model_index: str, content: bytes) -> None:
-    """Write the array file of one model."""
-    (folder / ARRAYS).mkdir(exist_ok=True)
-    write_atomically(folder / array_path(model_index), content)
+class _DigestWriter(io.RawIOBase):
+    """Pass bytes on to a file and hash them. It cannot seek, so every byte is written once."""
+
+    def __init__(self, file: BinaryIO | None) -> None:
+        self.sha256 = hashlib.sha256()
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.sha256.update(content)
+        if self._file is not None:
+            self._file.write(content)
+        return len(content)
+
+
+def _pieces(values: NDArray[np.floating]) -> Iterator[memoryview]:
+    """Yield the bytes of an array, some at a time: zipfile would copy them all."""
+    content = memoryview(values.data).cast("B") if values.size else memoryview(b"")
+    for start in range(0, len(content), _PIECE):
+        yield content[start : start + _PIECE]
 
 
 def load_arrays(folder: Path, files: Mapping[str, ArrayFile]) -> dict[str, _Array]:

@@ -96,9 +96,8 @@ def write_data(folder: Path, run: RunData, types: Types, places: Iterable[int] |
     changed = None if places is None else set(places)
     files = {}
     for model_index, arrays in run.arrays_by_model().items():
-        content, files[model_index] = pack_arrays(arrays)
-        if changed is None or int(model_index) in changed:
-            save_arrays(folder, model_index, content)
+        is_new = changed is None or int(model_index) in changed
+        files[model_index] = save_arrays(folder, model_index, arrays) if is_new else pack_arrays(arrays)
     stored = {name: map(unstructured, run.tables.get(name, ())) for name in types.stored}
     measured = [record.text for record in run.manifest.models if record.measured]
     about = {"format_version": FORMAT_VERSION, "run_id": run.manifest.run_id, "measured": measured}
@@ -115,7 +114,9 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
+        raise RunFolderError(
+            f"{folder}: cannot create the folder: {error.strerror}; choose another folder with --out DIR (out=)"
+        ) from error
 
 
 def read_content(path: Path) -> dict[str, Any]:

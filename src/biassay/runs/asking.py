@@ -57,6 +57,7 @@ _KINDS: Mapping[Ability, _Kind] = {
     "replies": _Kind(REPLIES, AskedReplies, "asking", "prompts"),
     "likelihoods": _Kind(LIKELIHOODS, AskedLikelihoods, "reading", "sentences"),
 }
+_ATTEMPTS = 3  # in case somebody deletes the cache in the meantime
 _MOSTLY = ", were all answers as long as max_tokens=; most are far shorter"
 
 
@@ -132,8 +133,13 @@ class Interview:
             raise UnknownNameError(f"reading of model {member.label!r}:", unknown, known, hint)
         names = dict.fromkeys((member.abilities.own_reading, *requests.readings))
         stores = {name: AnswerStore(self.cache, self.beyond).of(known[name].identity, TEXTS) for name in names}
-        lacking = ReadingStores(stores, requests.texts)
-        answered = self._ask(member, _Asks("texts", lacking.names), requests.texts, lacking)
+        answered = 0
+        for _ in range(_ATTEMPTS):
+            lacking = ReadingStores(stores, requests.texts)
+            answered += self._ask(member, _Asks("texts", lacking.names), requests.texts, lacking)
+            lost = [store.drop_lost() for store in stores.values()]
+            if not any(lost):
+                break
         self._tell_damaged([file for store in stores.values() for file in store.damaged])
         return stores, answered
 
@@ -147,7 +153,11 @@ class Interview:
         model = member.opened[ability]
         store = AnswerStore(self.cache, self.beyond).of(model.identity, _KINDS[ability].codec)
         asked = self._streamed if isinstance(model, Streams) else self._ask
-        answered = asked(member, _Asks(ability), requests, store)
+        answered = 0
+        for _ in range(_ATTEMPTS):
+            answered += asked(member, _Asks(ability), requests, store)
+            if not store.drop_lost():
+                break
         self._tell_damaged(store.damaged)
         if ability == "replies":
             self._tell_cut_off(member, [prompt for prompt in dict.fromkeys(requests) if not prompt.options], store)
@@ -208,7 +218,8 @@ class Interview:
 
     def _tell_damaged(self, files: list[str]) -> None:
         if files:
-            self.listener.notice(f"{len(files)} damaged file(s) of kept answers were removed; they are asked again")
+            count = "a damaged cache file" if len(files) == 1 else f"{len(files)} damaged cache files"
+            self.listener.notice(f"removed {count}; the contents are computed again")
 
     def _contexts(self, member: Member, asked: ContextRequests) -> tuple[ShardStore, int, int]:
         """The store of vectors by row; how many rows were asked about, and how many encoded now."""
@@ -217,10 +228,10 @@ class Interview:
         store = open_store(about, asked.contexts, self.cache, folder, self.beyond)
         if not asked.contexts.checked:
             self.listener.notice(UNCHECKED)
-        self._tell_damaged(store.damaged)
         begin(self.listener, member.label, "encoding contexts that were not encoded before")
         engine, progress = self.engine or LocalEngine(), self._progress(member, "contexts asked")
         done = embed(str(member.asked.model), asked.contexts, asked.words, store, asked.window, engine, progress)
+        self._tell_damaged(store.damaged)
         for reason, count in done.missing.most_common():
             self.listener.notice(f"{member.label}: of the contexts just encoded, {count} have no vector: {reason}")
         return store, sum(map(asked.contexts.count, asked.words)), done.encoded

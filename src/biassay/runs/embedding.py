@@ -21,6 +21,7 @@ from biassay.texts.contexts import Contexts, window
 __all__ = ["Embedding", "embed", "from_anywhere", "open_store", "store_about"]
 
 SHARD_ROWS = 2048
+_ATTEMPTS = 3  # in case somebody deletes the cache in the meantime
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def open_store(
     key = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
     if folder is not None:
         return ShardStore.open(folder, about, breaks)
-    store = ShardStore.open(cache / "contexts" / key, about, breaks, beyond)
+    store = ShardStore.open(cache / "contexts" / key, about, breaks, beyond, in_cache=True)
     with suppress(OSError):  # the time of the last use, for `biassay cache`
         os.utime(cache / "contexts" / key / ABOUT)
     return store
@@ -127,14 +128,19 @@ def embed(
     engine: Engine,
     progress: Callable[[int, int], None],
 ) -> Embedding:
-    """Encode the shards that hold contexts of ``stimuli`` and are not there yet."""
+    """Encode the shards with contexts of ``stimuli`` that are missing, damaged, or deleted while others are encoded."""
     needed = {number for word in stimuli for number in store.shards_of(contexts.of(word))}
-    numbers = tuple(number for number in store.missing() if number in needed)
-    total = sum(len(store.rows_of(number)) for number in numbers)
     encoded, missing = 0, Counter[str]()
-    for number, found in engine.run(_Make(from_anywhere(model)), _Tasks(contexts, store, numbers, words), model=True):
-        store.write(number, found.vectors)
-        encoded += len(found.vectors)
-        missing.update(reason for reason in found.missing if reason is not None)
-        progress(encoded, total)
+    for _ in range(_ATTEMPTS):
+        store.verify(needed)
+        numbers = tuple(number for number in store.missing() if number in needed)
+        if not numbers:
+            break
+        total = encoded + sum(len(store.rows_of(number)) for number in numbers)
+        tasks = _Tasks(contexts, store, numbers, words)
+        for number, found in engine.run(_Make(from_anywhere(model)), tasks, model=True):
+            store.write(number, found.vectors)
+            encoded += len(found.vectors)
+            missing.update(reason for reason in found.missing if reason is not None)
+            progress(encoded, total)
     return Embedding(encoded, missing)

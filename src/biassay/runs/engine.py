@@ -21,7 +21,7 @@ from biassay.answers.answers import Answers
 from biassay.answers.sharing import Beyond
 from biassay.cache_usage import lock_cache
 from biassay.engines.base import Engine
-from biassay.errors import MeasurementError, ModelError, RefusedError, UsageError
+from biassay.errors import MeasurementError, ModelError, RefusedError, UsageError, explaining_memory
 from biassay.files import default_cache
 from biassay.models.answering import Streams
 from biassay.models.spending import Spending
@@ -31,7 +31,7 @@ from biassay.results.storage import write_manifest
 from biassay.runs.ahead import Ahead, InTurn
 from biassay.runs.asking import Interview
 from biassay.runs.failing import Stage, is_own, reason_of
-from biassay.runs.folders import check_free, removed_if_empty
+from biassay.runs.folders import check_free, explaining_output, removed_if_empty
 from biassay.runs.listener import Listener, PathLike, Silent, begin
 from biassay.runs.measuring import Measuring
 from biassay.runs.models import asked_models, package_versions, telling_how_to_resume, versions_of
@@ -123,6 +123,7 @@ def prepare(study: Study, settings: Any, models: object, how: How) -> Callable[[
             how.lock_caches(),
             telling_how_to_resume(how.folder, asked, run.manifest.models),
             removed_if_empty(how.folder, run.manifest.run_id, work.is_answered),
+            explaining_output(how.folder),
         ):
             return work.carry_out(run)
 
@@ -270,7 +271,7 @@ class Work:
         before = self.how.spending.tokens_in, self.how.spending.tokens_out
         try:
             requests = self.study.requests(self.inputs, member.abilities)
-            with usage.recording(place) if member.is_elsewhere else nullcontext():
+            with explaining_memory(), usage.recording(place) if member.is_elsewhere else nullcontext():
                 answers, total, answered = self.how.interview.ask(member, requests)
         except (Exception, KeyboardInterrupt) as error:
             return _Asked(None, self._used(record, member, before), error)
@@ -290,7 +291,8 @@ class Work:
     def _measured_or_refused(self, run: RunData, place: int, answers: dict[int, Answers]) -> RunData:
         """A model that cannot be measured does not keep the others from it."""
         try:
-            return self._measure(run, place, answers)
+            with explaining_memory():
+                return self._measure(run, place, answers)
         except RefusedError as error:
             self.how.listener.notice(f"{self.members[place].label}: not measured: {error}")
             return _with_model(run, place, measured=True, refused=str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from biassay.results.arrays import ARRAYS
 from biassay.results.storage import MANIFEST, RESULTS_JSON, RESULTS_TSV, read_content, read_models
 from biassay.runs.usage import USAGE
 
-__all__ = ["check_free", "is_unfinished", "removed_if_empty"]
+__all__ = ["check_free", "explaining_output", "is_unfinished", "removed_if_empty"]
 
 
 def is_unfinished(folder: Path) -> bool:
@@ -34,6 +35,31 @@ def check_free(folder: Path) -> None:
         raise RunFolderError(f"{folder} holds another run, which is finished; choose another folder")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RunFolderError(f"{folder} is not an empty folder; choose another")
+
+
+@contextmanager
+def explaining_output(folder: Path, *, resumed: bool = False) -> Iterator[None]:
+    """Explain why a file of a run cannot be written, and what to do.
+
+    Parameters
+    ----------
+    folder : Path
+    resumed : bool
+        If True, the run goes on in its folder, so that no other can be chosen.
+    """
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        named = str(folder) if error.filename is None and full else str(error.filename)
+        if not Path(named).is_relative_to(folder) or not error.strerror:
+            raise
+        hint = "free some space" if full else "make the folder writable"
+        if isinstance(error, FileNotFoundError):
+            hint = "the folder was deleted while the run wrote to it: run again"
+        elsewhere = "" if resumed else ", or choose another folder with --out DIR (out=)"
+        message = f"cannot write the results of the run: {error.strerror}; {hint}{elsewhere}"
+        raise OSError(error.errno, message, named) from error
 
 
 @contextmanager

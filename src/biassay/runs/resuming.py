@@ -8,6 +8,7 @@ from pathlib import Path
 from biassay.errors import BiassayError
 from biassay.results.data import ModelRecord, RunData
 from biassay.runs.engine import How, Work
+from biassay.runs.folders import explaining_output
 from biassay.runs.loading import load_data
 from biassay.runs.models import check_unchanged, models_again, refuse_folder
 from biassay.runs.team import open_team
@@ -48,7 +49,8 @@ def go_on(folder: Path, models: object, how: How) -> RunData:
             budget=_keep_budget(run.manifest.budget, how),
         )
         how = dataclasses.replace(how, out=folder)
-        return Work(study, inputs, members, how).carry_out(dataclasses.replace(run, manifest=manifest))
+        with explaining_output(folder, resumed=True):
+            return Work(study, inputs, members, how).carry_out(dataclasses.replace(run, manifest=manifest))
 
 
 def _keep_budget(budget: int | None, how: How) -> int | None:

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 from biassay.stats.association import FLAT
+from biassay.stats.blocks import as_table, fits_one_block, largest_value, row_blocks
 from biassay.stats.skewness import sample_skewness, skewness_error, transform_hall
 from biassay.stats.subsets import log_binomial
 
-__all__ = ["CONFIDENCE", "LEAST_DF", "Components", "Crossed", "crossed_rows", "crossed_test"]
+__all__ = ["CONFIDENCE", "LEAST_DF", "Components", "Crossed", "crossed_rows", "crossed_test", "crossed_test_without"]
 
 CONFIDENCE = 0.95
 LEAST_WORDS = 2
@@ -176,7 +177,45 @@ def crossed_test(cosines: ArrayLike, n: int, k: int, *, confidence: float = CONF
     are exchangeable. The interval is widened until it agrees with the p-value.
     """
     table = _checked(cosines, n, k, confidence)
-    return _crossed(table, n, (slice(0, k), slice(k, None)), confidence)
+    return _crossed(_Moments.from_table(table, n, (slice(0, k), slice(k, None))), confidence)
+
+
+def crossed_test_without(
+    cosines: ArrayLike, n: int, k: int, place: int, *, confidence: float = CONFIDENCE
+) -> Crossed | None:
+    """Repeat the crossed test without one word.
+
+    Parameters
+    ----------
+    cosines : (targets, attributes) array-like
+    n, k : int
+        Words of X and of A.
+    place : int
+        The word that is left out, in the order X, Y, A, B.
+    confidence : float
+
+    Returns
+    -------
+    Crossed or None
+        None if the word is the only one of its set.
+
+    Notes
+    -----
+    Large tables are not copied. The sum of squared interactions of an n x k cell without one row is the sum of all of
+    them less n / (n - 1) times those of the row.
+    """
+    table = _checked(cosines, n, k, confidence)
+    targets, attributes = table.shape
+    by_row = place < targets
+    index, first, size = (place, n, targets) if by_row else (place - targets, k, attributes)
+    left = first - (index < first)
+    if not 0 < left < size - 1:
+        return None
+    if fits_one_block(table):
+        rest = np.delete(table, index, axis=0 if by_row else 1)
+        return crossed_test(rest, *((left, k) if by_row else (n, left)), confidence=confidence)
+    moments = _Moments.from_table(table, n, (slice(0, k), slice(k, None)))
+    return _crossed(moments.without(table, index, by_row=by_row), confidence)
 
 
 def crossed_rows(table: ArrayLike, n: int, *, confidence: float = CONFIDENCE) -> Crossed:
@@ -186,31 +225,91 @@ def crossed_rows(table: ArrayLike, n: int, *, confidence: float = CONFIDENCE) ->
     how much either kind of rows differs in them. Where all rows of a kind and all columns agree, the p-value is the
     larger of two exact ones: over splits of the rows, and the sign test over columns.
     """
-    values = np.asarray(table, dtype=np.float64)
+    values = as_table(table)
     if values.ndim != 2 or not 0 < n < values.shape[0] or not values.shape[1]:
         raise UsageError(
             f"the crossed test needs a table with rows of two kinds, got shape {values.shape} and {n} rows"
         )
-    return _crossed(_usable(values, "values", confidence), n, (slice(0, None),), confidence)
+    return _crossed(_Moments.from_table(_usable(values, "values", confidence), n, (slice(0, None),)), confidence)
 
 
-def _crossed(table: Floats, n: int, columns: tuple[slice, ...], confidence: float) -> Crossed:
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """What the crossed test needs of a table.
+
+    Attributes
+    ----------
+    by_row, by_column : (sets, rows), (sets, columns) float64
+        Means of every row over the columns of each set, and of every column over the rows of each set.
+    squares : (row set, column set) -> float
+        Sum of squared interactions of every cell.
+    counts : (int, int), and widths : (int,) or (int, int)
+        Rows of both sets, and columns of each.
+    largest : float
+        The largest absolute value.
+    """
+
+    by_row: list[Floats]
+    by_column: list[Floats]
+    squares: dict[tuple[int, int], float]
+    counts: tuple[int, int]
+    widths: tuple[int, ...]
+    largest: float
+
+    @classmethod
+    def from_table(cls, table: NDArray[np.floating], n: int, columns: tuple[slice, ...]) -> _Moments:
+        rows = slice(0, n), slice(n, None)
+        by_row = [table[:, part].mean(axis=1, dtype=np.float64) for part in columns]
+        by_column = [table[part].mean(axis=0, dtype=np.float64) for part in rows]
+        counts, widths = (n, len(table) - n), tuple(table[0, part].size for part in columns)
+        squares = {}
+        if min(*counts, *widths) >= LEAST_WORDS:
+            squares = {
+                (i, j): _sum_interactions(table[rows[i], columns[j]]) for i in (0, 1) for j in range(len(columns))
+            }
+        return cls(by_row, by_column, squares, counts, widths, largest_value(table))
+
+    def without(self, table: NDArray[np.floating], index: int, *, by_row: bool) -> _Moments:
+        """Return the moments of the table without one row or column; there are two sets of columns."""
+        turned = table if by_row else table.T
+        line = turned[index].astype(np.float64)
+        sizes, lengths = (self.counts, self.widths) if by_row else (self.widths, self.counts)
+        along, across = (self.by_row, self.by_column) if by_row else (self.by_column, self.by_row)
+        own = int(index >= sizes[0])
+        squares, start = dict(self.squares), 0
+        for other, length in enumerate(lengths):
+            part = slice(start, start + length)
+            mean = along[other][sizes[0] * own : sizes[0] * own + sizes[own]].mean()
+            left = line[part] - along[other][index] - across[own][part] + mean
+            cell = (own, other) if by_row else (other, own)
+            squares[cell] -= float((left * left).sum()) * sizes[own] / (sizes[own] - 1)
+            start += length
+        rest = [(across[i] * sizes[i] - line) / (sizes[i] - 1) if i == own else across[i] for i in (0, 1)]
+        shorter = [np.delete(values, index) for values in along]
+        counts = sizes[0] - (own == 0), sizes[1] - (own == 1)
+        if by_row:
+            return _Moments(shorter, rest, squares, counts, self.widths, self.largest)
+        return _Moments(rest, shorter, squares, self.counts, counts, self.largest)
+
+
+def _crossed(moments: _Moments, confidence: float) -> Crossed:
+    (n, m), widths = moments.counts, moments.widths
     rows = slice(0, n), slice(n, None)
-    signs = (1.0, -1.0)[: len(columns)]
-    s = sum(sign * table[:, part].mean(axis=1) for sign, part in zip(signs, columns, strict=True))
-    r = table[rows[0]].mean(axis=0) - table[rows[1]].mean(axis=0)
+    columns = (slice(0, widths[0]), slice(widths[0], None))[: len(widths)]
+    s = moments.by_row[0] if len(widths) == 1 else moments.by_row[0] - moments.by_row[1]
+    r = moments.by_column[0] - moments.by_column[1]
     D = float(s[rows[0]].mean() - s[rows[1]].mean())
-    widths = [table[0, part].size for part in columns]
-    sizes = n, len(table) - n, widths[0], sum(widths[1:])
-    if min(n, len(table) - n, *widths) < LEAST_WORDS:
+    sizes = n, m, widths[0], sum(widths[1:])
+    if min(n, m, *widths) < LEAST_WORDS:
         return Crossed(D, nan, nan, nan, nan, nan, None, None, None, None, sizes, confidence)
     of_t = [float(s[part].var(ddof=1)) / size for part, size in zip(rows, sizes[:2], strict=True)]
     of_a = [float(r[part].var(ddof=1)) / width for part, width in zip(columns, widths, strict=True)]
     cells = [(i, j) for i in (0, 1) for j in range(len(columns))]
-    of_e = [_interaction(table[rows[i], columns[j]]) / (sizes[i] * widths[j]) for i, j in cells]
+    residuals = [moments.squares[i, j] / ((sizes[i] - 1) * (widths[j] - 1)) for i, j in cells]
+    of_e = [residual / (sizes[i] * widths[j]) for (i, j), residual in zip(cells, residuals, strict=True)]
     V_T, V_A, V_E = sum(of_t), sum(of_a), sum(of_e)
     V = max(V_T + V_A - V_E, V_T, V_A)
-    scale = max(1.0, float(np.abs(table).max()))
+    scale = max(1.0, moments.largest)
     if not max(FLAT * scale, _AGREEMENT * abs(D)) ** 2 < V:
         p, upper = _exact(D, sizes) if abs(D) > _NONZERO * scale else (None, None)
         return Crossed(D, V, V_T, V_A, V_E, nan, None, p, upper, None, sizes, confidence)
@@ -218,7 +317,7 @@ def _crossed(table: Floats, n: int, columns: tuple[slice, ...], confidence: floa
     df = _df(V, [*of_t, *of_a, *of_e], free)
     over_t, over_a = _over(*sizes[:2]), _over(*sizes[2:])
     found = Components((V_T - V_E) / over_t, (V_A - V_E) / over_a, V_E / (over_t * over_a))
-    if df < LEAST_DF or min(n, len(table) - n, *widths) < LEAST_TESTED:
+    if df < LEAST_DF or min(n, m, *widths) < LEAST_TESTED:
         return Crossed(D, V, V_T, V_A, V_E, df, None, None, None, found, sizes, confidence)
     spread = math.sqrt(V)
     upper = float(scipy.special.stdtr(df, -D / spread))
@@ -302,8 +401,8 @@ def _skewness(V: float, *sides: list[Floats]) -> tuple[float, float]:
     return own, hidden
 
 
-def _checked(cosines: ArrayLike, n: int, k: int, confidence: float) -> Floats:
-    table = np.asarray(cosines, dtype=np.float64)
+def _checked(cosines: ArrayLike, n: int, k: int, confidence: float) -> NDArray[np.floating]:
+    table = as_table(cosines)
     if table.ndim != 2 or not (0 < n < table.shape[0] and 0 < k < table.shape[1]):
         raise UsageError(
             f"the crossed test needs a table of cosines with words of X and Y and of A and B, got shape {table.shape} "
@@ -312,8 +411,8 @@ def _checked(cosines: ArrayLike, n: int, k: int, confidence: float) -> Floats:
     return _usable(table, "cosines", confidence)
 
 
-def _usable(table: Floats, what: str, confidence: float) -> Floats:
-    if not (np.abs(table) < _LARGEST).all():  # False for NaN
+def _usable(table: NDArray[np.floating], what: str, confidence: float) -> NDArray[np.floating]:
+    if not largest_value(table) < _LARGEST:  # False for NaN
         raise UsageError(f"{what} must be finite numbers below {_LARGEST:g}")
     if not 0.0 < confidence < 1.0:
         raise UsageError(f"the confidence must lie between 0 and 1, got {confidence}")
@@ -324,11 +423,15 @@ def _over(first: float, second: float) -> float:
     return 1.0 / first + (1.0 / second if second else 0.0)
 
 
-def _interaction(cell: Floats) -> float:
-    """The variance that is left in a cell after its rows and columns: its double-centred residual."""
-    left = cell - cell.mean(axis=1, keepdims=True) - cell.mean(axis=0) + cell.mean()
-    rows, columns = cell.shape
-    return float((left * left).sum() / ((rows - 1) * (columns - 1)))
+def _sum_interactions(cell: NDArray[np.floating]) -> float:
+    """Sum the squares that are left in a cell after its rows and columns: those of its double-centred residual."""
+    by_column, overall = cell.mean(axis=0, dtype=np.float64), cell.mean(dtype=np.float64)
+    total = 0.0
+    for block in row_blocks(cell.shape):
+        values = cell[block]
+        left = values - values.mean(axis=1, keepdims=True, dtype=np.float64) - by_column + overall
+        total += float((left * left).sum())
+    return total
 
 
 def _df(V: float, parts: list[float], of: list[int]) -> float:

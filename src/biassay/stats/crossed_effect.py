@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,6 +12,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.stats.association import FLAT
+from biassay.stats.blocks import as_table, largest_value, row_blocks
 from biassay.stats.crossed import CONFIDENCE, Crossed, crossed_test
 
 __all__ = ["Estimate", "crossed_effect", "expected_effect", "in_short"]
@@ -19,7 +21,8 @@ _TINY = math.ulp(0.0)
 _LARGEST_LOG = 500.0
 
 Floats = NDArray[np.float64]
-Changes = tuple[Floats, Floats, Floats]
+Parts = tuple[float, float, float]
+"""What target words, attribute words and the residual add to a variance or covariance."""
 Number = float | Floats
 
 
@@ -64,10 +67,10 @@ def crossed_effect(
     """
     test = test or crossed_test(cosines, n, k, confidence=confidence)
     confidence = test.confidence
-    table = np.asarray(cosines, dtype=np.float64)
+    table = as_table(cosines)
     N, m = len(table), len(table) - n
-    s = table[:, :k].mean(axis=1) - table[:, k:].mean(axis=1)
-    flat = FLAT * max(1.0, float(np.abs(table).max()))
+    s = table[:, :k].mean(axis=1, dtype=np.float64) - table[:, k:].mean(axis=1, dtype=np.float64)
+    flat = FLAT * max(1.0, largest_value(table))
     spread = float(s.std(ddof=1))
     d = test.D / spread if spread > flat else math.nan
     s_w = math.sqrt(float((_centred(s, n) ** 2).sum()) / max(N - 2, 1))
@@ -78,9 +81,9 @@ def crossed_effect(
         low, high = _of_sign(-most, most, test.p_value <= 1.0 - confidence, test.D)
         return Estimate(d, min(low, d), max(high, d), confidence)
     t = float(scipy.special.stdtrit(test.df, 0.5 + confidence / 2.0))
-    of_D, of_s = _left_out(table, s, n, k)
+    of_s, (targets, attributes, residual) = _jackknife(table, s, n, k)
     var_s = max(_variance(of_s), s_w * s_w / (2 * (N - 2)))  # no less than normal associations give
-    largest, (targets, attributes, residual) = math.sqrt(test.V * var_s), _parts(of_D, of_s)
+    largest = math.sqrt(test.V * var_s)
     covariance = min(max(targets + attributes - residual, -largest), largest)
     low, high = _fieller(test.D, s_w, test.V, var_s, covariance, t)
     error, relative = math.sqrt(test.V) / s_w, math.sqrt(var_s) / s_w
@@ -129,29 +132,80 @@ def expected_effect(x: Number, error: Number, relative: Number, n: int, m: int) 
     return np.asarray(largest * (np.sin(np.arctan(drawn * math.sqrt(n * m / (N * (N - 2))))) @ _WEIGHTS))
 
 
-def _left_out(table: Floats, s: Floats, n: int, k: int) -> tuple[Changes, Changes]:
-    """How D and s_w change as a target, an attribute, or one of each is left out, centred within sets.
+def _jackknife(table: NDArray[np.floating], s: Floats, n: int, k: int) -> tuple[Parts, Parts]:
+    """Estimate the variance of s_w and its covariance with D by leaving out a target, an attribute, or one of each.
 
-    Scaled so that sums of products are what target words, attribute words and the residual add to a variance.
+    Every pass over the table goes block by block, because the changes for all pairs of words are as large as the table.
     """
     N = len(table)
     (words, sign), (others, other_sign) = _sets(n, N), _sets(k, table.shape[1])
     off = _centred(s, n)
     own = off * off
     s_i = _spread_of(own.sum() - own * (words / (words - 1.0)), N - 3)
-    without = s[:, None] - _centred(table.T, k).T * (other_sign / (others - 1.0))
-    D_j = without[:n].sum(axis=0) / n - without[n:].sum(axis=0) / (N - n)
-    off_j = _centred(without, n)
-    own_j = off_j * off_j
-    squares_j = own_j.sum(axis=0)
+
+    def without_each(block: slice) -> Floats:
+        """The associations of a block of targets without each attribute."""
+        values = np.asarray(table[block], dtype=np.float64)
+        return np.asarray(s[block, None] - _centred(values.T, k).T * (other_sign / (others - 1.0)))
+
+    blocks = list(row_blocks(table.shape))
+    sums = _sums_by_set(((block, without_each(block)) for block in blocks), n)
+    means = [total / size for total, size in zip(sums, (n, N - n), strict=True)]
+    D_j = means[0] - means[1]
+
+    def off_without_each(block: slice) -> Floats:
+        return _subtracted(without_each(block), means, block, n)
+
+    squares_j = np.zeros(table.shape[1])
+    for block in blocks:
+        off_j = off_without_each(block)
+        squares_j += (off_j * off_j).sum(axis=0)
     s_j = _spread_of(squares_j, N - 2)
-    s_ij = _spread_of(squares_j - own_j * (words / (words - 1.0))[:, None], N - 3)
+
+    def spread_without_both(off_j: Floats, block: slice) -> Floats:
+        return _spread_of(squares_j - off_j * off_j * (words / (words - 1.0))[block, None], N - 3)
+
+    spreads = ((block, spread_without_both(off_without_each(block), block)) for block in blocks)
+    mean_spreads = [total / size for total, size in zip(_sums_by_set(spreads, n), (n, N - n), strict=True)]
     by_target, by_attribute = np.sqrt(1.0 - 1.0 / words), np.sqrt(1.0 - 1.0 / others)
     by_D = -sign / (words - 1.0) * by_target
-    D_ij, of_s_ij = _centred(off_j.T, k) * by_attribute[:, None] * by_D, _centred(_centred(s_ij, n).T, k)
-    of_D = by_D * off, _centred(D_j, k) * by_attribute, D_ij.ravel()
-    of_s_ij *= by_attribute[:, None] * by_target
-    return of_D, (_centred(s_i, n) * by_target, _centred(s_j, k) * by_attribute, of_s_ij.ravel())
+    squared = crossed = 0.0
+    for block in blocks:
+        off_j = off_without_each(block)
+        of_D_ij = _centred(off_j.T, k) * by_attribute[:, None] * by_D[block]
+        centred = _subtracted(spread_without_both(off_j, block), mean_spreads, block, n)
+        of_s_ij = _centred(centred.T, k)
+        of_s_ij *= by_attribute[:, None] * by_target[block]
+        changes_of_D, changes_of_s = of_D_ij.ravel(), of_s_ij.ravel()
+        squared += float(changes_of_s @ changes_of_s)
+        crossed += float(changes_of_D @ changes_of_s)
+    of_D_i, of_D_j = by_D * off, _centred(D_j, k) * by_attribute
+    of_s_i, of_s_j = _centred(s_i, n) * by_target, _centred(s_j, k) * by_attribute
+    variance = float(of_s_i @ of_s_i), float(of_s_j @ of_s_j), squared
+    return variance, (float(of_D_i @ of_s_i), float(of_D_j @ of_s_j), crossed)
+
+
+def _sums_by_set(blocks: Iterable[tuple[slice, Floats]], n: int) -> tuple[Floats, Floats]:
+    """Sum the rows of X and those of Y, given in blocks."""
+    x: Floats | float = 0.0
+    y: Floats | float = 0.0
+    for block, values in blocks:
+        at = _first_of_y(block, n)
+        x, y = x + values[:at].sum(axis=0), y + values[at:].sum(axis=0)
+    return np.asarray(x), np.asarray(y)
+
+
+def _subtracted(values: Floats, means: Sequence[Floats], block: slice, n: int) -> Floats:
+    """Subtract from the rows of a block the mean of their set."""
+    out, at = np.empty_like(values), _first_of_y(block, n)
+    for rows, mean in zip((slice(0, at), slice(at, None)), means, strict=True):
+        np.subtract(values[rows], mean, out=out[rows])
+    return out
+
+
+def _first_of_y(block: slice, n: int) -> int:
+    """Return the row within a block at which Y begins."""
+    return int(min(max(n - block.start, 0), block.stop - block.start))
 
 
 @lru_cache(maxsize=64)
@@ -174,13 +228,8 @@ def _centred(values: Floats, first: int) -> Floats:
     return out
 
 
-def _parts(one: Changes, other: Changes) -> tuple[float, float, float]:
-    """What target words, attribute words and the residual add to a covariance."""
-    return float(one[0] @ other[0]), float(one[1] @ other[1]), float(one[2] @ other[2])
-
-
-def _variance(changes: Changes) -> float:
-    targets, attributes, residual = _parts(changes, changes)
+def _variance(parts: Parts) -> float:
+    targets, attributes, residual = parts
     return max(targets + attributes - residual, targets, attributes)
 
 

@@ -6,18 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.stats.association import FLAT
-from biassay.stats.crossed import crossed_test
+from biassay.stats.blocks import row_blocks
+from biassay.stats.crossed import crossed_test_without
 
 __all__ = ["effects_without", "p_without"]
 
 Floats = NDArray[np.float64]
 
 
-def effects_without(cosines: Floats, n: int, k: int) -> Floats:
+def effects_without(cosines: NDArray[np.floating], n: int, k: int) -> Floats:
     """The effect size by word without each word in turn, in the order X, Y, A, B; NaN for the only word of a set."""
     columns = cosines.shape[1]
     signs = np.r_[np.full(k, 1.0 / k), np.full(columns - k, -1.0 / (columns - k))]
-    scores = cosines @ signs
+    scores = np.concatenate(
+        [np.asarray(cosines[block], dtype=np.float64) @ signs for block in row_blocks(cosines.shape)]
+    )
     return np.concatenate([_targets(scores, n), _attributes(cosines, n, k)])
 
 
@@ -38,27 +41,23 @@ def _targets(scores: Floats, n: int) -> Floats:
         return np.asarray(np.where(variance > FLAT**2, apart / np.sqrt(np.maximum(variance, 0.0)), np.nan))
 
 
-def _attributes(cosines: Floats, n: int, k: int) -> Floats:
+def _attributes(cosines: NDArray[np.floating], n: int, k: int) -> Floats:
     sets = [cosines[:, :k], cosines[:, k:]]
-    means = [own.mean(axis=1, keepdims=True) for own in sets]
+    means = [own.mean(axis=1, keepdims=True, dtype=np.float64) for own in sets]
     found = []
     for own, mean, other, sign in ((sets[0], means[0], means[1], 1.0), (sets[1], means[1], means[0], -1.0)):
         size = own.shape[1]
-        if size < 2:
-            found.append(np.full(size, np.nan))
-            continue
-        scores = sign * ((mean * size - own) / (size - 1) - other)
-        spread = scores.std(axis=0, ddof=1)
-        apart = scores[:n].mean(axis=0) - scores[n:].mean(axis=0)
-        found.append(np.divide(apart, spread, out=np.full(size, np.nan), where=spread > FLAT))
+        effects = np.full(size, np.nan)
+        for block in row_blocks(own.T.shape) if size > 1 else ():
+            scores = sign * ((mean * size - own[:, block]) / (size - 1) - other)
+            spread = scores.std(axis=0, ddof=1)
+            apart = scores[:n].mean(axis=0) - scores[n:].mean(axis=0)
+            np.divide(apart, spread, out=effects[block], where=spread > FLAT)
+        found.append(effects)
     return np.concatenate(found)
 
 
-def p_without(cosines: Floats, n: int, k: int, place: int) -> float | None:
-    """The crossed p-value without one word; None: too few words are left."""
-    targets = len(cosines)
-    if place < targets:
-        left, at = np.delete(cosines, place, axis=0), n - (place < n)
-        return None if not 0 < at < len(left) else crossed_test(left, at, k).p_value
-    left, at = np.delete(cosines, place - targets, axis=1), k - (place - targets < k)
-    return None if not 0 < at < left.shape[1] else crossed_test(left, n, at).p_value
+def p_without(cosines: NDArray[np.floating], n: int, k: int, place: int) -> float | None:
+    """Return the crossed p-value without one word; None if too few words are left."""
+    found = crossed_test_without(cosines, n, k, place)
+    return None if found is None else found.p_value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -13,22 +14,43 @@ Floats = NDArray[np.float64]
 
 
 def share_reaching(
-    cosines: Floats, n: int, sizes: tuple[int, int], observed: float, draws: int, seed: int
+    cosines: Iterable[Floats], n: int, words: int, sizes: tuple[int, int], observed: float, draws: int, seed: int
 ) -> float | None:
-    """How many of ``draws`` random pairs of attribute sets give an effect as far from 0 as ``observed``.
+    """Return how many of ``draws`` random pairs of attribute sets give an effect as far from 0 as ``observed``.
 
-    ``cosines`` (targets, vocabulary) of words, the first ``n`` rows those of X. None: the vocabulary is too small for
-    ``sizes``.
+    Parameters
+    ----------
+    cosines : iterable of (targets, part of the vocabulary) float64
+        Consecutive columns of the table of all words. The first ``n`` rows are those of X.
+    n : int
+    words : int
+        Words of the vocabulary.
+    sizes : (int, int)
+        Words of A and B.
+    observed : float
+    draws, seed : int
+
+    Returns
+    -------
+    float or None
+        None if the vocabulary is too small for ``sizes``.
     """
-    if cosines.shape[1] < 2 * sum(sizes):
+    if words < 2 * sum(sizes):
         return None
-    found = random_effects_of(cosines, n, sizes, draws, seed)
+    found = random_effects_of(cosines, n, words, sizes, draws, seed)
     return float((np.abs(found) >= abs(observed)).mean())
 
 
-def random_effects_of(cosines: Floats, n: int, sizes: tuple[int, int], draws: int, seed: int) -> Floats:
+def random_effects_of(
+    cosines: Iterable[Floats], n: int, words: int, sizes: tuple[int, int], draws: int, seed: int
+) -> Floats:
     """Effect sizes by word with random attribute sets of the ``sizes`` of A and B, (draws,)."""
-    scores = cosines @ _weights(cosines.shape[1], *sizes, draws, seed)
+    weights, start, scores = _weights(words, *sizes, draws, seed), 0, None
+    for part in cosines:
+        own = part @ weights[start : start + part.shape[1]]
+        scores = own if scores is None else np.add(scores, own, out=scores)
+        start += part.shape[1]
+    assert scores is not None
     scores -= scores.mean(axis=0)
     spread = np.sqrt(np.einsum("ij,ij->j", scores, scores) / (len(scores) - 1))
     apart = scores[:n].mean(axis=0) - scores[n:].mean(axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,23 +22,25 @@ __all__ = [
     "word_labels",
 ]
 
+Floating = TypeVar("Floating", bound=np.floating[Any])
 Words = tuple[Sequence[str], Sequence[str]] | tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]]
 """The word of every text of X and Y, or of X, Y, A and B."""
 
 
-def mean_rows(rows: NDArray[np.float64], words: Sequence[str] | None) -> NDArray[np.float64]:
+def mean_rows(rows: NDArray[Floating], words: Sequence[str] | None) -> NDArray[Floating]:
     """Mean row of every word over its texts, in the order of first appearance; None: every row is a word."""
-    if words is None:
+    if words is None or len(set(words)) == len(words) == len(rows):
         return rows
     index = _word_numbers(words, len(rows))
     counts = np.bincount(index)
     order = np.argsort(index, kind="stable")
-    return np.asarray(np.add.reduceat(rows[order], np.cumsum(counts) - counts, axis=0) / counts[:, None])
+    means = np.add.reduceat(rows[order], np.cumsum(counts) - counts, axis=0, dtype=np.float64) / counts[:, None]
+    return np.asarray(means, dtype=rows.dtype)
 
 
 def of_words(
-    table: NDArray[np.float64], sizes: tuple[int, int, int, int], words: Words | None
-) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:
+    table: NDArray[Floating], sizes: tuple[int, int, int, int], words: Words | None
+) -> tuple[NDArray[Floating], tuple[int, int, int, int]]:
     """A table (targets, attributes) of similarities of texts as that of words, and the numbers of words."""
     x, y, a, b = padded(words)
     rows = [mean_rows(part, of) for part, of in ((table[: sizes[0]], x), (table[sizes[0] :], y))]
@@ -47,8 +50,8 @@ def of_words(
 
 
 def average_clusters(
-    table: NDArray[np.float64], sizes: tuple[int, int, int, int], labels: Words | None
-) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:
+    table: NDArray[Floating], sizes: tuple[int, int, int, int], labels: Words | None
+) -> tuple[NDArray[Floating], tuple[int, int, int, int]]:
     """Average a table of words to a table of clusters.
 
     Parameters
@@ -69,7 +72,7 @@ def average_clusters(
 
 
 def associations_of_words(
-    table: NDArray[np.float64], sizes: tuple[int, int, int, int], labels: Words | None
+    table: NDArray[np.floating], sizes: tuple[int, int, int, int], labels: Words | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the association of every target word, and of every attribute word, with clusters on the other side.
 
@@ -80,7 +83,8 @@ def associations_of_words(
     x, y, a, b = padded(labels)
     of_a, of_b = mean_rows(table[:, :k].T, a).T, mean_rows(table[:, k:].T, b).T
     of_x, of_y = mean_rows(table[:n], x), mean_rows(table[n:], y)
-    return of_a.mean(axis=1) - of_b.mean(axis=1), of_x.mean(axis=0) - of_y.mean(axis=0)
+    of_targets = of_a.mean(axis=1, dtype=np.float64) - of_b.mean(axis=1, dtype=np.float64)
+    return of_targets, of_x.mean(axis=0, dtype=np.float64) - of_y.mean(axis=0, dtype=np.float64)
 
 
 def labels_of_words(words: Mapping[str, Sequence[str]], clusters: Mapping[str, Mapping[str, str]]) -> Words | None:
@@ -123,7 +127,7 @@ def padded(words: Words | None) -> tuple[Sequence[str] | None, ...]:
     return given + (None,) * (4 - len(given))
 
 
-def lengths(sets: Sequence[NDArray[np.float64]]) -> tuple[int, int, int, int]:
+def lengths(sets: Sequence[NDArray[np.floating]]) -> tuple[int, int, int, int]:
     """The sizes of four sets."""
     x, y, a, b = map(len, sets)
     return x, y, a, b

@@ -22,7 +22,7 @@ COSINES = "cosines"
 
 
 def crossed_fields(
-    cosines: NDArray[np.float64] | None,
+    cosines: NDArray[np.floating] | None,
     num_words: tuple[int, int, int, int],
     settings: Settings,
     cosine_sd: float | None = None,

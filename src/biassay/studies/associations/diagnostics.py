@@ -31,7 +31,7 @@ Numbers = Mapping[str, float]
 def diagnosed(
     test: Test,
     row: Result,
-    cosines: NDArray[np.float64] | None,
+    cosines: NDArray[np.floating] | None,
     tokens: Numbers | None,
     frequency: Numbers | None,
 ) -> Diagnostics:
@@ -68,7 +68,7 @@ def _medians(words: Mapping[str, Sequence[str]], frequency: Numbers) -> dict[str
 
 
 def _driver(
-    row: Result, words: Mapping[str, Sequence[str]], cosines: NDArray[np.float64] | None
+    row: Result, words: Mapping[str, Sequence[str]], cosines: NDArray[np.floating] | None
 ) -> tuple[str | None, float | None, float | None]:
     """Return the word or cluster without which least of the effect is left, with the d and the p that are left."""
     if cosines is None or row.effect_size_by_word is None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from biassay.errors import BiassayError, StimulusError, UsageError
 from biassay.models.base import Encoded, Span
 from biassay.stats.association import largest_parts
+from biassay.stats.blocks import row_blocks
 from biassay.stats.random_attributes import share_reaching
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.averaging import Words, associations_of_words, mean_rows, padded
@@ -98,7 +99,10 @@ def measure(
         return Measurement(None, "refused", reason, **counts, lost=lost, associations={})
     shares = sharing(texts.X, texts.Y)
     try:
-        vectors = {role: encoded[role].vectors[kept[role]] for role in ROLES}
+        vectors = {
+            role: of.vectors if len(kept[role]) == len(of.vectors) else of.vectors[kept[role]]
+            for role, of in ((role, encoded[role]) for role in ROLES)
+        }
         for role in ROLES:
             largest_parts(
                 vectors[role], test.concept(role).label, [t.text for t in chosen[role]]
@@ -149,16 +153,22 @@ def _share_random(
     if not len(vocabulary) or not isinstance(metric, ByPairs):
         return None
     words = [f"{role} {text.stimulus}" for role in "XY" for text in chosen[role]]
-    table = metric.matrix_of_words(np.concatenate([vectors["X"], vectors["Y"]]), words, vocabulary)
+    targets = np.concatenate([vectors["X"], vectors["Y"]])
     n, x_y_a_b = found.num_words[0], padded(found.clusters)
-    x, y = (mean_rows(part, labels) for part, labels in zip((table[:n], table[n:]), x_y_a_b[:2], strict=True))
+
+    def cosines_of(some: NDArray[np.float32]) -> NDArray[np.float64]:
+        table = metric.matrix_of_words(targets, words, some)
+        parts = zip((table[:n], table[n:]), x_y_a_b[:2], strict=True)
+        return np.concatenate([mean_rows(part, labels) for part, labels in parts])
+
     a, b = (
         count if labels is None else len(set(labels))
         for count, labels in zip(found.num_words[2:], x_y_a_b[2:], strict=True)
     )
     return share_reaching(
-        np.concatenate([x, y]),
-        len(x),
+        (cosines_of(vocabulary[block]) for block in row_blocks((len(vocabulary), sum(found.num_words[:2])))),
+        n if x_y_a_b[0] is None else len(set(x_y_a_b[0])),
+        len(vocabulary),
         (a, b),
         found.effect_size_by_word,
         settings.random_sets,

@@ -110,7 +110,7 @@ class _Associations(Study):
                 if isinstance(event, Row):
                     rows.append(event.record)
                 elif isinstance(event, Array) and event.name.endswith(f"/{COSINES}"):
-                    cosines = np.asarray(event.values, dtype=np.float64)
+                    cosines = event.values
                 yield event
             yield Row("diagnostics", diagnosed(test, rows[-1], cosines, tokens, frequency))
             yield Progress("tests", number, len(inputs.tests))

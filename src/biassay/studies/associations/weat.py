@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError, VectorError
 from biassay.stats.association import associations, effect_size, rounding, unit_rows, wefat_scores
+from biassay.stats.blocks import product
 from biassay.stats.crossed import Crossed, crossed_test
 from biassay.stats.crossed_effect import Estimate, crossed_effect, in_short
 from biassay.stats.permutation import Alternative, Protocol, Rng, permutation_test
@@ -44,7 +45,7 @@ class Association:
         Number of vectors in X, Y, A and B.
     x, y : (n,), (m,) float64
         Associations of the targets; empty for a metric that gives one score of four sets.
-    cosines : (n + m, k + l) float64, or None
+    cosines : (n + m, k + l) float64 (float32 if there are more than half a million), or None
         Of words: texts of a word are averaged on both sides. Rows are the words of X and of Y, columns those of A and
         of B. None for a metric that gives one score of four sets.
     num_words : (int, int, int, int)
@@ -68,7 +69,7 @@ class Association:
     sizes: tuple[int, int, int, int]
     x: NDArray[np.float64]
     y: NDArray[np.float64]
-    cosines: NDArray[np.float64] | None = None
+    cosines: NDArray[np.floating] | None = None
     num_words: tuple[int, int, int, int] = (0, 0, 0, 0)
     floor: float | None = None
     leave_one_out: Mapping[str, Mapping[str, float]] | None = None
@@ -190,8 +191,10 @@ def associated(sets: Sequence[ArrayLike], how: Testing) -> Association:
     noise = rounding(a_rows.mean(axis=0) - b_rows.mean(axis=0), *(np.asarray(given).dtype for given in sets))
     sizes = (len(x_rows), len(y_rows), len(a_rows), len(b_rows))
     means = [mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), padded(how.words), strict=True)]
-    cosines = np.concatenate(means[:2]) @ np.concatenate(means[2:]).T
-    return tested(x, y, sizes, replace(how, noise=noise), cosines, lengths(means))
+    cosines = product(np.concatenate(means[:2]), np.concatenate(means[2:]))
+    num_words = lengths(means)
+    del means, x_rows, y_rows, a_rows, b_rows  # as large as all vectors of the test
+    return tested(x, y, sizes, replace(how, noise=noise), cosines, num_words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +220,7 @@ def tested(
     y: NDArray[np.float64],
     sizes: tuple[int, int, int, int],
     how: Testing,
-    cosines: NDArray[np.float64],
+    cosines: NDArray[np.floating],
     num_words: tuple[int, int, int, int],
 ) -> Association:
     """Effect sizes and p-values of associations (n,) and (m,) of the target texts; ``cosines`` are those of words."""
@@ -230,7 +233,8 @@ def tested(
     every_text_a_word = how.p is None and sizes == counts and (how.protocol, how.route) == ("exact", "auto")
     by_word = opposite = size_by_word = None
     if how.words is not None:
-        scores = table[:, : counts[2]].mean(axis=1) - table[:, counts[2] :].mean(axis=1)
+        a, b = (table[:, part].mean(axis=1, dtype=np.float64) for part in (slice(counts[2]), slice(counts[2], None)))
+        scores = a - b
         x_words, y_words = scores[: counts[0]], scores[counts[0] :]
         by_word = p
         if not every_text_a_word:
