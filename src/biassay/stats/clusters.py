@@ -24,7 +24,6 @@ __all__ = [
     "LEAST_DF",
     "LEAST_NAME_DF",
     "ClusterEstimate",
-    "cluster_difference",
     "cluster_estimate",
     "cluster_totals",
     "crossed_cluster_estimate",
@@ -33,8 +32,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
-LEAST_DF = 3.0
-"""Degrees of freedom for an interval: those of four clusters of equal weight."""
+LEAST_DF = 2.5
+"""Degrees of freedom for an interval: four clusters of equal weight suffice, three do not."""
 LEAST_NAME_DF = 4.0
 """Degrees of freedom of the names for an interval: four names per group suffice, three do not."""
 _ROUNDING = 1e-6  # of degrees of freedom
@@ -140,7 +139,7 @@ def cluster_estimate(
     Clusters of equal weight have G - 1 degrees of freedom. Otherwise they are those of Bell and McCaffrey (2002) for
     this standard error: 2 E(V)^2 / Var(V) if the score of cluster g has the variance rho + (1 - rho) mean(n) / n_g, up
     to a factor. The degrees of freedom are the smallest over all rho that are compatible with the data, which are
-    those within 0.5 of the maximum of the log-likelihood. With fewer than 3 there is no interval.
+    those within 0.5 of the maximum of the log-likelihood. With fewer than 2.5 there is no interval.
 
     Where more than half of the clusters have one and the same score and fewer than five differ from it, the spread
     between clusters is not known. If `within` is finite, `agreement_bounds` then replaces the correction for skewness.
@@ -412,18 +411,6 @@ def _largest_share(influence: Floats) -> float:
     squares = influence**2
     total = float(squares.sum())
     return float(squares.max()) / total if total > 0.0 else 1.0 / len(squares)
-
-
-def cluster_difference(
-    first: ArrayLike, second: ArrayLike, score: Callable[[Floats], Floats], *, confidence: float = 0.95
-) -> ClusterEstimate:
-    """How much larger a score is of the first totals than of the second, of the same clusters in the same order."""
-    both = [np.asarray(totals, dtype=np.float64) for totals in (first, second)]
-    if both[0].ndim != 2 or both[0].shape != both[1].shape:
-        raise UsageError(f"expected totals of the same clusters, got shapes {both[0].shape} and {both[1].shape}")
-    m = both[0].shape[1]
-    joined = np.concatenate(both, axis=1)
-    return cluster_estimate(joined, lambda t: score(t[..., :m]) - score(t[..., m:]), confidence=confidence)
 
 
 def share_estimate(successes: int, n: int, *, null: float = 0.5, confidence: float = 0.95) -> ClusterEstimate:

@@ -24,7 +24,7 @@ from biassay.studies.benchmarks.settings import ORDERS
 from biassay.studies.benchmarks.shown import benchmark_of, category_name
 from biassay.studies.paired import MOST_REFUSALS, Estimate, Paired, compared, models_of
 
-__all__ = ["compare_benchmarks", "pairs_of"]
+__all__ = ["compare_benchmarks", "pairs_of", "sum_scores"]
 
 _ALIKE = {
     "benchmark": "benchmark",
@@ -107,7 +107,7 @@ def _paired(first: str, label: str, one: Slice, other: Slice, old: Result, new: 
     doubt = "; ".join(text for name, row in ((first, old), (label, new)) if row and (text := _doubt(name, row)))
     named = any(row.n_names for row in (old, new) if row) or any(_named_rows(model, old) for model in (one, other))
     totals = _totals(one, old, named=named), _totals(other, old, named=named)
-    return Paired(plain, limit_of(old), measured, partial(_sum, old, *totals, named=named), doubt)
+    return Paired(plain, limit_of(old), measured, partial(sum_scores, old, *totals, named=named), doubt)
 
 
 def _counted_score(row: Result | None) -> float | None:
@@ -176,7 +176,9 @@ def _score(row: Result) -> _Score:
     return lambda totals: totals[..., 0] / totals[..., 1] - null
 
 
-def _sum(row: Result, old: _Totals, new: _Totals, weight: float, confidence: float, *, named: bool = False) -> Estimate:
+def sum_scores(
+    row: Result, old: _Totals, new: _Totals, weight: float, confidence: float, *, named: bool = False
+) -> Estimate:
     """Sum or subtract the scores of two models over the clusters that count on both.
 
     If `named`, totals are by template and names, and both are sampling units. Effects of a template or a name that the
