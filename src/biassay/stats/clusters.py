@@ -35,7 +35,7 @@ Score = Callable[[Floats], Floats]
 LEAST_DF = 2.5
 """Degrees of freedom for an interval: four clusters of equal weight suffice, three do not."""
 LEAST_NAME_DF = 4.0
-"""Degrees of freedom of the names for an interval: four names per group suffice, three do not."""
+"""Names need more degrees of freedom than these, which three names in each of two groups have."""
 _ROUNDING = 1e-6  # of degrees of freedom
 _BETWEEN = np.linspace(0.0, 1.0, 21)[:, None]  # shares of a cluster's variance that do not depend on its size
 _PLAUSIBLE = 0.5  # log-likelihood below the maximum, up to which such a share is compatible with the data
@@ -139,7 +139,7 @@ def cluster_estimate(
     Clusters of equal weight have G - 1 degrees of freedom. Otherwise they are those of Bell and McCaffrey (2002) for
     this standard error: 2 E(V)^2 / Var(V) if the score of cluster g has the variance rho + (1 - rho) mean(n) / n_g, up
     to a factor. The degrees of freedom are the smallest over all rho that are compatible with the data, which are
-    those within 0.5 of the maximum of the log-likelihood. With fewer than 2.5 there is no interval.
+    those within 0.5 of the maximum of the log-likelihood. If there are fewer than 2.5 at rho = 1, there is no interval.
 
     Where more than half of the clusters have one and the same score and fewer than five differ from it, the spread
     between clusters is not known. If `within` is finite, `agreement_bounds` then replaces the correction for skewness.
@@ -220,7 +220,7 @@ def crossed_cluster_estimate(
     V_names unbiased if names have independent effects of equal variance. Under this model, V_names has the degrees of
     freedom of Bell and McCaffrey (2002): with a and b names in two groups and one name of each per item, about
     (1/a + 1/b)^2 / (1/(a^2 (a - 1)) + 1/(b^2 (b - 1))). The degrees of freedom are Satterthwaite's over the three
-    parts, at most those of the clusters and at most those of the names. If the names have fewer than 4, there is no
+    parts, at most those of the clusters and at most those of the names. If the names have no more than 4, there is no
     interval.
 
     References
@@ -251,7 +251,7 @@ def crossed_cluster_estimate(
     counts = np.bincount([cells[key] for key in keys], minlength=len(cells)).astype(np.float64)
     shares = counts / counts.sum() if weight is None else _shares(cell_totals, weight)
     factor, df_names, n_effective = _name_design(shares, member)
-    if df_names < LEAST_NAME_DF - _ROUNDING:
+    if df_names <= LEAST_NAME_DF + _ROUNDING:
         nothing = _without_interval(plain.value, plain.standard_error, null, confidence, plain.n_clusters)
         return replace(nothing, n_names=len(known), df=df_names)
     bounds = _agreement(totals, score, null, confidence, within, weight, most=n_effective)
@@ -265,7 +265,10 @@ def crossed_cluster_estimate(
         return replace(_bounded(plain.value, 0.0, null, confidence, n, bounds), n_names=len(known))
     influence = _influence(totals, plain.value, score)
     df_clusters = _degrees_of_freedom(_shares(totals, weight), influence)
-    df = variance**2 / (v_clusters**2 / df_clusters + v_names**2 / df_names + v_both**2 / (df_clusters * df_names))
+    df = df_clusters
+    if v_names > v_both:
+        parts = v_clusters**2 / df_clusters, v_names**2 / df_names, v_both**2 / (df_clusters * df_names)
+        df = variance**2 / sum(parts)
     cubes = float((influence**3).sum()) / n**3 + float(((slopes @ member) ** 3).sum())
     found = _estimate(
         plain.value,
@@ -339,6 +342,8 @@ def _degrees_of_freedom(shares: Floats, influence: Floats) -> float:
     cross = 2.0 * squares.sum() * (squares * b**2).sum(axis=1) + 2.0 * (squares * b).sum(axis=1) ** 2
     own = (squares**2 * ((2.0 * b + variances) ** 2 - 4.0 * b**2)).sum(axis=1)
     df = expected**2 / (cross + own)
+    if df[-1] < LEAST_DF:  # whether there is an interval must not depend on the scores
+        return float(df[-1])
     return float(df[likelihood >= likelihood.max() - _PLAUSIBLE].min())
 
 

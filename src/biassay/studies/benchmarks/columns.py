@@ -62,7 +62,7 @@ _RESULTS = (
     Column("p_value_holm", "p, Holm", "After Holm's correction over the categories of a model.", "p"),
     Column("n_clusters", "units", "Templates, writers (pairs) or terms that count.", "count"),
     Column("n_names", "names", "Names of people that are crossed with the templates.", "count"),
-    Column("df", "df", "Degrees of freedom of the interval; with fewer than 2.5 (names: 4) there is none.", "number"),
+    Column("df", "df", "Degrees of freedom of the interval; with too few there is none.", "number"),
     Column(
         "largest_share",
         "largest share",
