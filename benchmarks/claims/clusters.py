@@ -386,8 +386,8 @@ def _named_lines() -> list[Line]:
 def _few_name_lines() -> list[Line]:
     """Few names in one group or in both."""
     found = []
-    for groups in ((2, 20), (3, 20), (4, 20), (6, 6)):
-        for templates, names in ((0.3, 1.0), (0.7, 0.7), (1.0, 0.3)):
+    for groups in ((3, 20), (4, 20), (6, 6)):
+        for templates, names in ((0.3, 1.0), (0.7, 0.7)):
             world = Experiment(
                 f"few names {groups[0]} {groups[1]} {templates:g} {names:g}",
                 f"25 templates, {groups[0]} and {groups[1]} names in 25 pairs; SD {templates:g} and {names:g} logits",
@@ -407,7 +407,6 @@ def _two_model_lines() -> list[Line]:
     grown = float(np.log((1.0 + logit) / (1.0 - logit)))
     for groups, templates, names, common, tails in (
         ((10, 10), 0.5, 0.5, 0.0, "normal"),
-        ((10, 10), 0.5, 0.5, 0.8, "normal"),
         ((10, 10), 0.2, 0.8, 0.0, "t3"),
         ((4, 20), 0.3, 0.6, 0.0, "normal"),
         ((3, 20), 0.3, 0.6, 0.0, "normal"),
@@ -427,7 +426,7 @@ def _two_model_lines() -> list[Line]:
                     tails=tails,
                     groups=groups,
                 ),
-                300,
+                200,
             )
             if groups[0] > 3:
                 found.append(Line("difference with names", world, Coverage("low", "high", "expected", (0.93, 1.0))))

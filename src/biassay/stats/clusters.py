@@ -32,8 +32,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
-LEAST_DF = 2.5
-"""Degrees of freedom for an interval: four clusters of equal weight suffice, three do not."""
+LEAST_DF = 2.0
+"""An interval needs more degrees of freedom than these, which three clusters of equal weight have."""
 LEAST_NAME_DF = 4.0
 """Names need more degrees of freedom than these, which three names in each of two groups have."""
 _ROUNDING = 1e-6  # of degrees of freedom
@@ -66,7 +66,7 @@ class ClusterEstimate:
     n_names : int
         Names that are crossed with the clusters; 0: none are.
     df : float
-        Degrees of freedom. Below `LEAST_DF`, there is no interval unless almost all clusters agree. NaN where the
+        Degrees of freedom. Up to `LEAST_DF`, there is no interval unless almost all clusters agree. NaN where the
         variance is 0 or undefined.
     """
 
@@ -139,7 +139,8 @@ def cluster_estimate(
     Clusters of equal weight have G - 1 degrees of freedom. Otherwise they are those of Bell and McCaffrey (2002) for
     this standard error: 2 E(V)^2 / Var(V) if the score of cluster g has the variance rho + (1 - rho) mean(n) / n_g, up
     to a factor. The degrees of freedom are the smallest over all rho that are compatible with the data, which are
-    those within 0.5 of the maximum of the log-likelihood. If there are fewer than 2.5 at rho = 1, there is no interval.
+    those within 0.5 of the maximum of the log-likelihood. If there are no more than 2 at rho = 1, there is no
+    interval.
 
     Where more than half of the clusters have one and the same score and fewer than five differ from it, the spread
     between clusters is not known. If `within` is finite, `agreement_bounds` then replaces the correction for skewness.
@@ -342,7 +343,7 @@ def _degrees_of_freedom(shares: Floats, influence: Floats) -> float:
     cross = 2.0 * squares.sum() * (squares * b**2).sum(axis=1) + 2.0 * (squares * b).sum(axis=1) ** 2
     own = (squares**2 * ((2.0 * b + variances) ** 2 - 4.0 * b**2)).sum(axis=1)
     df = expected**2 / (cross + own)
-    if df[-1] < LEAST_DF:  # whether there is an interval must not depend on the scores
+    if df[-1] <= LEAST_DF:  # whether there is an interval must not depend on the scores
         return float(df[-1])
     return float(df[likelihood >= likelihood.max() - _PLAUSIBLE].min())
 
@@ -387,7 +388,7 @@ def _estimate(
     bounds: AgreementBounds | None,
 ) -> ClusterEstimate:
     error = math.sqrt(variance)
-    if df < LEAST_DF - _ROUNDING:
+    if df <= LEAST_DF + _ROUNDING:
         found = _bounded(value, error, null, confidence, len(influence), bounds)
         return replace(found, df=df, largest_share=_largest_share(influence))
     skew = skew if bounds is None else 0.0
