@@ -96,6 +96,8 @@ CLAIMS = (
         "The share over all writers.",
         "writer",
         "Writers are a sample of their kind.",
+        "Rejects 8% where four writers hold most pairs and differ by 2 logits. If fewer hold most pairs, there may be no "
+        "interval.",
     ),
     Claim(
         "share by pair",
