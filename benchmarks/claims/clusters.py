@@ -96,8 +96,7 @@ CLAIMS = (
         "The share over all writers.",
         "writer",
         "Writers are a sample of their kind.",
-        "Rejects 8% where four writers hold most pairs and differ by 2 logits. If fewer hold most pairs, there may be no "
-        "interval.",
+        "Rejects 8% where four writers hold most pairs and differ by 2 logits.",
     ),
     Claim(
         "share by pair",
