@@ -13,10 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.results.differences import EffectDifference
+from biassay.results.verdicts import MARGIN
 from biassay.stats.benchmark_scores import bbq_score, pair_score, stereoset_score
+from biassay.studies.benchmarks.compare import sum_scores
+from biassay.studies.benchmarks.records import Result
+from biassay.studies.paired import Paired, verdicts_of
 from biassay.texts.choices import authors_choice
 
-from .claim import HEADLINE, INTERVAL, Claim, Coverage, Experiment, Level, Line, Power, up_to
+from .claim import HEADLINE, INTERVAL, Claim, Coverage, Experiment, Level, Line, Power, Share, up_to
 from .worlds import Tails, made
 
 __all__ = ["CLAIMS", "lines"]
@@ -91,6 +96,7 @@ CLAIMS = (
         "The share over all writers.",
         "writer",
         "Writers are a sample of their kind.",
+        "Rejects 8% where four writers hold most pairs and differ by 2 logits.",
     ),
     Claim(
         "share by pair",
@@ -112,7 +118,28 @@ CLAIMS = (
         "The expected score over templates and names.",
         "template and name",
         "Templates and names are samples of their kinds.",
-        "92 of 100 with heavy tails (t3) of templates and names and a strong lean.",
+        "With fewer than four names per group there is no interval.",
+    ),
+    Claim(
+        "difference with names",
+        "benchmarks",
+        "`compare`: 95% of the difference of two models in BBQ where people are named, and verdicts",
+        (),
+        "Where the difference lies with other templates and other names; a growth of no more than the margin is called "
+        "worse in at most 5 of 100 cases.",
+        "The expected difference over templates and names.",
+        "template and name",
+        "Templates and names are samples of their kinds.",
+    ),
+    Claim(
+        "difference by writer",
+        "benchmarks",
+        "`compare`: p of the difference of two models in CrowS-Pairs",
+        (),
+        "The shares of the two models differ.",
+        "No expected difference.",
+        "writer",
+        "Writers are a sample of their kind.",
     ),
     Claim(
         "unanimous score",
@@ -206,6 +233,13 @@ WRITERS: Mapping[str, tuple[int, ...]] = {
     "equal": (10,) * 30,
 }
 """Pairs per writer: of two bias types of CrowS-Pairs, where a few people wrote most of them, and equally many."""
+DOMINATED: Mapping[str, tuple[int, ...]] = {
+    "two hold most": (100, 100, *[4] * 20),
+    "three hold most": (60, 60, 60, *[3] * 20),
+    "four hold most": (50, 50, 50, 50, *[2] * 20),
+    "one holds most": (150, *[5] * 20),
+}
+"""Pairs per writer where a few writers hold most pairs."""
 
 
 def _pairs(rng: np.random.Generator, sizes: Sequence[int], lean: float, spread: float) -> Mapping[str, Any]:
@@ -224,13 +258,18 @@ def _expected_share(lean: float, spread: float) -> float:
 
 
 def _named(
-    rng: np.random.Generator, templates: float, names: float, lean: float, tails: Tails, people: int = 20
+    rng: np.random.Generator,
+    templates: float,
+    names: float,
+    lean: float,
+    tails: Tails,
+    groups: tuple[int, int] = (10, 10),
 ) -> Mapping[str, Any]:
     """25 templates with 25 pairs of people each, two questions a pair, of two groups of names: effects in logits."""
-    half, pairs = people // 2, 25
+    pairs = 25
     own = templates * made(rng, tails, TEMPLATES, 1)[:, 0]
-    first, second = (names * made(rng, tails, half, 1)[:, 0] for _ in range(2))
-    one, other = rng.integers(0, half, size=(2, TEMPLATES, pairs))
+    first, second = (names * made(rng, tails, size, 1)[:, 0] for size in groups)
+    one, other = (rng.integers(0, size, size=(TEMPLATES, pairs)) for size in groups)
     logits = lean + own[:, None] + first[one] - second[other] + 0.3 * made(rng, tails, TEMPLATES, pairs)
     share = np.repeat(1.0 / (1.0 + np.exp(-logits)).ravel(), 2)
     n = len(share)
@@ -242,6 +281,71 @@ def _named(
     (low, high), (template_low, template_high) = (found.score.interval for found in both)
     ends = {"low": low, "high": high, "template_low": template_low, "template_high": template_high}
     return {**ends, "p": both[0].score.p_value, "expected": (1.0 - _UNKNOWN) * (2.0 * share.mean() - 1.0)}
+
+
+def _result(benchmark: str, unit: str, condition: str) -> Result:
+    about = {"model": "new", "options": "", "model_revision": None, "category": "simulated", "topic": "", "by": ""}
+    return Result(**about, benchmark=benchmark, condition=condition, unit=unit, status="measured", reason=None, items=1)
+
+
+def _two_models(
+    rng: np.random.Generator,
+    templates: float,
+    names: float,
+    common: float,
+    growth: float,
+    tails: Tails,
+    groups: tuple[int, int],
+) -> Mapping[str, Any]:
+    """Two models that answer the same 25 templates with 25 pairs of people each, four questions a pair.
+
+    Effects of templates and names are in logits; ``common`` is their correlation between the models. The bias of the
+    old model is 0, that of the new one grows by ``growth`` logits.
+    """
+    pairs = 25
+
+    def two(size: int) -> NDArray[np.float64]:
+        shared = made(rng, tails, size, 1)[:, 0]
+        own = [made(rng, tails, size, 1)[:, 0] for _ in range(2)]
+        return np.stack([np.sqrt(common) * shared + np.sqrt(1.0 - common) * each for each in own])
+
+    leans, sides = templates * two(TEMPLATES), [names * two(size) for size in groups]
+    one, other = (rng.integers(0, size, size=(TEMPLATES, pairs)) for size in groups)
+    totals, expected = [], []
+    for model in range(2):
+        logits = growth * model + leans[model][:, None] + sides[0][model][one] - sides[1][model][other]
+        share = 1.0 / (1.0 + np.exp(-logits))
+        known = rng.binomial(4, 1.0 - _UNKNOWN, share.shape)
+        target = rng.binomial(known, share)
+        cells: dict[object, tuple[float, ...]] = {}
+        for place in np.ndindex(*share.shape):
+            key = int(place[0]), f"a{one[place]} b{other[place]}"
+            counts = target[place], known[place], 4 - known[place], 4
+            cells[key] = tuple(np.add(cells.get(key, (0, 0, 0, 0)), counts).tolist())
+        totals.append(cells)
+        expected.append((1.0 - _UNKNOWN) * (2.0 * share.mean() - 1.0))
+    row = _result("bbq", "template", "ambiguous")
+    sum_of = partial(sum_scores, row, *totals, named=True)
+    found = sum_of(-1.0, 0.95)
+    plain = EffectDifference("simulated", "simulated", "old", "new", "bias score", *expected)
+    (verdict,) = verdicts_of([Paired(plain, 1.0, (True, True), sum_of)], margin=MARGIN, alpha=0.05)
+    low, high, p = (np.nan if each is None else each for each in (found.low, found.high, found.p_value))
+    told = {"low": low, "high": high, "p": p, "expected": expected[1] - expected[0]}
+    return {**told, **{name: float(verdict.outcome == name) for name in ("worse", "no_worse")}}
+
+
+def _two_models_pairs(
+    rng: np.random.Generator, sizes: Sequence[int], spread: float, common: float
+) -> Mapping[str, Any]:
+    """Two models that both lean to either side by writer, with a correlation of ``common``, in logits."""
+    shared = rng.normal(size=len(sizes))
+    totals = []
+    for _ in range(2):
+        leans = spread * (np.sqrt(common) * shared + np.sqrt(1.0 - common) * rng.normal(size=len(sizes)))
+        preferred = rng.binomial(sizes, 1.0 / (1.0 + np.exp(-leans)))
+        totals.append({f"a{k}": (preferred[k] - n / 2.0, float(n)) for k, n in enumerate(sizes)})
+    found = sum_scores(_result("crows-pairs", "writer", ""), *totals, -1.0, 0.95)
+    return {"p": np.nan if found.p_value is None else found.p_value}
 
 
 def _unanimous(rng: np.random.Generator, rate: float, spread: float, apart: float) -> Mapping[str, Any]:
@@ -277,6 +381,87 @@ def _named_lines() -> list[Line]:
             ]
             if lean == 0.0:
                 found.append(Line("score with names", world, Level("p", HEADLINE), "p"))
+    return found
+
+
+def _few_name_lines() -> list[Line]:
+    """Few names in one group or in both."""
+    found = []
+    for groups in ((3, 20), (4, 20), (6, 6)):
+        for templates, names in ((0.3, 1.0), (0.7, 0.7)):
+            world = Experiment(
+                f"few names {groups[0]} {groups[1]} {templates:g} {names:g}",
+                f"25 templates, {groups[0]} and {groups[1]} names in 25 pairs; SD {templates:g} and {names:g} logits",
+                partial(_named, templates=templates, names=names, lean=0.0, tails="normal", groups=groups),
+                800,
+            )
+            found.append(Line("score with names", world, Level("p", up_to(0.065)), "p"))
+            if groups[0] > 3:
+                found.append(Line("score with names", world, Coverage("low", "high", "expected", (0.93, 1.0))))
+    return found
+
+
+def _two_model_lines() -> list[Line]:
+    """Differences of two models: by template and name, and by writer."""
+    found = []
+    logit = 0.2 / 0.7  # of the known answers' bias, so that the score grows by about the margin of 0.2
+    grown = float(np.log((1.0 + logit) / (1.0 - logit)))
+    for groups, templates, names, common, tails in (
+        ((10, 10), 0.5, 0.5, 0.0, "normal"),
+        ((10, 10), 0.2, 0.8, 0.0, "t3"),
+        ((4, 20), 0.3, 0.6, 0.0, "normal"),
+        ((3, 20), 0.3, 0.6, 0.0, "normal"),
+        ((20, 20), 0.7, 0.2, 0.5, "t3"),
+    ):
+        for growth in (0.0, grown):
+            world = Experiment(
+                f"two models {groups[0]} {groups[1]} {templates:g} {names:g} {common:g} {tails} {growth:.2f}",
+                f"25 templates, {groups[0]} and {groups[1]} names in 25 pairs; SD {templates:g} and {names:g} logits, "
+                f"{tails}, correlation {common:g} between models; growth {growth:.2f} logits",
+                partial(
+                    _two_models,
+                    templates=templates,
+                    names=names,
+                    common=common,
+                    growth=growth,
+                    tails=tails,
+                    groups=groups,
+                ),
+                200,
+            )
+            if groups[0] > 3:
+                found.append(Line("difference with names", world, Coverage("low", "high", "expected", (0.93, 1.0))))
+            if not growth:
+                found.append(Line("difference with names", world, Level("p", up_to(0.065)), "p"))
+            found.append(Line("difference with names", world, Share("worse", 0.05), "called worse"))
+    for name, sizes in ({"gender": WRITERS["gender"]} | dict(DOMINATED)).items():
+        for spread, common in ((0.5, 0.5), (2.0, 0.0)):
+            world = Experiment(
+                f"two models writers {name} {spread:g} {common:g}",
+                f"{sum(sizes)} pairs by {len(sizes)} writers ({name}), SD {spread:g} logits, correlation {common:g} "
+                "between models",
+                partial(_two_models_pairs, sizes=sizes, spread=spread, common=common),
+                2000,
+            )
+            found.append(Line("difference by writer", world, Level("p", up_to(0.065))))
+    return found
+
+
+def _dominated_lines() -> list[Line]:
+    found = []
+    for name, sizes in DOMINATED.items():
+        for lean, spread in ((0.0, 0.5), (0.0, 2.0), (0.4, 0.5)):
+            world = Experiment(
+                f"pairs of writers {name} {lean:g} {spread:g}",
+                f"{sum(sizes)} pairs by {len(sizes)} writers ({name}), SD {spread:g} logits, lean {lean:g}",
+                partial(_pairs, sizes=sizes, lean=lean, spread=spread),
+                2000,
+            )
+            if not lean:
+                found.append(Line("share of pairs", world, Level("p", up_to(0.065)), "p"))
+            elif name.startswith("four"):
+                share = _expected_share(lean, spread)
+                found.append(Line("share of pairs", world, Coverage("low", "high", share, (0.93, 1.0))))
     return found
 
 
@@ -350,4 +535,11 @@ def lines() -> list[Line]:
             if not lean:
                 found.append(Line("share of pairs", world, Level("p", up_to(0.065)), "p"))
                 found.append(Line("share by pair", world, Level("by_pair"), "p"))
-    return [*found, *_named_lines(), *_unanimous_lines()]
+    return [
+        *found,
+        *_dominated_lines(),
+        *_named_lines(),
+        *_few_name_lines(),
+        *_two_model_lines(),
+        *_unanimous_lines(),
+    ]

@@ -43,6 +43,7 @@ def limit():
     used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + 60 * 2**20,) * 2)
 
+np.ones((600, 600)) @ np.ones((600, 600))  # OpenBLAS ends the process if it cannot allocate its buffers
 words = {role: [f"{role}{i}" for i in range(3000)] for role in "XYAB"}
 limit()
 try:

@@ -10,7 +10,8 @@ from scipy import stats
 
 from biassay.errors import UsageError
 from biassay.stats.clusters import (
-    cluster_difference,
+    LEAST_DF,
+    LEAST_NAME_DF,
     cluster_estimate,
     cluster_totals,
     crossed_cluster_estimate,
@@ -81,13 +82,13 @@ def test_a_difference_is_paired_by_cluster():
     own = rng.normal(0.0, 3.0, 10)
     first, second = (np.stack([20 * (own + shift), np.full(10, 20.0)], axis=1) for shift in (1.0, 0.5))
     second[:, 0] += rng.normal(0.0, 4.0, 10)
-    found = cluster_difference(first, second, ratio)
+    both = np.concatenate([first, second], axis=1)
+    found = cluster_estimate(both, lambda t: ratio(t[..., :2]) - ratio(t[..., 2:]), weight=(1, 3))
     paired = stats.ttest_rel(first[:, 0] / 20, second[:, 0] / 20)
     assert found.value == pytest.approx((first[:, 0] - second[:, 0]).mean() / 20)
     assert found.value / found.standard_error == pytest.approx(paired.statistic)
+    assert found.df == 9.0
     assert found.p_value >= paired.pvalue * (1 - 1e-12)
-    with pytest.raises(UsageError):
-        cluster_difference(first, second[:-1], ratio)
 
 
 @pytest.mark.parametrize("totals", [[[1, 4]], [[1, 4], [1, 4], [2, 8]], [[1, 4], [0, 0]]])
@@ -107,19 +108,39 @@ def test_clusters_that_nearly_agree_have_the_binomial_bound(apart):
     assert found.p_value < 0.001
 
 
-def test_clusters_of_unequal_weight_count_as_fewer():
+def bell_mccaffrey(weights, variances):
+    """Degrees of freedom of the jackknife by matrices, for clusters with these weights and variances."""
+    w = weights / weights.sum()
+    residuals = np.eye(len(w)) - w
+    form = residuals.T @ np.diag((w / (1.0 - w)) ** 2) @ residuals @ np.diag(variances)
+    return np.trace(form) ** 2 / np.trace(form @ form)
+
+
+@pytest.mark.parametrize(("spread", "between"), [(0.0, 0.0), (0.4, 1.0)])
+def test_clusters_of_unequal_weight_have_the_degrees_of_freedom_of_bell_and_mccaffrey(spread, between):
+    """Scores vary as 1 / n, or equally for all sizes: with 60 clusters the data show which."""
     rng = np.random.default_rng(2)
-    weights = np.array([40.0, 40.0, *[2.0] * 10])
-    totals = np.stack([weights * rng.normal(0.2, 0.3, 12), weights], axis=1)
-    plain, fewer = (cluster_estimate(totals, ratio, weight=weight) for weight in (None, 1))
-    effective = weights.sum() ** 2 / (weights**2).sum()
-    assert fewer.standard_error == plain.standard_error
-    t = fewer.value / fewer.standard_error
-    assert fewer.p_value >= 2.0 * stats.t.sf(abs(t), effective * 11 / 12) * (1 - 1e-12)
-    assert fewer.interval[1] - fewer.interval[0] > plain.interval[1] - plain.interval[0]
+    weights = np.repeat([200.0, 60.0, 5.0], [6, 14, 40])
+    noise = spread * rng.normal(size=60) + (0.0 if spread else 1.0) * rng.normal(size=60) / np.sqrt(weights)
+    found = cluster_estimate(np.stack([weights * noise, weights], axis=1), ratio, weight=1)
+    at = [bell_mccaffrey(weights, rho + (1.0 - rho) * weights.mean() / weights) for rho in (0.0, 1.0)]
+    assert at[1] < found.df < at[0] if not between else found.df == pytest.approx(at[1], rel=1e-9)
+    assert found.df < 1.0 / ((weights / weights.sum()) ** 2).sum()
 
 
-def test_crossed_variance_is_that_of_a_loop_over_pairs_of_items():
+@pytest.mark.parametrize(
+    ("sizes", "tested"), [((50, 50, 50, 50, *[2] * 20), True), ((100, 100, *[4] * 20), False), ((10,) * 3, False)]
+)
+def test_a_few_clusters_that_hold_most_items_prove_nothing(sizes, tested):
+    rng = np.random.default_rng(3)
+    weights = np.array(sizes, dtype=float)
+    found = cluster_estimate(np.stack([weights * rng.normal(2.0, 0.1, len(sizes)), weights], axis=1), ratio, weight=1)
+    assert math.isnan(found.p_value) is not tested
+    assert math.isnan(found.interval[0]) is not tested
+    assert (found.df > LEAST_DF) is tested
+
+
+def test_crossed_variance_is_that_of_loops_over_names_and_clusters():
     rng = np.random.default_rng(6)
     clusters = rng.integers(0, 7, 150).tolist()
     names = [(f"a{rng.integers(9)}", f"b{rng.integers(8)}") for _ in range(150)]
@@ -131,15 +152,62 @@ def test_crossed_variance_is_that_of_a_loop_over_pairs_of_items():
     shared = both = 0.0
     for i in range(150):
         for j in range(150):
-            if set(names[i]) & set(names[j]):
-                shared += u[i] * u[j]
-                both += u[i] * u[j] * (clusters[i] == clusters[j])
-    n = len({name for own in names for name in own})
+            common = len(set(names[i]) & set(names[j]))
+            shared += common * u[i] * u[j]
+            both += common * u[i] * u[j] * (clusters[i] == clusters[j])
+    known = sorted(effect)
+    member = np.array([[name in own for name in known] for own in names], dtype=float)
+    centred = (member - member.mean(axis=0)) / 150
+    expected = np.trace(centred.T @ member @ member.T @ centred)
+    factor = (member.mean(axis=0) ** 2).sum() / expected  # V_names is unbiased for names with effects of one variance
     totals = cluster_totals(np.stack([y, np.ones(150)], axis=1), clusters)
     own = cluster_estimate(totals, ratio).standard_error ** 2
-    factor = n / (n - 2)
     assert found.standard_error**2 == pytest.approx(own + factor * (shared - both), rel=1e-5)
-    assert found.n_names == n
+    assert found.n_names == len(known)
+
+
+def named_items(groups, templates=25, pairs=25):
+    rng = np.random.default_rng(9)
+    at = np.repeat(np.arange(templates), pairs)
+    one, other = (rng.integers(0, size, len(at)) for size in groups)
+    first, second = (rng.normal(size=size) for size in groups)
+    y = 1.5 + first[one] - second[other] + rng.normal(size=len(at)) + rng.normal(size=templates)[at]
+    names = [(f"a{i}", f"b{j}") for i, j in zip(one, other, strict=True)]
+    return np.stack([y, np.ones(len(at))], axis=1), at.tolist(), names
+
+
+def test_few_names_in_one_group_limit_the_degrees_of_freedom():
+    found = crossed_cluster_estimate(*named_items((4, 20)), ratio)
+    balanced = (1 / 4 + 1 / 20) ** 2 / (1 / (16 * 3) + 1 / (400 * 19))
+    assert found.df == pytest.approx(balanced, rel=0.25)
+    assert found.df < 7.0
+    assert found.n_names == 24
+
+
+@pytest.mark.parametrize("groups", [(2, 20), (3, 20), (3, 3), (1, 1)])
+def test_fewer_than_four_names_in_a_group_prove_nothing(groups):
+    """Templates alone would give an interval, but it would not hold for other names."""
+    items, at, names = named_items(groups)
+    assert not math.isnan(cluster_estimate(cluster_totals(items, at), ratio).p_value)
+    found = crossed_cluster_estimate(items, at, names, ratio)
+    assert found.value == pytest.approx(items[:, 0].mean())
+    assert all(math.isnan(number) for number in (*found.interval, found.p_value))
+    assert found.df <= LEAST_NAME_DF
+    assert found.n_names == sum(groups)
+
+
+def test_agreement_of_all_templates_counts_no_more_units_than_names():
+    """All answers show the bias; with eight names in each of two groups the bound is that of eight units."""
+    items = [(template, i, (i + template) % 8) for template in range(25) for i in range(8)]
+    found = crossed_cluster_estimate(
+        np.ones((200, 2)),
+        [template for template, _, _ in items],
+        [(f"a{i}", f"b{j}") for _, i, j in items],
+        ratio,
+        within=(-1.0, 1.0),
+    )
+    assert found.p_value == pytest.approx(2.0**-7)
+    assert found.interval == pytest.approx((2.0 * 0.025 ** (1 / 8) - 1.0, 1.0))
 
 
 def test_no_cluster_at_all():
@@ -208,9 +276,9 @@ def redrawn(counts, share, rng):
 
 
 def test_names_count_where_all_templates_agree() -> None:
-    """Every template has the same five names, of which three always show the bias and two the opposite."""
-    items = [(template, name) for template in range(25) for name in "abcde"]
-    values = np.array([[1.0 if name in "abc" else -1.0, 1.0] for _, name in items])
+    """Every template has the same seven names, of which four always show the bias and three the opposite."""
+    items = [(template, name) for template in range(25) for name in "abcdefg"]
+    values = np.array([[1.0 if name in "abcd" else -1.0, 1.0] for _, name in items])
     found = crossed_cluster_estimate(
         values,
         [template for template, _ in items],
@@ -218,6 +286,6 @@ def test_names_count_where_all_templates_agree() -> None:
         lambda totals: totals[..., 0] / totals[..., 1],
         within=(-1.0, 1.0),
     )
-    assert (found.value, found.n_names) == (pytest.approx(0.2), 5)
+    assert (found.value, found.n_names) == (pytest.approx(1 / 7), 7)
     assert found.p_value > 0.5
     assert found.interval[0] < 0.0 < found.interval[1]

@@ -19,6 +19,7 @@ from biassay.errors import UsageError
 from biassay.runs.run import Run
 from biassay.runs.showing import compared
 from biassay.stats.crossed_answers import words_alone
+from biassay.studies.benchmarks.records import NamedRow
 
 pytestmark = pytest.mark.extras
 
@@ -102,25 +103,52 @@ def test_templates_without_a_known_answer_prove_nothing(templates: Run) -> None:
 
     old, new = (changed(all_alike(templates, target), "templates", unknown) for target in (5, 10))
     verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
-    assert (verdict.outcome, verdict.growth, difference.p_value) == ("inconclusive", pytest.approx(1.0), 1.0)
+    assert (verdict.outcome, verdict.growth) == ("inconclusive", pytest.approx(1.0))
+    assert difference.p_value > 0.5
 
 
-def test_names_widen_the_interval_of_a_comparison(templates: Run) -> None:
-    """Each model has an interval over templates and names that is wider than over templates alone."""
+def with_names(run: Run, targets: list[int]) -> Run:
+    """In each template there is one pair of people per target: of 10 known answers so many show the bias."""
+    rows = [
+        NamedRow(
+            row.model,
+            row.options,
+            row.model_revision,
+            row.category,
+            row.condition,
+            row.template,
+            f"a{i} b{i}",
+            *(target, 10, 5, 10),
+        )
+        for row in run.tables["templates"]
+        if (row.category, row.condition) == ("Religion", "disambiguated")
+        for i, target in enumerate(targets)
+    ]
+    return dataclasses.replace(run, tables={**run.tables, "names": tuple(rows)})
 
-    def named(row: Any) -> Any:
-        if row.condition == "ambiguous" or row.score is None:
-            return row
-        return dataclasses.replace(row, n_names=20, score_low=row.score - 0.9, score_high=row.score + 0.9)
 
-    old, new = all_alike(templates, 5), all_alike(templates, 10)
-    plain, _ = verdict_of(old, new, "bbq Religion disambiguated")
-    wide, difference = verdict_of(
-        changed(old, "results", named), changed(new, "results", named), "bbq Religion disambiguated"
-    )
-    assert (plain.outcome, wide.outcome, wide.growth) == ("worse", "inconclusive", plain.growth)
-    assert wide.low < plain.low - 0.5
-    assert difference.over == "20 templates and 20 names"
+def test_growth_for_some_names_only_is_inconclusive(templates: Run) -> None:
+    """All templates agree, but 15 names turn to the stereotype and 9 away from it."""
+    old, new = (with_names(templates, targets) for targets in ([5] * 24, [10] * 15 + [0] * 9))
+    verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
+    assert (verdict.outcome, verdict.growth) == ("inconclusive", pytest.approx(0.25))
+    assert difference.interval_low < 0.0
+    assert difference.interval_high > 0.5
+    assert difference.over == "20 templates and 48 names"
+
+
+def test_name_effects_that_both_models_share_cancel(templates: Run) -> None:
+    old, new = (with_names(templates, [low, low + 5] * 12) for low in (0, 5))
+    verdict, _ = verdict_of(old, new, "bbq Religion disambiguated")
+    assert (verdict.outcome, verdict.growth) == ("worse", pytest.approx(1.0))
+
+
+def test_a_comparison_over_few_names_is_inconclusive(templates: Run) -> None:
+    old, new = (with_names(templates, targets) for targets in ([5, 4, 5], [9, 8, 10]))
+    verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
+    assert verdict.outcome == "inconclusive"
+    assert difference.interval_low is None
+    assert "20 templates and 6 names are too few" in difference.reason
 
 
 def declining(run: Run) -> Run:

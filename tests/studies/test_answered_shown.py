@@ -20,7 +20,7 @@ from biassay.pages.sentences import sentence
 from biassay.runs.run import Run
 from biassay.runs.showing import compared
 from biassay.stats.benchmark_scores import bbq_ambiguous, bbq_bias
-from biassay.stats.clusters import cluster_difference
+from biassay.stats.clusters import cluster_estimate
 from biassay.studies.paired import margin_of
 from biassay.studies.word_association.compare import pairs_of
 
@@ -169,7 +169,13 @@ def test_bbq_is_compared_by_template(old: Run, new: Run) -> None:
             ])
             for run in (new, old)
         ]  # fmt: skip
-        expected = cluster_difference(*totals, score)
+        known = 3 if condition == "ambiguous" else 1
+        expected = cluster_estimate(
+            np.concatenate(totals, axis=1),
+            lambda both, score=score: score(both[..., :4]) - score(both[..., 4:]),
+            within=(-2.0, 2.0),
+            weight=(known, 4 + known),
+        )
         assert row.difference == pytest.approx(expected.value, abs=1e-12)
         assert (row.interval_low, row.interval_high) == pytest.approx(expected.interval, abs=1e-12)
         assert row.p_value == pytest.approx(expected.p_value)

@@ -32,7 +32,7 @@ class AgreementBounds:
     p_value : float
         At most 1 - confidence exactly where `interval` excludes the null.
     n_units : float
-        Number of units; with unequal weights, the effective number (Kish 1965).
+        Number of units; with unequal weights, the effective number (Kish 1965). At most `most_units`.
     n_apart : int
         Units whose score differs from the most common one.
     """
@@ -79,6 +79,7 @@ def agreement_bounds(
     null: float,
     weights: ArrayLike | None = None,
     confidence: float = 0.95,
+    most_units: float = math.inf,
 ) -> AgreementBounds:
     """Bound the mean of a bounded score on which most units agree.
 
@@ -93,6 +94,8 @@ def agreement_bounds(
     weights : (units,) array, optional
         Weight of each unit in the mean. Default: equal weights.
     confidence : float, default 0.95
+    most_units : float, optional
+        Largest number of units to count, where units share something else that was sampled, such as names.
 
     Returns
     -------
@@ -127,7 +130,7 @@ def agreement_bounds(
         raise UsageError(f"expected a finite range that holds the null {null}, got {within}")
     weights = np.ones(len(scores)) if weights is None else np.asarray(weights, dtype=np.float64)
     shares = weights / weights.sum()
-    n = float(1.0 / (shares**2).sum())
+    n = min(float(1.0 / (shares**2).sum()), most_units)
     common, n_apart = _most_common(scores)
     tail = (1.0 - confidence) / 2.0
     low, p_low = _lower(scores, shares, n, common, lowest, null, tail)

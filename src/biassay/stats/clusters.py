@@ -2,9 +2,9 @@
 
 Items of one template get similar answers, so 600 questions from 25 templates carry little more information than 25.
 The sampling unit is the cluster: the standard error is a delete-one-cluster jackknife, and Student's t has at most one
-degree of freedom fewer than there are clusters. Where items also share names, which recur across templates, the
-variance has a part for names as well. Where all or almost all clusters agree, the variance cannot be estimated and
-`agreement_bounds` takes over.
+degree of freedom fewer than there are clusters. It has fewer still where a few clusters hold most items. Where items
+also share names, which recur across templates, the variance has a part for names as well. Where all or almost all
+clusters agree, the variance cannot be estimated and `agreement_bounds` takes over.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from biassay.stats.agreement_bounds import AgreementBounds, agreement_bounds
 from biassay.stats.skewness import invert_hall, transform_hall
 
 __all__ = [
+    "LEAST_DF",
+    "LEAST_NAME_DF",
     "ClusterEstimate",
-    "cluster_difference",
     "cluster_estimate",
     "cluster_totals",
     "crossed_cluster_estimate",
@@ -32,11 +33,17 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
+LEAST_DF = 2.0
+"""An interval needs more degrees of freedom than these, which three clusters of equal weight have."""
+LEAST_NAME_DF = 4.0
+"""Names need more degrees of freedom than these, which three names in each of two groups have."""
+_ROUNDING = 1e-6  # of degrees of freedom
+_BETWEEN = np.linspace(0.0, 1.0, 21)[:, None]  # shares of a cluster's variance that do not depend on its size
+_PLAUSIBLE = 0.5  # log-likelihood below the maximum, up to which such a share is compatible with the data
 _FLAT = 1e-12  # below it, what a cluster changes is rounding
 _FEW_APART = 5  # with fewer clusters that differ from the others, their spread is not known
 _NONE = 1e-20
 _STEP = 1e-4  # of a cell's totals, for derivatives
-_BLOCK = 1_000  # cells that are compared with all others at once
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ class ClusterEstimate:
         The score of all items; NaN where it is undefined (no answer counts).
     standard_error : float
     interval : (float, float)
-        NaN with fewer than two clusters, or where all clusters agree on a score without limits.
+        NaN with too few degrees of freedom, or where all clusters agree on a score without limits.
     p_value : float
         Two-sided, for the hypothesis that the score is ``null``; NaN where there is no interval.
     null, confidence : float
@@ -59,6 +66,9 @@ class ClusterEstimate:
         Share of the one most influential cluster in the variance: near 1, the score rests on it.
     n_names : int
         Names that are crossed with the clusters; 0: none are.
+    df : float
+        Degrees of freedom. Up to `LEAST_DF`, there is no interval unless almost all clusters agree. NaN where the
+        variance is 0 or undefined.
     """
 
     value: float
@@ -70,6 +80,7 @@ class ClusterEstimate:
     n_clusters: int
     largest_share: float
     n_names: int = 0
+    df: float = math.nan
 
 
 def cluster_totals(values: ArrayLike, clusters: ArrayLike, names: ArrayLike | None = None) -> Floats:
@@ -96,7 +107,7 @@ def cluster_estimate(
     null: float = 0.0,
     confidence: float = 0.95,
     within: tuple[float, float] = (-math.inf, math.inf),
-    weight: int | None = None,
+    weight: int | Sequence[int] | None = None,
 ) -> ClusterEstimate:
     """Estimate a score of totals over clusters, with an interval for other clusters of the same kind.
 
@@ -111,9 +122,9 @@ def cluster_estimate(
     confidence : float, default 0.95
     within : (float, float), optional
         The smallest and the largest possible score: an interval ends there.
-    weight : int, optional
+    weight : int or sequence of int, optional
         Column of `totals` that is the denominator of the score, so that the score is the mean of the clusters' scores
-        with these weights. Default: equal weights.
+        with these weights. Several columns: a sum of such scores, one per column. Default: equal weights.
 
     Returns
     -------
@@ -122,11 +133,15 @@ def cluster_estimate(
     Notes
     -----
     The influence of cluster g is (G - 1)(score - score without g). Their mean square gives the standard error, and
-    Student's t one interval. It has G - 1 degrees of freedom, times Kish's effective share of clusters where their
-    weights differ (Satterthwaite's approximation for independent items; Imbens and Kolesár 2016). A second interval is
-    corrected for skewness (Hall 1992): one template with a strong bias shifts both a score and its standard error. The
-    interval is the union of both, the p-value the larger one, so that the interval contains ``null`` exactly where p
-    is above 1 - ``confidence``.
+    Student's t one interval. A second interval is corrected for skewness (Hall 1992): one template with a strong bias
+    shifts both a score and its standard error. The interval is the union of both, the p-value the larger one, so that
+    the interval contains ``null`` exactly where p is above 1 - ``confidence``.
+
+    Clusters of equal weight have G - 1 degrees of freedom. Otherwise they are those of Bell and McCaffrey (2002) for
+    this standard error: 2 E(V)^2 / Var(V) if the score of cluster g has the variance rho + (1 - rho) mean(n) / n_g, up
+    to a factor. The degrees of freedom are the smallest over all rho that are compatible with the data, which are
+    those within 0.5 of the maximum of the log-likelihood. If there are no more than 2 at rho = 1, there is no
+    interval.
 
     Where more than half of the clusters have one and the same score and fewer than five differ from it, the spread
     between clusters is not known. If `within` is finite, `agreement_bounds` then replaces the correction for skewness.
@@ -140,6 +155,8 @@ def cluster_estimate(
     References
     ----------
     P. Hall (1992). On the removal of skewness by transformation. Journal of the Royal Statistical Society B 54.
+    R. M. Bell and D. F. McCaffrey (2002). Bias reduction in standard errors for linear regression with multi-stage
+    samples. Survey Methodology 28.
     G. W. Imbens and M. Kolesár (2016). Robust standard errors in small samples: some practical advice. Review of
     Economics and Statistics 98.
 
@@ -162,7 +179,7 @@ def cluster_estimate(
     if math.sqrt(variance) <= _FLAT * max(1.0, abs(value)):
         return _bounded(value, 0.0, null, confidence, n, bounds)
     skew = _skewness(influence) / math.sqrt(n)
-    df = _degrees_of_freedom(totals, weight)
+    df = _degrees_of_freedom(_shares(totals, weight), influence)
     return _estimate(value, variance, df, skew, influence, null, confidence, within, bounds)
 
 
@@ -175,7 +192,7 @@ def crossed_cluster_estimate(
     null: float = 0.0,
     confidence: float = 0.95,
     within: tuple[float, float] = (-math.inf, math.inf),
-    weight: int | None = None,
+    weight: int | Sequence[int] | None = None,
 ) -> ClusterEstimate:
     """Estimate a score of items that share a cluster, a name, or both: for other clusters and other names.
 
@@ -196,18 +213,24 @@ def crossed_cluster_estimate(
 
     Notes
     -----
-    The variance sums the products of the influences of all pairs of items that share a cluster or a name::
+    Let u be the influence of an item on the score. Summed over the items of a cluster, a name, or a cluster and a name,
+    its squares give the parts of the variance (Cameron, Gelbach and Miller 2011)::
 
         V = V_clusters + V_names - V_both,    at least V_clusters and at least V_names
 
-    (Cameron, Gelbach and Miller 2011). V_clusters is the jackknife of `cluster_estimate`. V_names is multiplied by
-    H / (H - k) for H names, k per item. The degrees of freedom are Satterthwaite's, with G - 1, H - k and
-    (G - 1)(H - k) for the three parts, G - 1 reduced as in `cluster_estimate`.
+    V_clusters is the jackknife of `cluster_estimate`. V_names and V_both are multiplied by the factor that makes
+    V_names unbiased if names have independent effects of equal variance. Under this model, V_names has the degrees of
+    freedom of Bell and McCaffrey (2002): with a and b names in two groups and one name of each per item, about
+    (1/a + 1/b)^2 / (1/(a^2 (a - 1)) + 1/(b^2 (b - 1))). The degrees of freedom are Satterthwaite's over the three
+    parts, at most those of the clusters and at most those of the names. If the names have no more than 4, there is no
+    interval.
 
     References
     ----------
     A. C. Cameron, J. B. Gelbach and D. L. Miller (2011). Robust inference with multiway clustering. Journal of
     Business and Economic Statistics 29.
+    R. M. Bell and D. F. McCaffrey (2002). Bias reduction in standard errors for linear regression with multi-stage
+    samples. Survey Methodology 28.
     """
     items = np.asarray(values, dtype=np.float64)
     counted = (items != 0.0).any(axis=1)
@@ -222,38 +245,68 @@ def crossed_cluster_estimate(
     np.add.at(totals, of_cell, cell_totals)
     plain = cluster_estimate(totals, score, null=null, confidence=confidence, within=within, weight=weight)
     known = {name: place for place, name in enumerate(sorted({name for _, own in cells for name in own}))}
-    per_item = sum(len(own) for _, own in cells) / len(cells) if cells else 0.0
-    if math.isnan(plain.standard_error) or len(known) <= per_item + 1.0:
+    if math.isnan(plain.value) or not known:
         return plain
     member = np.zeros((len(cells), len(known)))
     for place, (_, own) in enumerate(cells):
         member[place, [known[name] for name in own]] = 1.0
+    counts = np.bincount([cells[key] for key in keys], minlength=len(cells)).astype(np.float64)
+    shares = counts / counts.sum() if weight is None else _shares(cell_totals, weight)
+    factor, df_names, n_effective = _name_design(shares, member)
+    if df_names <= LEAST_NAME_DF + _ROUNDING:
+        nothing = _without_interval(plain.value, plain.standard_error, null, confidence, plain.n_clusters)
+        return replace(nothing, n_names=len(known), df=df_names)
+    bounds = _agreement(totals, score, null, confidence, within, weight, most=n_effective)
+    if math.isnan(plain.standard_error):  # the score is defined by one cluster alone
+        return replace(_bounded(plain.value, math.nan, null, confidence, plain.n_clusters, bounds), n_names=len(known))
     slopes = _slopes(cell_totals, score)
-    factor = len(known) / (len(known) - per_item)
     v_names, v_both = (factor * part for part in _name_variances(slopes, member, of_cell))
     v_clusters, n = plain.standard_error**2, plain.n_clusters
-    df_clusters = _degrees_of_freedom(totals, weight)
     variance = max(v_clusters + v_names - v_both, v_clusters, v_names)
     if not variance > _NONE * max(1.0, abs(plain.value)) ** 2:  # neither templates nor names differ
-        return plain
-    df_names = len(known) - per_item
-    df = variance**2 / (v_clusters**2 / df_clusters + v_names**2 / df_names + v_both**2 / (df_clusters * df_names))
+        return replace(_bounded(plain.value, 0.0, null, confidence, n, bounds), n_names=len(known))
     influence = _influence(totals, plain.value, score)
+    df_clusters = _degrees_of_freedom(_shares(totals, weight), influence)
+    df = df_clusters
+    if v_names > v_both:
+        parts = v_clusters**2 / df_clusters, v_names**2 / df_names, v_both**2 / (df_clusters * df_names)
+        df = variance**2 / sum(parts)
     cubes = float((influence**3).sum()) / n**3 + float(((slopes @ member) ** 3).sum())
-    bounds = _agreement(totals, score, null, confidence, within, weight)
-    found = _estimate(plain.value, variance, df, cubes / variance**1.5, influence, null, confidence, within, bounds)
+    found = _estimate(
+        plain.value,
+        variance,
+        min(df, df_clusters, df_names),
+        cubes / variance**1.5,
+        influence,
+        null,
+        confidence,
+        within,
+        bounds,
+    )
     return replace(found, n_names=len(known))
 
 
+def _name_design(shares: Floats, member: Floats) -> tuple[float, float, float]:
+    """Return the factor of V_names, its degrees of freedom, and the effective number of names per position.
+
+    Names have independent effects of equal variance, and cells the given shares of the score.
+    """
+    weights = shares @ member
+    spread = member.T @ (shares[:, None] * (member - weights))
+    products = spread.T @ spread
+    expected = float(np.trace(products))
+    if not expected > 0.0:
+        return 1.0, 0.0, 1.0
+    df = expected**2 / float((products**2).sum())
+    return float((weights**2).sum()) / expected, df, float(weights.sum() / (weights**2).sum())
+
+
 def _name_variances(slopes: Floats, member: Floats, of_cell: NDArray[np.int64]) -> tuple[float, float]:
-    """Sum products of influences over pairs of cells that share a name, and over those of one cluster among them."""
-    v_names = v_both = 0.0
-    for place in range(0, len(slopes), _BLOCK):
-        rows = slice(place, place + _BLOCK)
-        products = np.where(member[rows] @ member.T > 0.0, slopes[rows, None] * slopes, 0.0)
-        v_names += float(products.sum())
-        v_both += float(products[of_cell[rows, None] == of_cell].sum())
-    return v_names, v_both
+    """Sum the squared influences of names, and of names within clusters."""
+    own = slopes[:, None] * member
+    within = np.zeros((int(of_cell.max()) + 1, member.shape[1]))
+    np.add.at(within, of_cell, own)
+    return float((own.sum(axis=0) ** 2).sum()), float((within**2).sum())
 
 
 def _slopes(cells: Floats, score: Score) -> Floats:
@@ -263,11 +316,37 @@ def _slopes(cells: Floats, score: Score) -> Floats:
     return np.asarray((ends[0] - ends[1]) / (2.0 * _STEP))
 
 
-def _degrees_of_freedom(totals: Floats, weight: int | None) -> float:
+def _shares(totals: Floats, weight: int | Sequence[int] | None) -> Floats:
+    """Return the share of every row in the score; the mean of several columns' shares."""
+    if weight is None:
+        return np.full(len(totals), 1.0 / len(totals))
+    columns = totals[:, [weight] if isinstance(weight, int) else list(weight)]
+    sums = columns.sum(axis=0)
+    told = sums > 0.0
+    return np.asarray((columns[:, told] / sums[told]).mean(axis=1)) if told.any() else _shares(totals, None)
+
+
+def _degrees_of_freedom(shares: Floats, influence: Floats) -> float:
     """Return G - 1 for clusters of equal weight; fewer where a few clusters carry most of it."""
-    weights = np.ones(len(totals)) if weight is None else totals[:, weight]
-    effective = float(weights.sum() ** 2 / (weights**2).sum())
-    return max(1.0, effective * (len(totals) - 1) / len(totals))
+    counted = shares > 0.0
+    w, n = shares[counted], int(counted.sum())
+    if n < 2 or w.max() >= 1.0:
+        return 1.0
+    if np.allclose(w, w[0], rtol=1e-9):
+        return n - 1.0
+    apart = influence[counted] * (1.0 - w) / w  # the cluster's score less that of all, up to a factor
+    variances = _BETWEEN + (1.0 - _BETWEEN) / (n * w)
+    likelihood = -0.5 * (n * np.log((apart**2 / variances).mean(axis=1)) + np.log(variances).sum(axis=1))
+    # B = P diag(variances) P' with P = I - 1w', so that B_gh = b_g + b_h, plus the variance where g = h
+    squares = (w / (1.0 - w)) ** 2
+    b = 0.5 * (w**2 * variances).sum(axis=1, keepdims=True) - w * variances
+    expected = (squares * (2.0 * b + variances)).sum(axis=1)
+    cross = 2.0 * squares.sum() * (squares * b**2).sum(axis=1) + 2.0 * (squares * b).sum(axis=1) ** 2
+    own = (squares**2 * ((2.0 * b + variances) ** 2 - 4.0 * b**2)).sum(axis=1)
+    df = expected**2 / (cross + own)
+    if df[-1] <= LEAST_DF:  # whether there is an interval must not depend on the scores
+        return float(df[-1])
+    return float(df[likelihood >= likelihood.max() - _PLAUSIBLE].min())
 
 
 def _influence(totals: Floats, value: float, score: Score) -> Floats:
@@ -276,17 +355,25 @@ def _influence(totals: Floats, value: float, score: Score) -> Floats:
 
 
 def _agreement(
-    totals: Floats, score: Score, null: float, confidence: float, within: tuple[float, float], weight: int | None
+    totals: Floats,
+    score: Score,
+    null: float,
+    confidence: float,
+    within: tuple[float, float],
+    weight: int | Sequence[int] | None,
+    most: float = math.inf,
 ) -> AgreementBounds | None:
-    """Return bounds where almost all clusters agree, and the score has limits."""
+    """Return bounds where almost all clusters agree, and the score has limits; `most` caps the number of clusters."""
     if not np.isfinite(within).all():
         return None
     scores = np.asarray(score(totals), dtype=np.float64)
-    weights = np.ones(len(totals)) if weight is None else totals[:, weight]
+    weights = _shares(totals, weight)
     told = ~np.isnan(scores) & (weights > 0.0)
     if not told.any():
         return None
-    bounds = agreement_bounds(scores[told], within=within, null=null, weights=weights[told], confidence=confidence)
+    bounds = agreement_bounds(
+        scores[told], within=within, null=null, weights=weights[told], confidence=confidence, most_units=most
+    )
     return bounds if bounds.n_apart < min(_FEW_APART, told.sum() / 2.0) else None
 
 
@@ -302,6 +389,9 @@ def _estimate(
     bounds: AgreementBounds | None,
 ) -> ClusterEstimate:
     error = math.sqrt(variance)
+    if df <= LEAST_DF + _ROUNDING:
+        found = _bounded(value, error, null, confidence, len(influence), bounds)
+        return replace(found, df=df, largest_share=_largest_share(influence))
     skew = skew if bounds is None else 0.0
     reach = float(scipy.special.stdtrit(df, 0.5 + confidence / 2.0))
     low = value - error * max(reach, float(invert_hall(reach, skew)))
@@ -319,6 +409,7 @@ def _estimate(
         confidence=confidence,
         n_clusters=len(influence),
         largest_share=_largest_share(influence),
+        df=df,
     )
 
 
@@ -327,18 +418,6 @@ def _largest_share(influence: Floats) -> float:
     squares = influence**2
     total = float(squares.sum())
     return float(squares.max()) / total if total > 0.0 else 1.0 / len(squares)
-
-
-def cluster_difference(
-    first: ArrayLike, second: ArrayLike, score: Callable[[Floats], Floats], *, confidence: float = 0.95
-) -> ClusterEstimate:
-    """How much larger a score is of the first totals than of the second, of the same clusters in the same order."""
-    both = [np.asarray(totals, dtype=np.float64) for totals in (first, second)]
-    if both[0].ndim != 2 or both[0].shape != both[1].shape:
-        raise UsageError(f"expected totals of the same clusters, got shapes {both[0].shape} and {both[1].shape}")
-    m = both[0].shape[1]
-    joined = np.concatenate(both, axis=1)
-    return cluster_estimate(joined, lambda t: score(t[..., :m]) - score(t[..., m:]), confidence=confidence)
 
 
 def share_estimate(successes: int, n: int, *, null: float = 0.5, confidence: float = 0.95) -> ClusterEstimate:

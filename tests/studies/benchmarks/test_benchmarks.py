@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,11 +26,13 @@ from biassay.models.answering import TokenLikelihoods
 from biassay.stats.benchmark_scores import UNPARSED, bbq_score, pair_score, preferences, stereoset_score
 from biassay.stimuli.benchmarks.bbq import BbqItem, read_bbq
 from biassay.studies.benchmarks import sentences
+from biassay.studies.benchmarks.findings import findings_of
 from biassay.studies.benchmarks.inputs import open_inputs
-from biassay.studies.benchmarks.questions import chosen_over
+from biassay.studies.benchmarks.questions import Chosen, bbq_rows, chosen_over
 from biassay.studies.benchmarks.sentences import sentence_likelihood
 from biassay.studies.benchmarks.settings import Settings
 from biassay.studies.benchmarks.shown import headline, notes_of
+from biassay.studies.benchmarks.study import STUDY
 from biassay.texts.options import option_orders
 
 no_key = api_server.no_key
@@ -303,6 +307,37 @@ def test_orders_that_are_not_answered_do_not_count(item: BbqItem) -> None:
     replies |= {order: Answer("ABC"[order.index(2)]) for order in orders[4:]}
     found = chosen_over(item, replies, "answer")
     assert (found.choice, found.agreement, found.kinds) == (2, 1.0, {"filtered": 4, "chosen": 2})
+
+
+def named_questions(item: BbqItem, per_group: int) -> list[tuple[BbqItem, Chosen]]:
+    """Eight templates that ask about every pair of people; about four of five answers show the bias."""
+    rng = np.random.default_rng(8)
+    return [
+        (
+            dataclasses.replace(item, template=template, names=(f"Ann{i}", f"Bob{j}"), target=0, correct=1, unknown=2),
+            Chosen(int(rng.random() < 0.2), 1.0, Counter({"chosen": 1})),
+        )
+        for template in range(8)
+        for i in range(per_group)
+        for j in range(per_group)
+    ]
+
+
+@pytest.mark.parametrize(("per_group", "standing"), [(6, "significant"), (3, "not_testable")])
+def test_few_names_are_not_testable(item: BbqItem, per_group: int, standing: str) -> None:
+    own = named_questions(dataclasses.replace(item, ambiguous=False), per_group)
+    rows = list(bbq_rows(Settings(benchmark="bbq"), ("toy", "", None), "Religion", "answer", own))
+    (result,) = (row.record for row in rows if row.table == "results")
+    by_people = [row.record for row in rows if row.table == "names"]
+    assert len(by_people) == 8 * per_group**2
+    assert sum(row.target for row in by_people) == sum(row.record.target for row in rows if row.table == "templates")
+    assert by_people[0].names == "Ann0 Bob0"
+    tables = STUDY.complete(Settings(benchmark="bbq"), {"results": (result,)})
+    run: Any = SimpleNamespace(results=tables["results"], tables=tables, manifest=SimpleNamespace(models=()))
+    (finding,) = findings_of(run)
+    assert finding.standing == standing
+    assert finding.no_interval.startswith("8 templates and 6 names are too few" if per_group == 3 else "")
+    assert bool(finding.no_interval) is (per_group == 3)
 
 
 # Sentences

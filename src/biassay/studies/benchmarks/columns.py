@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from biassay.results.tables import MODEL, REVISION, Column, TableSpec
-from biassay.studies.benchmarks.records import Example, PairRow, Result, TemplateRow, TermRow
+from biassay.studies.benchmarks.records import Example, NamedRow, PairRow, Result, TemplateRow, TermRow
 from biassay.studies.examples import REPLY
 
 __all__ = ["TABLES"]
@@ -64,6 +64,7 @@ _RESULTS = (
     Column("p_value_holm", "p, Holm", "After Holm's correction over the categories of a model.", "p"),
     Column("n_clusters", "units", "Templates, writers (pairs) or terms that count.", "count"),
     Column("n_names", "names", "Names of people that are crossed with the templates.", "count"),
+    Column("df", "df", "Degrees of freedom of the interval; with too few there is none.", "number"),
     Column(
         "largest_share",
         "largest share",
@@ -95,16 +96,20 @@ _TERMS = (
     Column("lms", "lms", "How often a meaningful sentence is preferred, in percent.", "number"),
     Column("ss", "ss", "How often the stereotype is preferred, in percent.", "number"),
 )
-_TEMPLATES = (
+_CELL = (
     *_MODEL,
     Column("category", "category", "Category."),
     Column("condition", "context", "Whether the context leaves the answer open."),
     Column("template", "template", "Number of the template.", "count"),
+)
+_COUNTS = (
     Column("target", "target", "Answers that show the bias.", "count"),
     Column("known", "known", "Answers that are not 'unknown'.", "count"),
     Column("correct", "correct", "Right answers.", "count"),
     Column("n", "n", "Answers that count.", "count"),
 )
+_TEMPLATES = (*_CELL, *_COUNTS)
+_NAMED = (*_CELL, Column("names", "names", "First and last names of the two people."), *_COUNTS)
 _PAIRS = (
     *_MODEL,
     Column("category", "category", "Bias type."),
@@ -139,6 +144,7 @@ TABLES = (
     TableSpec(
         "templates", "Templates", TemplateRow, _TEMPLATES, key=("category", "condition", "template"), detail=True
     ),
+    TableSpec("names", "Names", NamedRow, _NAMED, key=("category", "condition", "template", "names"), detail=True),
     TableSpec("pairs", "Pairs", PairRow, _PAIRS, key=("category", "pair"), detail=True),
     TableSpec("examples", "Examples of replies", Example, _EXAMPLES, detail=True),
 )

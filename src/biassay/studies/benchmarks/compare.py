@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from statistics import NormalDist
 from types import SimpleNamespace
+from typing import TypedDict, cast
 
 import numpy as np
 
@@ -16,15 +16,15 @@ from biassay.results.data import RunData
 from biassay.results.differences import EffectDifference
 from biassay.results.slices import Slice, by_model, labelled
 from biassay.stats.benchmark_scores import bbq_ambiguous, bbq_bias
-from biassay.stats.clusters import ClusterEstimate, Floats, cluster_estimate
+from biassay.stats.clusters import ClusterEstimate, Floats, cluster_estimate, crossed_cluster_estimate
 from biassay.studies.benchmarks.findings import follows_position, from_null, item_of, limit_of, unit_of
-from biassay.studies.benchmarks.records import PairRow, Result
+from biassay.studies.benchmarks.records import NamedRow, PairRow, Result
 from biassay.studies.benchmarks.sentences import ALL
 from biassay.studies.benchmarks.settings import ORDERS
 from biassay.studies.benchmarks.shown import benchmark_of, category_name
 from biassay.studies.paired import MOST_REFUSALS, Estimate, Paired, compared, models_of
 
-__all__ = ["compare_benchmarks", "pairs_of"]
+__all__ = ["compare_benchmarks", "pairs_of", "sum_scores"]
 
 _ALIKE = {
     "benchmark": "benchmark",
@@ -105,8 +105,9 @@ def _paired(first: str, label: str, one: Slice, other: Slice, old: Result, new: 
     if missing:
         return Paired(plain, limit_of(old), measured)
     doubt = "; ".join(text for name, row in ((first, old), (label, new)) if row and (text := _doubt(name, row)))
-    totals = _totals(one, old), _totals(other, old)
-    return Paired(plain, limit_of(old), measured, partial(_sum, old, new or old, *totals), doubt)
+    named = any(row.n_names for row in (old, new) if row) or any(_named_rows(model, old) for model in (one, other))
+    totals = _totals(one, old, named=named), _totals(other, old, named=named)
+    return Paired(plain, limit_of(old), measured, partial(sum_scores, old, *totals, named=named), doubt)
 
 
 def _counted_score(row: Result | None) -> float | None:
@@ -127,9 +128,16 @@ def _doubt(name: str, row: Result) -> str:
     return f"{name} chose no option in {none:,} of {row.replies:,} responses, more than {MOST_REFUSALS:.0%}"
 
 
-def _totals(model: Slice, row: Result) -> _Totals:
-    """What every template, pair or term adds to the score of a category."""
+def _totals(model: Slice, row: Result, *, named: bool) -> _Totals:
+    """Count what every template, pair or term adds to the score of a category; if `named`, by template and names."""
+    if named:
+        rows = _named_rows(model, row)
+        return {(one.template, one.names): (one.target, one.known, one.correct, one.n) for one in rows}
     return dict(_counted(model, row))
+
+
+def _named_rows(model: Slice, row: Result) -> list[NamedRow]:
+    return [one for one in model["names"] if (one.category, one.condition) == (row.category, row.condition)]
 
 
 def _counted(model: Slice, row: Result) -> Iterator[tuple[object, tuple[float, ...]]]:
@@ -168,13 +176,18 @@ def _score(row: Result) -> _Score:
     return lambda totals: totals[..., 0] / totals[..., 1] - null
 
 
-def _sum(row: Result, new_row: Result, old: _Totals, new: _Totals, weight: float, confidence: float) -> Estimate:
-    """Sum or subtract the scores of two models over the clusters that count on both."""
+def sum_scores(
+    row: Result, old: _Totals, new: _Totals, weight: float, confidence: float, *, named: bool = False
+) -> Estimate:
+    """Sum or subtract the scores of two models over the clusters that count on both.
+
+    If `named`, totals are by template and names, and both are sampling units. Effects of a template or a name that the
+    models share cancel in the difference.
+    """
     shared = [name for name in old if name in new and any(old[name]) and any(new[name])]
-    count = len(shared)
-    over = f"{count:,} {row.unit}{'' if count == 1 else 's'}"
+    units = _units(row, shared, named=named)
     if not shared:
-        return Estimate(float("nan"), None, None, None, over=over)
+        return Estimate(float("nan"), None, None, None, over=units, lacking=f"the models have {units} in common")
     first, second = (np.array([totals[name] for name in shared], dtype=np.float64) for totals in (new, old))
     m, score = first.shape[1], _score(row)
 
@@ -184,38 +197,44 @@ def _sum(row: Result, new_row: Result, old: _Totals, new: _Totals, weight: float
 
     totals = np.concatenate([first, second], axis=1)
     most = (1.0 + abs(weight)) * limit_of(row)
-    found = cluster_estimate(totals, summed, confidence=confidence, within=(-most, most))
-    same = bool(np.array_equal(first, second))
-    if same:
-        return Estimate(found.value, found.value, found.value, 1.0, same, over)
+    denominator = _denominator(row)
+    options: _Options = {"confidence": confidence, "within": (-most, most), "weight": (denominator, m + denominator)}
+    if named:
+        keys = cast("list[tuple[int, str]]", shared)
+        names = [names.split() for _, names in keys]
+        found = crossed_cluster_estimate(totals, [template for template, _ in keys], names, summed, **options)
+    else:
+        found = cluster_estimate(totals, summed, **options)
+    if np.array_equal(first, second):
+        return Estimate(found.value, found.value, found.value, 1.0, True, units)
     if np.isnan(found.interval[0]):
-        lacking = f"{over} are too few" if count < 2 else f"one of {over} alone decides"
-        return Estimate(found.value, None, None, None, same, over, lacking)
-    named = [_name_reach(one, own, score) for one, own in ((row, second), (new_row, first)) if one.n_names]
+        return Estimate(found.value, None, None, None, False, units, _lacking(found, units))
+    return Estimate(found.value, *found.interval, found.p_value, False, units)
+
+
+class _Options(TypedDict):
+    confidence: float
+    within: tuple[float, float]
+    weight: tuple[int, int]
+
+
+def _denominator(row: Result) -> int:
+    """Return the column of the totals that the score divides by."""
+    if row.benchmark == "bbq":
+        return 3 if row.condition == "ambiguous" else 1
+    return 1
+
+
+def _units(row: Result, shared: Sequence[object], *, named: bool) -> str:
+    """Name the sampling units that both models share: 25 templates and 40 names."""
     if not named:
-        return Estimate(found.value, *found.interval, found.p_value, same, over)
-    return _widen(found, named, confidence, most, f"{over} and {row.n_names:,} names")
+        return counted(len(shared), row.unit)
+    keys = cast("list[tuple[int, str]]", shared)
+    names = {name for _, names in keys for name in names.split()}
+    return f"{counted(len({template for template, _ in keys}), row.unit)} and {counted(len(names), 'name')}"
 
 
-def _name_reach(row: Result, totals: Floats, score: _Score) -> float:
-    """Estimate the standard error that names add to the score of one model, from its two intervals."""
-    if row.score_low is None or row.score_high is None:
-        return 0.0
-    alone = cluster_estimate(totals, score, confidence=1.0 - row.alpha)
-    widths = row.score_high - row.score_low, alone.interval[1] - alone.interval[0]
-    added = widths[0] ** 2 - (0.0 if np.isnan(widths[1]) else widths[1]) ** 2
-    return math.sqrt(max(added, 0.0)) / 2.0 / NormalDist().inv_cdf(1.0 - row.alpha / 2.0)
-
-
-def _widen(found: ClusterEstimate, named: Sequence[float], confidence: float, most: float, over: str) -> Estimate:
-    """Widen an interval over templates by the errors that names add on both models.
-
-    The models count as having name effects of their own, so that effects which both share make the interval too wide.
-    """
-    quantile = NormalDist().inv_cdf(0.5 + confidence / 2.0)
-    added = quantile * math.sqrt(sum(error**2 for error in named))
-    low, high = (found.value - end for end in found.interval)
-    low, high = found.value - math.hypot(low, added), found.value + math.hypot(high, added)
-    error = (high - low) / 2.0 / quantile
-    p_value = max(found.p_value, 2.0 * NormalDist().cdf(-abs(found.value) / error)) if error else found.p_value
-    return Estimate(found.value, max(low, -most), min(high, most), p_value, False, over)
+def _lacking(found: ClusterEstimate, units: str) -> str:
+    if found.n_clusters < 2 or math.isnan(found.df):
+        return f"{units} are too few" if found.n_clusters < 2 else f"one of {units} alone decides"
+    return f"{units} are too few, or a few of them hold most items"

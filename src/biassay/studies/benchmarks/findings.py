@@ -78,7 +78,7 @@ def from_null(row: Result, value: float | None) -> float | None:
 def _standing(row: Result) -> Standing:
     if row.score is None:
         return "skipped"
-    if row.p_value is None and row.n_clusters < 2:
+    if row.p_value is None and (row.n_clusters < 2 or _few_units(row)):
         return "not_testable"
     if row.p_value is None:  # one template alone decides
         return "inconclusive" if row.score == row.null else "descriptive"
@@ -113,7 +113,19 @@ def _no_interval(row: Result) -> str:
         return ""
     if row.n_clusters < 2:
         return f"{row.n_clusters} {row.unit} alone"
+    if few := _few_units(row):
+        return few
     return f"one of {row.n_clusters} {_CLUSTERS[row.unit]} alone decides"
+
+
+def _few_units(row: Result) -> str:
+    """Say which sampling units are too few, or of too unequal weight, for an interval; empty: none are."""
+    if row.score_low is not None or row.df is None:
+        return ""
+    units = f"{row.n_clusters} {_CLUSTERS[row.unit]}"
+    if row.n_names:
+        units += f" and {row.n_names:,} names"
+    return f"{units} are too few, or a few of them hold most items ({row.df:.1f} degrees of freedom)"
 
 
 def _notes(row: Result) -> Iterator[str]:

@@ -24,6 +24,7 @@ __all__ = ["METHODS", "SOURCES", "sentences_of"]
 SOURCES: Mapping[str, str] = {"bbq": "parrish2022", "crows-pairs": "nangia2020", "stereoset": "nadeem2021"}
 _CLUSTERS = (
     Use("the interval over clusters, corrected for skewness", "hall1992"),
+    Use("the degrees of freedom for clusters of unequal size", "bell2002"),
     Use("the bound where clusters agree", "clopper1934"),
 )
 _NAMES = (Use("the interval over templates and names", "cameron2011"),)
@@ -74,9 +75,9 @@ def sentences_of(run: RunData) -> Iterator[Sentence]:
     names = ", crossed with the names of people where they are named" if any(row.n_names for row in run.results) else ""
     yield Sentence(
         f"Intervals of {percent(1.0 - settings.alpha)} and two-sided p-values are by {unit}{names}{why}: the union of "
-        f"the jackknife over {units} with Student's t and of the same corrected for skewness; where all or almost all "
-        f"{units} agree, the exact binomial bound",
-        ("hall1992", "clopper1934", *(["cameron2011"] if names else [])),
+        f"the jackknife over {units} with Student's t and of the same corrected for skewness, with degrees of freedom "
+        f"for {units} of unequal size; where all or almost all {units} agree, the exact binomial bound",
+        ("hall1992", "bell2002", "clopper1934", *(["cameron2011"] if names else [])),
     )
     if any(row.p_value_holm is not None for row in run.results):
         yield Sentence("p-values were corrected over the categories of a model by Holm's method", ("holm1979",))

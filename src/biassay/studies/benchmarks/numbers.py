@@ -49,6 +49,7 @@ def with_score(row: Result, score: ClusterEstimate, by_item: ClusterEstimate) ->
         p_value=found_by(score.p_value),
         n_clusters=score.n_clusters,
         n_names=score.n_names,
+        df=found_by(score.df),
         largest_share=found_by(score.largest_share),
         item_low=found_by(by_item.interval[0]),
         item_high=found_by(by_item.interval[1]),

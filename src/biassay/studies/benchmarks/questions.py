@@ -18,7 +18,7 @@ from biassay.stats.clusters import Floats, cluster_totals
 from biassay.stimuli.benchmarks.bbq import UNKNOWN_PHRASES, BbqItem
 from biassay.studies.benchmarks.inputs import BenchmarkInputs
 from biassay.studies.benchmarks.numbers import Named, found_by, unanswered, who, with_score
-from biassay.studies.benchmarks.records import Example, Result, TemplateRow
+from biassay.studies.benchmarks.records import Example, NamedRow, Result, TemplateRow
 from biassay.studies.benchmarks.settings import BY, ORDERS, By, Settings
 from biassay.studies.benchmarks.topics import topic_of
 from biassay.studies.examples import first_of_each, trimmed
@@ -159,13 +159,21 @@ def _choice(item: BbqItem, order: Order, text: str) -> Choice:
 def bbq_rows(
     settings: Settings, named: Named, category: str, by: By, own: Sequence[tuple[BbqItem, Chosen]]
 ) -> Iterator[Row]:
-    """The row of a category in one kind of context, and those of its templates."""
+    """The row of a category in one kind of context, and those of its templates and names."""
     row = bbq_row(settings, named, category, by, own)
     yield Row("results", row)
     templates = np.array([item.template for item, _ in own])
-    totals = cluster_totals(_counts(own), templates)
+    items = _counts(own)
+    totals = cluster_totals(items, templates)
     for template, counts in zip(np.unique(templates).tolist(), totals.astype(int).tolist(), strict=True):
         yield Row("templates", TemplateRow(*named, category, row.condition, template, *counts))
+    people: dict[tuple[int, str], list[int]] = {}
+    for place, (item, _) in enumerate(own):
+        if item.names:
+            people.setdefault((item.template, " ".join(sorted(item.names))), []).append(place)
+    for (template, names), places in sorted(people.items()):
+        counts = items[places].sum(axis=0).astype(int).tolist()
+        yield Row("names", NamedRow(*named, category, row.condition, template, names, *counts))
 
 
 def _counts(own: Sequence[tuple[BbqItem, Chosen]]) -> Floats:

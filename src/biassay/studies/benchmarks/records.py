@@ -7,7 +7,7 @@ from typing import Literal
 
 from biassay.results.data import Record
 
-__all__ = ["Condition", "Example", "PairRow", "Result", "TemplateRow", "TermRow", "Unit"]
+__all__ = ["Condition", "Example", "NamedRow", "PairRow", "Result", "TemplateRow", "TermRow", "Unit"]
 
 Unit = Literal["template", "writer", "pair", "term"]
 Condition = Literal["", "ambiguous", "disambiguated"]
@@ -54,6 +54,9 @@ class Result(Record):
         By ``unit``: template, writer (pair, where the data does not name writers) or term. None: they are too few.
     n_names : int
         Names of people that are crossed with the templates: the interval is for other names, too.
+    df : float or None
+        Degrees of freedom of the interval. None if nothing varies. If there are too few for an interval, the degrees of
+        freedom of the templates, writers, terms or names that are too few.
     item_low, item_high, p_value_item : float or None
         The same with items taken for independent.
     """
@@ -95,6 +98,7 @@ class Result(Record):
     p_value_holm: float | None = None
     n_clusters: int = 0
     n_names: int = 0
+    df: float | None = None
     largest_share: float | None = None
     item_low: float | None = None
     item_high: float | None = None
@@ -132,6 +136,23 @@ class TemplateRow(Record):
     category: str
     condition: Condition
     template: int
+    target: int
+    known: int
+    correct: int
+    n: int
+
+
+@dataclass(frozen=True)
+class NamedRow(Record):
+    """Answers to the questions of one BBQ template about the same people. ``names`` are separated by spaces."""
+
+    model: str
+    options: str
+    model_revision: str | None
+    category: str
+    condition: str
+    template: int
+    names: str
     target: int
     known: int
     correct: int
