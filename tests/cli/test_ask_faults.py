@@ -93,10 +93,11 @@ def test_what_stays_is_named_and_only_the_rest_is_asked_later(
     endpoint.release.clear()
     endpoint.always, first = GOOD, Counter(json.dumps(one) for _, _, one in endpoint.seen)
     endpoint.seen.clear()
-    patient = model.replace("timeout=0.3", "timeout=60")  # a busy machine takes its time for good answers too
+    # A busy machine takes its time for good answers too, and may find a connection closed.
+    patient = model.replace("timeout=0.3", "timeout=60").replace("retries=0", "retries=3")
     assert cli("resume", tmp_path / "run", "--model", patient, *cache, "--quiet")[0] == 0
-    again = [json.dumps(one) for _, _, one in endpoint.seen]
-    assert len(again) == len(set(again)) == N - 7
+    again = {json.dumps(one) for _, _, one in endpoint.seen}
+    assert len(again) == N - 7
     assert len({*first, *again}) == N
     (row,) = biassay.load(tmp_path / "run").results
     assert (row.complete, row.difference) == (N, 1.0)

@@ -243,6 +243,6 @@ def test_a_resume_that_fails_takes_nothing_from_the_folder(
     monkeypatch.setattr(never_ends, "Never", never_ends.Bad)
     code, _, stderr = cli("run", "--resume", out, NEVER)
     assert code == 1
-    assert "is zero" in stderr
+    assert "zero vector" in stderr
     assert (out / "notes.txt").read_text() == "mine"
     assert Run.load(out).manifest.status == "running"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from biassay.errors import BudgetError, MeasurementError, RefusedError, RunFolderError, UsageError
+from biassay.errors import BudgetError, MeasurementError, RefusedError, RunFolderError, StorageError, UsageError
 from biassay.pages.html import REPORT
 from biassay.results.arrays import ARRAYS
 from biassay.results.storage import MANIFEST, RESULTS_JSON, RESULTS_TSV, read_content, read_models
@@ -73,7 +73,7 @@ def removed_if_empty(folder: Path, run_id: str, is_answered: Callable[[], bool] 
     try:
         yield
     except (UsageError, MeasurementError, OSError) as error:
-        failed = isinstance(error, MeasurementError) and not isinstance(error, RefusedError)
+        failed = isinstance(error, MeasurementError) and not isinstance(error, (RefusedError, StorageError))
         if failed and (isinstance(error, BudgetError) or is_answered()):
             raise
         if folder.is_dir() and not _holds_results(folder, run_id):

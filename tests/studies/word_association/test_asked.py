@@ -210,7 +210,7 @@ def test_a_failure_and_what_is_asked_after_it(endpoint: Endpoint, tmp_path: Path
     with pytest.raises(BiassayError):
         asked(endpoint, tmp_path / "cache", script, out=out)
     first = len(endpoint.seen) - 1
-    assert 20 <= first <= 23
+    assert 20 <= first < 50
     endpoint.seen.clear()
     run = biassay.resume(out, model_of(endpoint), cache=tmp_path / "cache")
     assert len(endpoint.seen) == 50 - first
