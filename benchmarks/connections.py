@@ -31,7 +31,7 @@ with Endpoint() as server:
 
 def a_prompt(address: str, connections: int, count: int) -> float:
     """Seconds per prompt of `biassay.ask`, of which so many are asked."""
-    model, phase = f"chat:toy?base_url={address}&concurrency={connections}", Phase("prompts asked")
+    model, phase = f"chat:toy?base_url={address}&concurrency={connections}", Phase("prompts")
     with tempfile.TemporaryDirectory() as cache:
         biassay.ask(model, "wat-racism", n_answers=count, read="replies", cache=cache, listener=phase)
     return phase.seconds / phase.count

@@ -24,11 +24,11 @@ RUN = """
 import re, sys, time
 import biassay
 started, before = time.perf_counter(), time.process_time()
-where = {"groups": sys.argv[2], "cache": sys.argv[1] + ".cache"}
+where = {"grouping": sys.argv[2], "cache": sys.argv[1] + ".cache"}
 found = biassay.discover(f"vectors:{sys.argv[1]}", sys.argv[3:], n_permutations=999, **where)
 took, cpu = time.perf_counter() - started, time.process_time() - before
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
-print(took, cpu, peak, found.tables["groups"][0].num_words)
+print(took, cpu, peak, found.tables["groups"][0].n_words)
 """
 
 

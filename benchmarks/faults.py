@@ -31,7 +31,7 @@ os.environ["PYTHONPATH"] = str(ROOT / "src")  # also for the nodes
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import biassay  # noqa: E402
-from biassay.engines.ray_engine import RayEngine  # noqa: E402
+from biassay.engines.ray_cluster import RayExecutor  # noqa: E402
 
 MODELS = {"one": "use", "two": "glove"}
 TESTS = ["weat?", "sent-weat6*", "sent-weat7"]
@@ -46,7 +46,7 @@ class Place:
     def __init__(self, folder: Path, cluster: Any) -> None:
         self.folder, self.cluster, self.cache = folder, cluster, folder / "cache"
         self.expected = self.found(biassay.run(MODELS, TESTS, cache=self.cache))
-        self.engine = RayEngine(cluster.address)
+        self.engine = RayExecutor(cluster.address)
 
     def found(self, run: biassay.Run) -> Found:
         return list(run.results), sorted(str(path.relative_to(self.cache)) for path in self.cache.rglob("*.npz"))
@@ -68,7 +68,7 @@ class Place:
         out = self.folder / name
         models = [f"{name}={model}" for name, model in MODELS.items()]
         what = ["resume", str(out)] if (out / "manifest.json").exists() else ["run", *models, "--out", str(out)]
-        tests = [] if what[0] == "resume" else ["--tests", *TESTS]
+        tests = [] if what[0] == "resume" else ["--tests", ",".join(TESTS)]
         how = ["--engine", "ray", "--address", self.cluster.address, "--cache", str(self.cache), "--quiet"]
         return subprocess.Popen([sys.executable, "-c", DRIVER, *what, *how, *tests])
 

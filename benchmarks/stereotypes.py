@@ -19,7 +19,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import biassay
-from biassay.stimuli.abc import load_abc, templates_named
+from biassay.datasets.abc_model import load_abc, select_templates
 from phase import Phase
 
 WIDTH, HIDDEN, CONTEXTS, TRAITS = 30_522, 768, 64, 32
@@ -65,7 +65,7 @@ def questionnaire(name: str, templates: tuple[str, ...], *, pairs: bool = False)
     """
     abc, settings = load_abc(), {"templates": templates, "intersections": pairs, "n_bootstrap": 100}
     with tempfile.TemporaryDirectory() as folder:
-        halves = [Half("blanks asked"), Phase("blanks asked")]
+        halves = [Half("blanks"), Phase("blanks")]
         with contextlib.suppress(KeyboardInterrupt):
             biassay.stereotypes(name, **settings, out=f"{folder}/run", cache=f"{folder}/cache", listener=halves[0])
         began = time.perf_counter()
@@ -76,7 +76,7 @@ def questionnaire(name: str, templates: tuple[str, ...], *, pairs: bool = False)
     print(f"{name.rpartition('/')[2]}: {found.manifest.models[0].texts:,} blanks; {blanks:,} filled in {took:.1f} s")
     print(f"the second half, loading, scores and bootstrap included: {resumed:.1f} s")
     alone = one_by_one(name)
-    asked = len(abc.groups) * TRAITS * len(templates_named(abc, templates))
+    asked = len(abc.groups) * TRAITS * len(select_templates(abc, templates))
     if not pairs:
         print(f"one pass each: {alone * 1e3:.1f} ms, {alone * asked:,.0f} s in all: {alone * asked / took:.1f}x")
 

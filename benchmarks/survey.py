@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlencode
 
-from biassay.survey.study import read_study, study_text
+from biassay.survey.study import read_bundled_study, read_study
 
 PEOPLE, THINK, ARRIVE, KEPT_OPEN = 500, (2.0, 10.0), 10.0, 3.0
 TOKEN = re.compile(rb'name="token" value="([^"]+)"')
@@ -203,7 +203,7 @@ def session(number: int, *, kill: bool, think: tuple[float, float]) -> list[floa
         folder, port = Path(name), free_port()
         groups = len(read_study("cao2022").groups)
         target = -(-number * 4 // groups)
-        text = study_text("cao2022").replace("annotations = 20 ", f"annotations = {target} ")
+        text = read_bundled_study("cao2022").replace("annotations = 20 ", f"annotations = {target} ")
         (folder / "study.toml").write_text(text.replace("seconds_a_group = 8 ", "seconds_a_group = 0 "))
         study = read_study(folder / "study.toml")
         process = served(folder, port)

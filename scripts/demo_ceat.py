@@ -37,7 +37,7 @@ def main() -> None:
     CONTEXTS.unlink(missing_ok=True)
     shutil.rmtree(OUT, ignore_errors=True)
     run("contexts", str(corpus), "--html", "--per-stimulus", PER_STIMULUS, "--out", str(CONTEXTS))
-    run("ceat", *models, "--contexts", str(CONTEXTS), "--draw", "fixed", "--window", WINDOW, "--out", str(OUT))
+    run("run", *models, "--contexts", str(CONTEXTS), "--mode", "fixed", "--window", WINDOW, "--out", str(OUT))
 
 
 if __name__ == "__main__":

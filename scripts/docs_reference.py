@@ -16,11 +16,10 @@ import click
 
 import biassay
 from biassay.cli import _biassay as command_line
-from biassay.stimuli.catalogue import catalogue
-from biassay.stimuli.description import topics
-from biassay.stimuli.model import ROLES, Concept, Test
-from biassay.stimuli.typical import models_measured
-from biassay.texts.sentences import texts_of
+from biassay.datasets.catalogue import load_catalogue
+from biassay.datasets.schema import ROLES, Concept, Test, load_topics
+from biassay.datasets.variance_priors import list_measured_models
+from biassay.prompts.sentences import make_texts
 from docs_asked import asked_pages, asked_section, escaped
 from docs_criticism import criticism_of
 from docs_gallery import gallery, write_gallery
@@ -105,7 +104,7 @@ def _contexts(parent: click.Context) -> Iterator[click.Context]:
 
 def catalogue_pages() -> dict[str, str]:
     """A page for every test but for those that are other names of one, and a page that lists them."""
-    known = catalogue()
+    known = load_catalogue()
     tests = [test for test in known.tests.values() if test.alias_of is None]
     aliases = {test.alias_of: test.name for test in known.tests.values() if test.alias_of is not None}
     pages = {f"catalogue/{test.name}.md": _test_page(test, aliases) for test in tests}
@@ -114,7 +113,7 @@ def catalogue_pages() -> dict[str, str]:
         f"{len(tests)} association tests, each with its words, its source and what it can detect. A test of your own "
         "is a file: [tests and files](../../tests.md).\n",
     ]
-    for topic, stands_for in topics().items():
+    for topic, stands_for in load_topics().items():
         if rows := [test for test in tests if test.topic == topic]:
             listed = "".join(f"- [{escaped(t.title)}](<{t.name}.md>) (`{t.name}`)\n" for t in rows)
             head = f"## {topic.capitalize()}\n\n{escaped(stands_for).capitalize()}."
@@ -136,7 +135,7 @@ def _test_page(test: Test, aliases: Mapping[str, str]) -> str:
     source = test.source
     doi = f" [doi:{source.doi}](https://doi.org/{source.doi})" if source.doi else ""
     facts = {
-        "topic": f"{test.topic}: {topics()[test.topic]}",
+        "topic": f"{test.topic}: {load_topics()[test.topic]}",
         "about": "people" if test.about == "people" else "no people: it checks that the method works on a model",
         "texts": "words by themselves" if test.level == "word" else f"sentences, {test.template}",
         "in words": f"[{escaped(test.variant_of)}](<{test.variant_of}.md>)" if test.variant_of else "",
@@ -171,7 +170,7 @@ def _concept_name(concept: Concept) -> str:
 
 def _example(test: Test) -> str:
     """The texts of the first word of every set."""
-    asked = texts_of(test)
+    asked = make_texts(test)
     firsts = ((role, test.concept(role).words[0]) for role in ROLES)
     texts = {word: [text.text for text in asked.role(role) if text.stimulus == word][:3] for role, word in firsts}
     return "\n".join(f"- {escaped(word)}: {escaped(' '.join(found))}" for word, found in texts.items())
@@ -185,7 +184,8 @@ def _detects(test: Test) -> str:
     return (
         f"With {sizes} words in X, Y, A and B a true d of **{found.smallest_d:.2f}** is found in {found.wanted:.0%} of "
         f"cases (crossed test, alpha {found.alpha:g}, two-sided), on a typical model: the median of "
-        f"{', '.join(models_measured())}. d stays below {found.largest_d:.2f} with so many target words. What this "
+        f"{', '.join(list_measured_models())}. d stays below {found.largest_d:.2f} with so many "
+        f"target words. What this "
         "means: [null results](../../explanation/null-results.md)."
     )
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 import biassay
-from biassay.models.static import tokens
-from biassay.stimuli.catalogue import catalogue
-from biassay.texts.sentences import texts_of
+from biassay.datasets.catalogue import load_catalogue
+from biassay.models.word_vectors import tokenize
+from biassay.prompts.sentences import make_texts
 
 MOST_FREQUENT = 20_000
 DATA = Path(biassay.__file__).parent / "models" / "data"
@@ -29,9 +29,9 @@ DATA = Path(biassay.__file__).parent / "models" / "data"
 
 def catalogue_words() -> list[str]:
     """Every word of every concept and of every text, lower-cased."""
-    texts = [text.text for test in catalogue().tests.values() for text in texts_of(test)]
-    words = [word for concept in catalogue().concepts.values() for word in concept.words]
-    return sorted({token for text in [*words, *texts] for token, _ in tokens(text.lower())})
+    texts = [text.text for test in load_catalogue().tests.values() for text in make_texts(test)]
+    words = [word for concept in load_catalogue().concepts.values() for word in concept.words]
+    return sorted({token for text in [*words, *texts] for token, _ in tokenize(text.lower())})
 
 
 def main() -> None:

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import biassay
-from biassay.stats.association_score import association_scores, score_test
-from biassay.stats.word_association import word_association
-from biassay.stimuli.word_associations import WordAssociationTest, select_word_associations
-from biassay.texts.association_replies import published_counts
+from biassay.datasets.word_associations import WordAssociationTest, select_word_associations
+from biassay.stats.word_association import bai_score_test, compute_bai_scores, word_association
+from biassay.studies.word_association.replies import count_as_published
 
 REFERENCE = Path(__file__).resolve().parents[1] / "tests" / "reference"
 FORMATS = {"race": "format_race", "arc": "format_arc", "qonly": "baseline_qonly"}
@@ -44,7 +43,7 @@ def answered(folder: Path) -> dict[str, Answered]:
         name = test.name.removeprefix("wat-")
         if (folder / f"{name}.csv").exists():
             with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-                texts = [published_counts(row["0"], test) for row in csv.DictReader(file)]
+                texts = [count_as_published(row["0"], test) for row in csv.DictReader(file)]
             counts = np.array([[given[word] for word in test.words] for given in texts], dtype=np.float64)
             total = counts.sum(axis=2)
             values = np.divide(counts[:, :, 0], total, out=np.full(total.shape, np.nan), where=total > 0)
@@ -60,13 +59,13 @@ def word_associations(folder: Path = REFERENCE / "wat") -> str:
     released = released_scores(folder)
     for name, (test, values, _) in answered(folder).items():
         found = word_association(values, test.is_negative)
-        tested = score_test(association_scores(values, test.is_negative))
+        tested = bai_score_test(compute_bai_scores(values, test.is_negative))
         assert found.exact is not None
-        assert found.with_answers is not None
+        assert found.response_test is not None
         printed = f"{released[name]['mean_D']:.3f}" if name in released else ""
-        p_values = (tested.p_value, found.exact.value, found.with_answers.p_value)
+        p_values = (tested.p_value, found.exact.value, found.response_test.p_value)
         shown = " | ".join("–" if p is None or np.isnan(p) else f"{p:.1e}" for p in p_values)
-        difference = f"{found.difference:.2f}{_interval(found.with_answers.interval)}"
+        difference = f"{found.difference:.2f}{_interval(found.response_test.interval)}"
         lines.append(f"| {test.title} (`{test.name}`) | {printed} | {tested.mean:.3f} | {shown} | {difference} |")
     return "\n".join(lines)
 
@@ -94,13 +93,12 @@ def bbq(folder: Path = REFERENCE / "bbq") -> str:
     released = released_scores(folder)
     for row in bbq_rows(folder):
         printed = f"{released[bbq_cell(row)]['score']:.3f}" if bbq_cell(row) in released else ""
-        ends = ((row.score_low, row.score_high), (row.item_low, row.item_high))
+        ends = [(one.ci_low, one.ci_high) for one in (row.outcome, row.alternatives["items"])]
         intervals = " | ".join(_interval(pair if None not in pair else None).strip() for pair in ends)
         p = "–" if row.p_value is None else f"{row.p_value:.2g}"
         category = row.category.replace("_", " ")
-        lines.append(
-            f"| {category} | {row.condition} | {bbq_format(row)} | {printed} | {row.score:.3f} | {intervals} | {p} |"
-        )
+        cells = (category, row.condition, bbq_format(row), printed, f"{row.effect_size:.3f}", intervals, p)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -110,7 +108,7 @@ def compared() -> Iterator[tuple[str, str, int, float]]:
     gaps, wrong, counts = [], 0, 0
     for name, (test, values, by_word) in answered(REFERENCE / "wat").items():
         wanted = np.array([np.nan if one is None else one for one in released[name]["D"]])
-        scores = association_scores(values, test.is_negative)
+        scores = compute_bai_scores(values, test.is_negative)
         assert (np.isnan(scores) == np.isnan(wanted)).all()
         gaps.append(np.abs(scores - wanted)[~np.isnan(wanted)])
         counts += len(by_word)
@@ -122,12 +120,13 @@ def compared() -> Iterator[tuple[str, str, int, float]]:
     assert sorted(map(bbq_cell, rows)) == sorted(released)
     wanted_of = [(row, released[bbq_cell(row)]) for row in rows]
     differ = sum(
-        (row.n, round(row.accuracy * row.n), row.undecided, row.n_clusters)
+        (row.n_items, round(row.accuracy * row.n_items), row.undecided, row.n_units)
         != (one["n"], one["correct"], one["unparsed"], one["templates"])
         for row, one in wanted_of
     )
     yield "BBQ: counts (rows that differ)", "BBQ, script of its authors", len(rows), differ
-    score = [abs(getattr(row, name) - one[name]) for row, one in wanted_of for name in ("accuracy", "bias", "score")]
+    numbers = {"accuracy": "accuracy", "bias": "bias", "effect_size": "score"}
+    score = [abs(getattr(row, ours) - one[name]) for row, one in wanted_of for ours, name in numbers.items()]
     yield "BBQ: accuracies, biases and scores", "BBQ, script of its authors", len(score), max(score)
 
 

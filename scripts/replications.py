@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import biassay
-from biassay.stimuli.model import ROLES
+from biassay.datasets.schema import ROLES
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -140,27 +140,27 @@ class _Filled:
     """A tiny model, and what it answers about all adjectives in a sentence."""
 
     def __init__(self, name: str, adjectives: list[str]) -> None:
-        from biassay.models.registry import open_as
+        from biassay.models.registry import open_model
 
-        self.model = open_as(f"hf:{REFERENCE / 'masked_lm' / name}", "blanks")
+        self.model = open_model(f"hf:{REFERENCE / 'masked_lm' / name}", "blanks")
         self.adjectives = adjectives
         self.kept: dict[str, Any] = {}
 
     def pieces(self, text: str) -> Any:
-        from biassay.studies.stereotypes.word_associations import Pieces
-        from biassay.texts.requests import Blank, Slot
+        from biassay.prompts.requests import Blank, Slot
+        from biassay.studies.stereotypes.ilps import WordPieces
 
         if text not in self.kept:
             segments = (Slot.BLANK if part == "<mask>" else part for part in re.split("(<mask>)", text) if part)
             (filled,) = self.model.fill([Blank(tuple(segments), tuple(self.adjectives))])
-            self.kept[text] = Pieces.of(filled.columns, filled.starts)
+            self.kept[text] = WordPieces.of(filled.columns, filled.starts)
         return self.kept[text]
 
     def scores(self, template: dict[str, Any], group: str, measure: Any) -> NDArray[np.float64]:
-        from biassay.studies.stereotypes.word_associations import word_scores
+        from biassay.studies.stereotypes.ilps import score_words
 
         own, prior = (self.pieces(template["template"].replace("<group>", g)) for g in (group, template["prior_group"]))
-        return np.asarray(word_scores(own, prior, measure, "cao2022-code"))
+        return np.asarray(score_words(own, prior, measure, "cao2022-code"))
 
 
 def figures() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from biassay.studies.registry import study_named
+from biassay.studies.registry import get_study
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results.md"
 SECTION = re.compile(
@@ -21,7 +21,7 @@ def with_columns(page: str) -> str:
 
 
 def _columns(study: str, table: str) -> str:
-    (spec,) = (one for one in study_named(study).types.tables if one.name == table)
+    (spec,) = (one for one in get_study(study).schema.tables if one.name == table)
     assert not callable(spec.columns)
     rows = "".join(f"| `{column.name}` | {column.help} |\n" for column in spec.columns)
     return f"| column | holds |\n|---|---|\n{rows}"

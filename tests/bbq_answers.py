@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.texts.choices import authors_choice
+from biassay.prompts.choices import parse_choice_as_bbq
 
 __all__ = ["CELLS", "FOLDER", "answers", "template_counts"]
 
@@ -45,7 +45,7 @@ def _rows(category: str, condition: str, field: str) -> Iterator[dict[str, Any]]
     for row in questions(category):
         if row["context_condition"] == condition:
             info = [row["answer_info"][f"ans{i}"] for i in range(3)]
-            choice = authors_choice(row[field], [row[f"ans{i}"] for i in range(3)], [texts[0] for texts in info])
+            choice = parse_choice_as_bbq(row[field], [row[f"ans{i}"] for i in range(3)], [texts[0] for texts in info])
             yield {
                 "choices": -1 if choice is None else choice,
                 "correct": row["label"],

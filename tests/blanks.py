@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from biassay.texts.requests import Blank, Segments, Slot
+from biassay.prompts.requests import Blank, Segments, Slot
 
 _SLOTS = {"{trait}": Slot.BLANK, "{mask}": Slot.MASKED}
 

@@ -74,7 +74,7 @@ def measured_once() -> None:
 def measured_anew(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs that a test compares are measured twice, unless it asks for `measured_once`."""
     if "measured_once" not in request.fixturenames:
-        monkeypatch.setattr("biassay.runs.measuring._key", lambda *_: None)
+        monkeypatch.setattr("biassay.runs.measurement_cache._make_key", lambda *_: None)
 
 
 @pytest.fixture(scope="session")
@@ -92,13 +92,13 @@ def smollm2(smollm2_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """The same as a folder of the library, made once for all tests, also where several processes run them."""
     from filelock import FileLock
 
-    from biassay.models.registry import open_as
+    from biassay.models.registry import open_model
 
     base = tmp_path_factory.getbasetemp()
     cache = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "smollm2"
     with FileLock(f"{cache}.lock"), pytest.MonkeyPatch.context() as patch:
         patch.setenv("BIASSAY_CACHE", str(cache))
-        open_as(f"hf:{smollm2_gguf}", "replies")
+        open_model(f"hf:{smollm2_gguf}", "replies")
     [folder] = (cache / "gguf").iterdir()
     return folder
 
@@ -106,12 +106,12 @@ def smollm2(smollm2_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.fixture(scope="module")
 def example() -> Iterator[None]:
     """The package in examples/plugin is seen, as users see packages that they install."""
-    from biassay import plugins
+    from biassay import packages
+    from biassay.datasets.catalogue import load_catalogue
     from biassay.models import registry
-    from biassay.stimuli.catalogue import catalogue
 
     def forget() -> None:
-        for kept in (plugins._points, registry._plugins, catalogue):
+        for kept in (packages._get_entry_points, registry._load_plugin_backends, load_catalogue):
             kept.cache_clear()
 
     if not any(point.name == "pronouns" for point in _entry_points(group="biassay.studies")):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from biassay.stimuli.word_associations import select_word_associations, select_wordings
+from biassay.datasets.word_associations import select_word_associations, select_wordings
 
 from .models.answer_server import body, echo
 from .models.api_server import Asked, Endpoint, Reply

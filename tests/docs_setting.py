@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from biassay.models.static import frequent_words
+from biassay.models.word_vectors import frequent_words
 
 from .judgements import write_judgements
 
@@ -111,7 +111,7 @@ def people_take_part(app: Any, **_: object) -> None:
 
     store = app.state.site.store
     for number in count():
-        if (someone := store.begin()) is None:
+        if (someone := store.add_participant()) is None:
             return
         said = dict(_said(store.study.groups, len(store.study.pairs), np.random.default_rng(number)))
         go_on(store, someone, Person(said=lambda group, _, said=said: said[group]))

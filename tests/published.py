@@ -8,9 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from biassay.stimuli.catalogue import catalogue
-from biassay.stimuli.model import ROLES
-from biassay.texts.sentences import texts_of
+from biassay.datasets.catalogue import load_catalogue
+from biassay.datasets.schema import ROLES
+from biassay.prompts.sentences import make_texts
 
 KEYS = dict(zip(ROLES, ("targ1", "targ2", "attr1", "attr2"), strict=True))
 
@@ -27,7 +27,7 @@ def digests(texts: Iterable[str]) -> list[str]:
 
 def rebuilt(name: str, published: dict[str, Any]) -> dict[str, Any]:
     """The content of a published file, put together from our texts with the digests of its own."""
-    ours = texts_of(catalogue().tests[name])
+    ours = make_texts(load_catalogue().tests[name])
     content = {}
     for role, key in KEYS.items():
         texts = [text.text for text in ours.role(role)]

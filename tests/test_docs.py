@@ -16,10 +16,10 @@ import pytest
 
 import biassay
 from biassay.cli import main
-from biassay.stimuli.abc import load_abc
-from biassay.stimuli.description import topics
-from biassay.studies.registry import study_named
-from biassay.texts.sentences import texts_of
+from biassay.datasets.abc_model import load_abc
+from biassay.datasets.schema import load_topics
+from biassay.prompts.sentences import make_texts
+from biassay.studies.registry import get_study
 
 from .docs_endpoint import ADDRESS, answering
 from .docs_setting import blocks, people_take_part, write_setting
@@ -102,7 +102,7 @@ def test_the_forms_in_the_docs_make_right_sentences(tmp_path: Path) -> None:
     test = '[tests.own]\nX = "one"\nY = "two"\nA = "pleasant"\nB = "unpleasant"\ntargets = "needed"\n'
     (tmp_path / "own.toml").write_text(forms + words + test)
     (own,) = biassay.select_tests(str(tmp_path / "own.toml"))
-    texts = texts_of(own)
+    texts = make_texts(own)
     assert [text.text for text in texts.X] == [
         *("We need a midwife.", "Midwives are near.", "We need a wife.", "Wives are near.")
     ]
@@ -114,7 +114,7 @@ def test_the_groups_in_the_docs_are_valid_and_can_be_searched(tmp_path: Path) ->
     (tmp_path / "groups.toml").write_text(content)
     for arguments in (
         ["tests", "validate", "groups.toml"],
-        ["discover", "--groups", "groups.toml", "--group", "old-women", "--permutations", "999"],
+        ["discover", "--grouping", "groups.toml", "--groups", "old-women", "--n-permutations", "999"],
     ):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
@@ -142,9 +142,9 @@ def test_columns_in_the_docs_are_those_of_the_results() -> None:
     script = script_named("results_columns")
     page = script.PAGE.read_text(encoding="utf-8")
     assert page == script.with_columns(page), "run scripts/results_columns.py"
-    asked = [(name, one.name) for name in ("word_association", "benchmarks") for one in study_named(name).types.tables]
+    tables = {(name, one.name) for name in ("word_association", "benchmarks") for one in get_study(name).schema.tables}
     written = {(mark["study"], mark["table"]) for mark in script.SECTION.finditer(page)}
-    assert written == {("associations", "results"), *asked}
+    assert written == {("associations", "results"), *tables} - {("benchmarks", "decisions")}  # the same in every study
 
 
 def test_figures_of_other_code_are_those_of_the_reference(reference: Path) -> None:
@@ -189,20 +189,20 @@ def test_replications_are_those_of_the_reference_values() -> None:
 
 def test_topics_named_in_the_docs_are_those_of_the_data() -> None:
     row = next(line for line in (ROOT / "docs" / "tests.md").read_text().splitlines() if line.startswith("| `topic` |"))
-    assert re.findall(r"`(\w+)`", row.split("|")[3]) == list(topics())
+    assert re.findall(r"`(\w+)`", row.split("|")[3]) == list(load_topics())
 
 
-def test_contributing_names_every_room_in_the_order_of_imports() -> None:
-    section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## The rooms")[2].partition("\n## ")[0]
+def test_contributing_lists_every_package_in_import_order() -> None:
+    section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Packages")[2].partition("\n## ")[0]
     table = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
-    rooms = [name.removesuffix("/").removesuffix(".py") for row in table for name in re.findall(r"`([^`]+)`", row)]
+    packages = [name.removesuffix("/").removesuffix(".py") for row in table for name in re.findall(r"`([^`]+)`", row)]
     source = ROOT / "src" / "biassay"
-    assert sorted(rooms) == sorted(
+    assert sorted(packages) == sorted(
         path.stem for path in source.iterdir() if path.stem[0] != "_" and (path.is_dir() or path.suffix == ".py")
     )
     layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
     place = {name.strip().removeprefix("biassay."): -i for i, row in enumerate(layers) for name in row.split(":")}
-    assert rooms == sorted(rooms, key=place.__getitem__)
+    assert packages == sorted(packages, key=place.__getitem__)
 
 
 def test_readme_shows_both_commands_and_links_that_exist() -> None:
@@ -215,7 +215,7 @@ def test_readme_shows_both_commands_and_links_that_exist() -> None:
 
 PUBLIC = {name: getattr(biassay, name) for name in biassay.__all__ if inspect.isfunction(getattr(biassay, name))}
 # They need a language model, or files.
-NO_EXAMPLE = {"ask", "run_ceat", "stereotypes", "benchmark", "import_logs"}
+NO_EXAMPLE = {"ask", "stereotypes", "benchmark", "import_logs"}
 
 
 NEED_EXTRAS = {"compare", "find_contexts"}

@@ -16,22 +16,21 @@ from typing import Any
 import pytest
 
 import biassay
-from biassay import files
+from biassay import io
+from biassay.datasets.abc_model import load_abc
+from biassay.datasets.human_ratings import read_human_ratings
+from biassay.datasets.stimulus_files import read_document
 from biassay.errors import StimulusError
-from biassay.files import (
+from biassay.io import (
+    atomic_folder,
     check_digest,
-    complete_folder,
     content_digest,
-    json_pieces,
-    json_with_digest,
+    dump_json_with_digest,
+    iter_json_chunks,
     write_atomically,
 )
-from biassay.runs.reporting import report_runs
-from biassay.stimuli.abc import load_abc
-from biassay.stimuli.document import read_document
-from biassay.stimuli.human import read_human
-from biassay.survey.study import read_study
-from biassay.survey.texts import read_texts
+from biassay.runs.compare import report_runs
+from biassay.survey.study import read_study, read_texts
 
 NOW = time.time
 
@@ -39,7 +38,7 @@ NOW = time.time
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A minute has passed since the files were written."""
-    monkeypatch.setattr(files.time, "time", lambda: NOW() + 60)
+    monkeypatch.setattr(io.time, "time", lambda: NOW() + 60)
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         def read(*_: object) -> None:
             raise AssertionError("the file was read")
 
-        monkeypatch.setattr(files.hashlib, "file_digest", read)
+        monkeypatch.setattr(io.hashlib, "file_digest", read)
 
     return refuse
 
@@ -107,7 +106,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch:
 READERS: dict[str, Callable[[Path], object]] = {
     "tests": read_document,
     "groups": lambda path: load_abc([path]),
-    "judgements": read_human,
+    "judgements": read_human_ratings,
     "words": lambda path: biassay.discover("glove", "mexican-american-females", words=path),
     "study": read_study,
     "texts of a study": lambda path: read_texts(path.name, path.parent),
@@ -195,35 +194,35 @@ def test_json_in_pieces_is_json_as_a_whole(rows: int) -> None:
     content = {"version": 1, "tables": {"rows": [row] * rows, "few": [3]}, "nothing": {}, "ü": {"a": {"b": [[1]]}}}
     digest = hashlib.blake2b(json.dumps(content, separators=(",", ":")).encode(), digest_size=16).hexdigest()
     whole = json.dumps({**content, "digest": digest}, indent=1, ensure_ascii=False) + "\n"
-    assert json_with_digest(content) == "".join(json_pieces(lazy(content))) == whole
+    assert dump_json_with_digest(content) == "".join(iter_json_chunks(lazy(content))) == whole
     assert check_digest(json.loads(whole)) is True
 
 
 def test_json_of_a_long_list_is_not_in_memory_as_a_whole() -> None:
     made: list[int] = []
-    pieces = json_pieces({"rows": (made.append(i) or i for i in range(100_000))})  # type: ignore[func-returns-value]
+    pieces = iter_json_chunks({"rows": (made.append(i) or i for i in range(100_000))})  # type: ignore[func-returns-value]
     for _ in range(5):
         next(pieces)
     assert 0 < len(made) < 5_000
-    assert json.loads("".join([*json_pieces({"rows": iter(range(3))})]))["rows"] == [0, 1, 2]
+    assert json.loads("".join([*iter_json_chunks({"rows": iter(range(3))})]))["rows"] == [0, 1, 2]
 
 
 KILLED = """
 import os, sys
 from pathlib import Path
 import biassay
-from biassay.runs import importing, reporting
+from biassay.runs import compare, log_import
 
 def kill(*_, **__):
     os._exit(9)
 
 if sys.argv[1] == "import":
-    importing.write_page = kill
+    log_import.write_report = kill
     biassay.import_logs(sys.argv[2], out=sys.argv[3])
 else:
-    from biassay.pages.publish import files
-    files.to_bibtex = kill
-    reporting.report_runs([sys.argv[2]], published=sys.argv[3], formats=["svg"])
+    from biassay.reporting import publication
+    publication.to_bibtex = kill
+    compare.report_runs([sys.argv[2]], published=sys.argv[3], formats=["svg"])
 """
 
 
@@ -252,7 +251,7 @@ def test_leftovers_of_killed_processes_are_removed_after_a_day(tmp_path: Path) -
     for leftover in (old, recent):
         leftover.mkdir()
     os.utime(old, (0, 0))
-    with complete_folder(tmp_path / "new") as working:
+    with atomic_folder(tmp_path / "new") as working:
         (working / "file").write_text("content")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".new.2.tmp", "new"]
     assert (tmp_path / "new" / "file").read_text() == "content"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from biassay import redaction
 from biassay.cli import main
 from biassay.errors import UsageError
+from biassay.object_storage import is_url
 from biassay.redaction import has_password, protect, redact, redact_url
-from biassay.remote import is_address
 
 KEY = "sk-proj-Ab3/d9+Zz_7Qwertyuiop%41&x"
 
@@ -100,8 +100,8 @@ PASSWORDS = [
 @pytest.mark.parametrize("address", PASSWORDS)
 def test_a_url_with_a_password_is_refused_and_not_shown(address: str) -> None:
     assert has_password(address)
-    with pytest.raises(UsageError, match="must not hold a key or a password") as caught:
-        is_address(address)
+    with pytest.raises(UsageError, match="must not contain a key or a password") as caught:
+        is_url(address)
     for text in (str(caught.value), redact_url(f"cannot open {address!r}")):
         assert "cr" not in text.replace("[secret]", "").replace("secret_key=", "")
         assert "AKIA" not in text
@@ -135,7 +135,7 @@ def test_a_cache_with_a_secret_in_its_url_is_refused_and_not_shown(
     ],
 )
 def test_other_urls_are_used(address: str) -> None:
-    assert is_address(address)
+    assert is_url(address)
     assert not has_password(address)
 
 

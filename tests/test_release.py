@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import biassay
-from biassay.stimuli.catalogue import catalogue
+from biassay.datasets.catalogue import load_catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -56,7 +56,7 @@ def test_the_notice_names_every_data_file_under_a_licence_of_the_package() -> No
     data = [path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()]
     assert sorted(named) == sorted(name for name in data if "/data/" in name and not name.endswith((".py", ".pyc")))
     for name, licence in named.items():
-        if name.endswith(".toml") and name.startswith("stimuli/data/") and name != "stimuli/data/topics.toml":
+        if name.endswith(".toml") and name.startswith("datasets/data/") and name != "datasets/data/topics.toml":
             source = tomllib.loads((package / name).read_text("utf-8")).get("source", {})
             assert licence in source.get("licence", licence)
 
@@ -109,7 +109,7 @@ def test_distributions_hold_the_package_and_its_licence(
     assert [Path(file).name for file in files] == ["LICENSE", "NOTICE", "bai2025.LICENSE"]
     assert all(f"{about}/licenses/{file}" in in_wheel for file in files)
     assert json.loads(in_wheel["biassay/models/data/glove.json"])["licence"].startswith("Public Domain")
-    data = "biassay/stimuli/data"
+    data = "biassay/datasets/data"
     licences = [name for name in in_wheel if name.endswith(".LICENSE") and name not in described]
     assert licences == [f"{data}/word_associations/bai2025.LICENSE"]
     of_benchmarks = [name for name in in_wheel if re.search("benchmarks/|bbq|crows|stereo_?set", name.lower())]
@@ -142,5 +142,5 @@ def test_the_wheel_works_where_nothing_else_is_installed(built: Path, tmp_path: 
     assert (made.effect_size, made.p_value) == (here.effect_size, here.p_value)
     assert (out / "report.html").stat().st_size > 0
     listed = json.loads(_done(command, "tests", "list", "--json"))
-    assert {test["name"] for test in listed} == set(catalogue().tests)
+    assert {test["name"] for test in listed} == set(load_catalogue().tests)
     _done(*pip, "check")

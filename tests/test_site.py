@@ -15,9 +15,9 @@ import pytest
 
 import biassay
 from biassay.cli import main
-from biassay.stimuli.catalogue import catalogue
-from biassay.stimuli.model import ROLES
-from biassay.stimuli.word_associations import published_word_associations
+from biassay.datasets.catalogue import load_catalogue
+from biassay.datasets.schema import ROLES
+from biassay.datasets.word_associations import select_published
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -71,8 +71,8 @@ def test_links_between_pages_lead_somewhere(made: dict[str, str]) -> None:
 
 
 def test_every_test_of_the_catalogue_has_a_page_of_its_words_source_and_smallest_effect(made: dict[str, str]) -> None:
-    tests = {name: test for name, test in catalogue().tests.items() if test.alias_of is None}
-    asked = [test.name for test in published_word_associations()]
+    tests = {name: test for name, test in load_catalogue().tests.items() if test.alias_of is None}
+    asked = [test.name for test in select_published()]
     assert {name for name in made if name.startswith("catalogue/")} == {
         "catalogue/index.md",
         *(f"catalogue/{name}.md" for name in (*tests, *asked)),
@@ -93,7 +93,7 @@ def test_every_test_of_the_catalogue_has_a_page_of_its_words_source_and_smallest
 
 def test_every_test_for_models_that_answer_has_a_page_of_its_words_pairs_and_source(made: dict[str, str]) -> None:
     never = 0
-    for test in published_word_associations():
+    for test in select_published():
         page = re.sub(r"\\(.)", r"\1", made[f"catalogue/{test.name}.md"])
         assert f"]({test.name}.md)".replace("(", "(<").replace(")", ">)") in made["catalogue/index.md"]
         for concept in test.concepts.values():

@@ -11,11 +11,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from tests.pages.browser import Opened, chromium, violations
+from tests.reporting.browser import Opened, chromium, violations
 
 import biassay
-from biassay.stimuli.catalogue import catalogue
-from biassay.stimuli.word_associations import published_word_associations
+from biassay.datasets.catalogue import load_catalogue
+from biassay.datasets.word_associations import select_published
 
 pytestmark = [pytest.mark.extras, pytest.mark.slow]
 
@@ -42,8 +42,8 @@ def pages(site: Path) -> dict[Path, str]:
 
 
 def test_it_has_a_page_for_every_test_function_and_study(site: Path) -> None:
-    names = [name for name, test in catalogue().tests.items() if test.alias_of is None]
-    names += [test.name for test in published_word_associations()]
+    names = [name for name, test in load_catalogue().tests.items() if test.alias_of is None]
+    names += [test.name for test in select_published()]
     assert all((site / "generated" / "catalogue" / f"{name}.html").is_file() for name in names)
     assert all((site / "generated" / "api" / f"biassay.{name}.html").is_file() for name in biassay.__all__)
     assert all((site / "gallery" / f"{name}.html").is_file() for name in GALLERY)

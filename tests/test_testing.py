@@ -39,7 +39,17 @@ def test_a_worse_model_fails_a_test(tmp_path: Path) -> None:
         write_vectors(tmp_path / f"{name}.txt", 16, lean, frequent=True)
     write_vectors(tmp_path / "unlike.txt", 16, seed=6, frequent=True)
     (tmp_path / "test_gate.py").write_text(EXAMPLE)
-    command = [sys.executable, "-m", "pytest", "-p", "biassay.testing", "-p", "no:cacheprovider", "-c", "/dev/null"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "biassay.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "/dev/null",
+    ]
     done = subprocess.run(
         [*command, "--rootdir", ".", "test_gate.py"],
         cwd=tmp_path,
@@ -60,6 +70,6 @@ def test_a_worse_model_fails_a_test(tmp_path: Path) -> None:
 
 def test_the_plugin_loads_nothing_heavy() -> None:
     heavy = ("numpy", "scipy", "rich", "click")
-    asked = f"import sys, biassay.testing; print([name for name in {heavy!r} if name in sys.modules])"
+    asked = f"import sys, biassay.pytest_plugin; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

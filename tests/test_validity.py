@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from biassay.studies.associations.compare import AssociationDifference
-from biassay.studies.registry import study_named
+from biassay.studies.registry import get_study
 from biassay.studies.stereotypes.compare import AgreementDifference
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +36,7 @@ def registry() -> Iterator[ModuleType]:
 def printed() -> Iterator[str]:
     """Columns that hold a p-value or an end of an interval, as study.table.column."""
     for name in STUDIES:
-        for table in study_named(name).types.tables:
+        for table in get_study(name).schema.tables:
             for column in table.columns_of(EMPTY):
                 if column.format in ("p", "interval") or re.search(r"(^|_)(low|high)$", column.name):
                     yield f"{name}.{table.name}.{column.name}"

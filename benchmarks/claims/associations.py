@@ -12,7 +12,7 @@ import numpy as np
 import biassay
 from biassay.stats.crossed import crossed_test
 from biassay.stats.permutation import Protocol
-from biassay.stats.power import Design
+from biassay.stats.power import CrossedDesign
 
 from .claim import HEADLINE, INTERVAL, Claim, Coverage, Experiment, Level, Line, Power, up_to
 from .worlds import SMALL, Sizes, Tails, crossed_table, drawn, glove_rows, text_sets, vectors
@@ -35,9 +35,10 @@ CLAIMS = (
         "associations",
         "p (crossed)",
         (
-            "associations.results.p_value_crossed",
-            "robustness.results.p_value_crossed",
-            "robustness.specifications.p_value_crossed",
+            "associations.results.p_value",
+            "associations.results.crossed_p_value",
+            "robustness.results.p_value",
+            "robustness.specifications.p_value",
         ),
         "The concepts are associated: other target and attribute words of the same kinds would show it too. Two-sided.",
         "No association of the concepts: D is 0 on average over draws of all words.",
@@ -63,8 +64,8 @@ CLAIMS = (
         "associations",
         "interval of D",
         (
-            "associations.results.D_low",
-            "associations.results.D_high",
+            "associations.results.cosine_ci_low",
+            "associations.results.cosine_ci_high",
             "associations.results.calibrated_ci_low",
             "associations.results.calibrated_ci_high",
         ),
@@ -78,12 +79,14 @@ CLAIMS = (
         "associations",
         "interval of d",
         (
-            "associations.results.d_low",
-            "associations.results.d_high",
-            "robustness.results.d_low",
-            "robustness.results.d_high",
-            "robustness.specifications.d_low",
-            "robustness.specifications.d_high",
+            "associations.results.ci_low",
+            "associations.results.ci_high",
+            "associations.results.crossed_ci_low",
+            "associations.results.crossed_ci_high",
+            "robustness.results.ci_low",
+            "robustness.results.ci_high",
+            "robustness.specifications.ci_low",
+            "robustness.specifications.ci_high",
         ),
         "Where the effect size by word lies, all words drawn anew.",
         "The expected d of a test of these sizes.",
@@ -94,7 +97,7 @@ CLAIMS = (
         "p by word",
         "associations",
         "p, these attributes",
-        ("associations.results.p_value_by_word", "associations.results.p_value_by_word_opposite"),
+        ("associations.results.fixed_words_p_value", "associations.results.fixed_words_p_opposite"),
         "These targets differ toward these very attribute words. Exact.",
         "Target words are exchangeable between X and Y; the attribute words are fixed.",
         "target word",
@@ -105,7 +108,7 @@ CLAIMS = (
         "p by text",
         "associations",
         "p by text",
-        ("associations.results.p_value",),
+        ("associations.results.sentences_p_value",),
         "The papers' p-value: nothing beyond these very texts.",
         "Texts are exchangeable between X and Y.",
         "text",
@@ -125,7 +128,7 @@ CLAIMS = (
     Claim(
         "power",
         "associations",
-        "power (`biassay.power`, `smallest_effect`)",
+        "power (`biassay.power`, `power_80`)",
         (),
         "How often the crossed test finds an effect of a given d at .05.",
         "Effects of d = 0.5, 1 and 1.5.",
@@ -253,7 +256,7 @@ def lines() -> list[Line]:
                 Line("p by word", null, Level("by word"), "not its null: attributes are drawn anew"),
             ]
             for d in EFFECTS:
-                D = Design(components(sizes), sizes).D_of(d)
+                D = CrossedDesign(components(sizes), sizes).D_from_d(d)
                 draw = partial(_simulated, sizes=sizes, tails=tails, D=D)
                 world = Experiment(f"{name} {d}", about, draw, few)
                 note = f"d about {d:g}"

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.results.differences import EffectDifference
-from biassay.results.verdicts import MARGIN
+from biassay.prompts.choices import parse_choice_as_bbq
+from biassay.results.differences import MARGIN, EffectDifference
+from biassay.results.outcomes import Outcome
 from biassay.stats.benchmark_scores import bbq_score, pair_score, stereoset_score
-from biassay.studies.benchmarks.compare import sum_scores
-from biassay.studies.benchmarks.records import Result
-from biassay.studies.paired import Paired, verdicts_of
-from biassay.texts.choices import authors_choice
+from biassay.studies.benchmarks.compare import combine_scores
+from biassay.studies.benchmarks.results import BenchmarkResult
+from biassay.studies.paired_comparison import PairedItem, judge_pairs
 
 from .claim import HEADLINE, INTERVAL, Claim, Coverage, Experiment, Level, Line, Power, Share, up_to
 from .worlds import Tails, made
@@ -37,7 +37,7 @@ CLAIMS = (
         "score by template",
         "benchmarks",
         "95% of the score of BBQ",
-        ("benchmarks.results.score_low", "benchmarks.results.score_high"),
+        ("benchmarks.results.ci_low", "benchmarks.results.ci_high"),
         "Where the score lies with as many other templates.",
         "The score over all templates.",
         "template",
@@ -49,7 +49,7 @@ CLAIMS = (
         "score by item",
         "benchmarks",
         "95% and p of the score of BBQ, by item",
-        ("benchmarks.results.item_low", "benchmarks.results.item_high", "benchmarks.results.p_value_item"),
+        ("benchmarks.results.items_ci_low", "benchmarks.results.items_ci_high", "benchmarks.results.items_p_value"),
         "Shown beside the other, as what is usually printed.",
         "The score over all templates.",
         "item",
@@ -70,7 +70,7 @@ CLAIMS = (
         "stereotype score",
         "benchmarks",
         "95% of ss and lms of StereoSet",
-        ("benchmarks.results.lms_low", "benchmarks.results.lms_high"),
+        ("benchmarks.results.lms_ci_low", "benchmarks.results.lms_ci_high"),
         "Where the mean over as many other target terms lies.",
         "The mean over all terms.",
         "target term",
@@ -80,7 +80,7 @@ CLAIMS = (
         "icat",
         "benchmarks",
         "95% of icat",
-        ("benchmarks.results.icat_low", "benchmarks.results.icat_high"),
+        ("benchmarks.results.icat_ci_low", "benchmarks.results.icat_ci_high"),
         "At least 95% hold icat of the means over all terms.",
         "icat of the means over all terms.",
         "target term",
@@ -177,7 +177,9 @@ def _kinds(
         for row in (json.loads(line) for line in file):
             if row["context_condition"] == condition:
                 info = [row["answer_info"][f"ans{place}"] for place in range(3)]
-                choice = authors_choice(row[field], [row[f"ans{place}"] for place in range(3)], [a[0] for a in info])
+                choice = parse_choice_as_bbq(
+                    row[field], [row[f"ans{place}"] for place in range(3)], [a[0] for a in info]
+                )
                 if choice is not None:
                     shown = 0 if choice == targets[category, str(row["example_id"])] else 1
                     yield row["question_index"], 2 if info[choice][1] == "unknown" else shown
@@ -283,9 +285,12 @@ def _named(
     return {**ends, "p": both[0].score.p_value, "expected": (1.0 - _UNKNOWN) * (2.0 * share.mean() - 1.0)}
 
 
-def _result(benchmark: str, unit: str, condition: str) -> Result:
+def _result(benchmark: str, unit: str, condition: str) -> BenchmarkResult:
     about = {"model": "new", "options": "", "model_revision": None, "category": "simulated", "topic": "", "by": ""}
-    return Result(**about, benchmark=benchmark, condition=condition, unit=unit, status="measured", reason=None, items=1)
+    limit = {"bbq": 1.0, "crows-pairs": 0.5, "stereoset": 50.0}[benchmark]
+    return BenchmarkResult(
+        **about, benchmark=benchmark, condition=condition, unit=unit, items=1, outcome=Outcome(limit=limit)
+    )
 
 
 def _two_models(
@@ -325,10 +330,10 @@ def _two_models(
         totals.append(cells)
         expected.append((1.0 - _UNKNOWN) * (2.0 * share.mean() - 1.0))
     row = _result("bbq", "template", "ambiguous")
-    sum_of = partial(sum_scores, row, *totals, named=True)
-    found = sum_of(-1.0, 0.95)
+    combine_effects = partial(combine_scores, row, *totals, named=True)
+    found = combine_effects(-1.0, 0.95)
     plain = EffectDifference("simulated", "simulated", "old", "new", "bias score", *expected)
-    (verdict,) = verdicts_of([Paired(plain, 1.0, (True, True), sum_of)], margin=MARGIN, alpha=0.05)
+    (verdict,) = judge_pairs([PairedItem(plain, 1.0, (True, True), combine_effects)], margin=MARGIN, alpha=0.05)
     low, high, p = (np.nan if each is None else each for each in (found.low, found.high, found.p_value))
     told = {"low": low, "high": high, "p": p, "expected": expected[1] - expected[0]}
     return {**told, **{name: float(verdict.outcome == name) for name in ("worse", "no_worse")}}
@@ -344,7 +349,7 @@ def _two_models_pairs(
         leans = spread * (np.sqrt(common) * shared + np.sqrt(1.0 - common) * rng.normal(size=len(sizes)))
         preferred = rng.binomial(sizes, 1.0 / (1.0 + np.exp(-leans)))
         totals.append({f"a{k}": (preferred[k] - n / 2.0, float(n)) for k, n in enumerate(sizes)})
-    found = sum_scores(_result("crows-pairs", "writer", ""), *totals, -1.0, 0.95)
+    found = combine_scores(_result("crows-pairs", "writer", ""), *totals, -1.0, 0.95)
     return {"p": np.nan if found.p_value is None else found.p_value}
 
 

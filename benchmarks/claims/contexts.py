@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 import biassay
-from biassay.stats.power import Design
+from biassay.stats.power import CrossedDesign
 
 from .associations import components
 from .claim import HEADLINE, INTERVAL, Claim, Coverage, Experiment, Level, Line
@@ -28,7 +28,7 @@ CLAIMS = (
         "pooled p",
         "associations",
         "p by text, over contexts (the paper's, of the pooled effect)",
-        ("associations.results.p_value",),
+        ("associations.results.pooled_p_value",),
         "The paper's p-value: the mean over draws of contexts of these very words is not 0.",
         "Draws of contexts are independent studies.",
         "draw of contexts",
@@ -71,7 +71,7 @@ def _new_contexts(
 ) -> Mapping[str, Any]:
     """Words of one draw, in the contexts that are measured and in others that are not."""
     parts = components(_SIZES)
-    words = vectors(crossed_table(rng, _SIZES, parts, Design(parts, _SIZES).D_of(1.0)), 8, 8)
+    words = vectors(crossed_table(rng, _SIZES, parts, CrossedDesign(parts, _SIZES).D_from_d(1.0)), 8, 8)
     noise = float(np.sqrt(2.0 * parts.residual)) * SMALL
     own, new = _document_numbers(contexts, documents), _document_numbers(_NEW, "own")
     found = biassay.ceat(
@@ -112,7 +112,7 @@ def _in_documents(
 def lines() -> list[Line]:
     about = f"CEAT, 8 words a set in {_CONTEXTS} contexts each, {_SAMPLES} draws, all words drawn anew"
     null = Experiment("contexts", about, partial(_draw, D=0.0), 600)
-    D = Design(components(_SIZES), _SIZES).D_of(1.0)
+    D = CrossedDesign(components(_SIZES), _SIZES).D_from_d(1.0)
     effect = Experiment("contexts 1", about, partial(_draw, D=D), 400)
     return [
         Line("crossed p", null, Level("p", HEADLINE)),

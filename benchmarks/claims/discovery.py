@@ -42,7 +42,12 @@ CLAIMS = (
         "association q",
         "discovery",
         "q, associated",
-        ("discovery.results.q_value",),
+        (
+            "discovery.results.p_adjusted",
+            "discovery.groups.p_value",
+            "discovery.groups.p_adjusted",
+            "discovery.decisions.p_adjusted",
+        ),
         "At most 5% of the words reported as associated are false, on average.",
         "Names are exchangeable for all words, or for nine of ten.",
         "cluster of names",
@@ -52,7 +57,7 @@ CLAIMS = (
         "excess p",
         "discovery",
         "p excess",
-        ("discovery.results.p_value_excess",),
+        ("discovery.results.excess_p_value",),
         "The group is closer to the word than what its categories contribute together.",
         "Names are as close as their categories say, and noise: categories differ, nothing is left for the group.",
         "cluster of names",
@@ -62,7 +67,7 @@ CLAIMS = (
         "excess q",
         "discovery",
         "q excess, emergent",
-        ("discovery.results.q_value_excess",),
+        ("discovery.results.excess_p_adjusted", "discovery.groups.emergent_p_value"),
         "At most 5% of the words with an excess are false, on average.",
         "Categories contribute, and nothing is left for the group.",
         "cluster of names",
@@ -108,7 +113,7 @@ def _searched(table: dict[str, Floats], compare: str, clusters: Clusters = ()) -
         biassay.discover(
             {"made": Held(table)},
             TARGET,
-            groups=_groups(clusters),
+            grouping=_groups(clusters),
             words=WORDS,
             threshold=0.0,
             compare=compare,
@@ -142,10 +147,10 @@ def _duplicated(
     stated = clusters if declared else tuple((group, tuple((n,) for c in own for n in c)) for group, own in clusters)
     rows = sorted(_searched(table, compare, stated), key=lambda row: row.word)
     true = set(WORDS[PLANTED:] if planted else WORDS)
-    found = [row.word for row in rows if row.q_value <= 0.05]
+    found = [row.word for row in rows if row.p_adjusted <= 0.05]
     return {
         "p": [row.p_value for row in rows],
-        "excess": [row.p_value_excess for row in rows],
+        "excess": [row.excess_p_value for row in rows],
         "false": len(true.intersection(found)) / max(1, len(found)),
     }
 
@@ -172,12 +177,12 @@ def _draw(rng: np.random.Generator, world: str, compare: str = "any") -> Mapping
         table |= {word: 3.0 * axes[0] + rng.normal(size=DIMENSIONS) for word in WORDS[:PLANTED]}
         table |= {word: table[word] * (np.arange(DIMENSIONS) > 0) for word in true}
     rows = sorted(_searched(table, compare), key=lambda row: row.word)
-    held, found = [row.word in true for row in rows], [row.q_value <= 0.05 for row in rows]
+    held, found = [row.word in true for row in rows], [row.p_adjusted <= 0.05 for row in rows]
     return {
         "p": [row.p_value for row in rows],
-        "excess": [row.p_value_excess for row in rows],
+        "excess": [row.excess_p_value for row in rows],
         "false": np.sum(np.logical_and(held, found)) / max(1, np.sum(found)),
-        "false excess": any(row.q_value_excess <= 0.05 for row in rows),
+        "false excess": any(row.excess_p_adjusted <= 0.05 for row in rows),
     }
 
 

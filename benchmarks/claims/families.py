@@ -12,12 +12,11 @@ import numpy as np
 import scipy
 
 import biassay
-from biassay.pages.sentences import sentence
-from biassay.stats.crossed import Components
-from biassay.stats.multiple import holm_by_question
-from biassay.stats.power import Design
-from biassay.texts.sentences import texts_of
-from biassay.texts.vocabulary import random_texts
+from biassay.prompts.sentences import make_random_texts, make_texts
+from biassay.reporting.sentences import make_sentence
+from biassay.stats.crossed import VarianceComponents
+from biassay.stats.multiple_testing import holm_by_question
+from biassay.stats.power import CrossedDesign
 
 from .associations import components
 from .claim import INTERVAL, Claim, Coverage, Experiment, Level, Line, Share, up_to
@@ -35,11 +34,14 @@ CLAIMS = (
         "associations",
         "p, Holm",
         (
-            "associations.results.p_value_crossed_holm",
-            "associations.results.p_value_by_word_holm",
-            "associations.results.p_value_holm",
-            "robustness.results.p_value_crossed_holm",
-            "benchmarks.results.p_value_holm",
+            "associations.results.p_adjusted",
+            "associations.decisions.p_adjusted",
+            "robustness.results.p_adjusted",
+            "robustness.decisions.p_adjusted",
+            "stereotypes.alignments.p_adjusted",
+            "stereotypes.decisions.p_adjusted",
+            "benchmarks.results.p_adjusted",
+            "benchmarks.decisions.p_adjusted",
         ),
         "Of all social-bias questions on a model and their forms, none is falsely significant, with 95% probability.",
         "No association in any of the tests, or in some of them.",
@@ -101,7 +103,7 @@ CLAIMS = (
         "joint p",
         "robustness",
         "joint p",
-        ("robustness.results.p_joint",),
+        ("robustness.results.joint_p_value",),
         "The median effect over all specifications is not chance, for these attribute words. Two-sided.",
         "Target words are exchangeable between X and Y, in all specifications at once.",
         "target word",
@@ -132,7 +134,7 @@ def _model(tables: Floats) -> Held:
     return Held(found)
 
 
-def _tables(rng: np.random.Generator, parts: Components, D: float = 0.0) -> Floats:
+def _tables(rng: np.random.Generator, parts: VarianceComponents, D: float = 0.0) -> Floats:
     """Cosines of ten tests whose attributes are the same words: targets are of one kind, and X of another than Y."""
     k = 16
     together = crossed_table(rng, (8 * _TESTS, 8 * _TESTS, 8, 8), parts, D)
@@ -140,19 +142,19 @@ def _tables(rng: np.random.Generator, parts: Components, D: float = 0.0) -> Floa
     return np.concatenate([x, y], axis=1)
 
 
-def _family(rng: np.random.Generator, parts: Components) -> Mapping[str, Any]:
+def _family(rng: np.random.Generator, parts: VarianceComponents) -> Mapping[str, Any]:
     rows = biassay.run({"made": _model(_tables(rng, parts))}, _tests(_TESTS), random_sets=0, cache=_cache()).results
-    return {
-        name: any((getattr(row, column) or 1.0) <= 0.05 for row in rows)
-        for name, column in (("crossed", "p_value_crossed_holm"), ("by word", "p_value_by_word_holm"))
-    }
+    by_word = biassay.holm([row.fixed_words_p_value for row in rows])
+    return {"crossed": any(row.significant for row in rows), "by word": bool(by_word.rejected.any())}
 
 
 @cache
 def _catalogue_words() -> tuple[tuple[str, ...], Floats]:
     """All words of the texts of the default tests and of the random baseline that GloVe knows, and their vectors."""
     texts = [
-        text for test in biassay.select_tests() for text in (*(one.text for one in texts_of(test)), *random_texts(test))
+        text
+        for test in biassay.select_tests()
+        for text in (*(one.text for one in make_texts(test)), *make_random_texts(test))
     ]
     words = sorted({word for text in texts for word in _WORD.findall(text.lower())})
     encoded = biassay.open_encoder("glove").encode(words)
@@ -184,11 +186,11 @@ def _null_model(rng: np.random.Generator, gaussian: bool) -> Mapping[str, Any]:
         run = biassay.run({"null": _Shuffled(rng, made)}, seed=int(rng.integers(1 << 31)), cache=cache)
     people = [one for one in run.findings() if one.about == "people" and one.effect is not None]
     questions = [one for one in people if one.form_of is None]
-    tested = [one for one in questions if one.standing in ("significant", "uncorrected", "inconclusive")]
+    tested = [one for one in questions if one.evidence in ("significant", "uncorrected", "inconclusive")]
     return {
-        "significant": any(one.standing == "significant" for one in people),
-        "p at most .05": [one.standing != "inconclusive" for one in tested],
-        "large": [", large," in sentence(one) for one in people],
+        "significant": any(one.evidence == "significant" for one in people),
+        "p at most .05": [one.evidence != "inconclusive" for one in tested],
+        "large": [", large," in make_sentence(one) for one in people],
         "d of 0.8": [abs(one.effect or 0.0) >= 0.8 for one in people],
     }
 
@@ -221,7 +223,7 @@ def _found(rng: np.random.Generator) -> Mapping[str, Any]:
 def _compared(rng: np.random.Generator, D: float) -> Mapping[str, Any]:
     """Half of what varies is common to both models, half is their own."""
     parts = components(_SIZES)
-    half = Components(parts.targets / 2.0, parts.attributes / 2.0, parts.residual / 2.0)
+    half = VarianceComponents(parts.targets / 2.0, parts.attributes / 2.0, parts.residual / 2.0)
     common = _tables(rng, half, D)
     models = {name: _model(common + _tables(rng, half)) for name in ("first", "second")}
     run = biassay.run(models, _tests(_TESTS), random_sets=0, cache=_cache())
@@ -234,7 +236,7 @@ def _compared(rng: np.random.Generator, D: float) -> Mapping[str, Any]:
 def _background() -> dict[str, Floats]:
     """Vectors of the words that a test of words is set against."""
     (test,) = biassay.select_tests({"one": _tests(1)["test0"]})
-    words = list(random_texts(test))
+    words = list(make_random_texts(test))
     return dict(zip(words, biassay.open_encoder("glove").encode(words).vectors, strict=True))
 
 
@@ -246,12 +248,12 @@ def _specified(rng: np.random.Generator, attributes: bool) -> Mapping[str, Any]:
     for role, rows in zip("XYAB", (X, Y, A, B), strict=True):
         table |= {f"{role}0-{i}" if role in "XY" else f"{role}{i}": row for i, row in enumerate(rows)}
     run = biassay.robustness({"made": Held(table)}, _tests(1), n_subsets=1, cache=_cache())
-    return {"p": run.results[0].p_joint}
+    return {"p": run.results[0].alternatives["joint"].p_value}
 
 
 def lines() -> list[Line]:
     parts = components(_SIZES)
-    alike = Components(parts.targets, 0.0, parts.residual)
+    alike = VarianceComponents(parts.targets, 0.0, parts.residual)
     glove()
     family = Experiment(
         "family", f"{_TESTS} tests with common attributes, all words drawn anew", partial(_family, parts=parts), 500
@@ -260,7 +262,7 @@ def lines() -> list[Line]:
         "family, attributes fixed", f"{_TESTS} tests with common attributes, fixed", partial(_family, parts=alike), 400
     )
     found = Experiment("hypotheses", "100 hypotheses, correlation 0.25, 20 false ones at z = 3", _found, 4000)
-    D = Design(parts, _SIZES).D_of(1.0)
+    D = CrossedDesign(parts, _SIZES).D_from_d(1.0)
     names = ("joint, targets", "joint, attributes")
     joint = [
         Experiment(

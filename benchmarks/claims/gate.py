@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 import biassay
-from biassay.results.verdicts import ALPHA, MARGIN
-from biassay.stats.cosine_scale import log_ratio_variance, similarity_sd
-from biassay.stats.crossed import Components
+from biassay.datasets.variance_priors import calibrated_components
+from biassay.prompts.sentences import load_frequent_words
+from biassay.results.differences import ALPHA, MARGIN
+from biassay.stats.cosine_tables import log_ratio_variance, similarity_sd
+from biassay.stats.crossed import VarianceComponents
 from biassay.stats.model_difference import compare_tables, gate_power
-from biassay.stats.power import Design
-from biassay.stimuli.typical import calibrated_components
-from biassay.studies.associations.averaging import of_words
-from biassay.texts.vocabulary import frequent_words
+from biassay.stats.power import CrossedDesign
+from biassay.studies.associations.weat import average_texts
 
 from .claim import Claim, Coverage, Experiment, Line, Power, Share
 from .worlds import Floats, Held, Sizes
@@ -97,15 +97,15 @@ def _outlying(rng: np.random.Generator, *shape: int) -> Floats:
     return np.asarray(drawn / np.sqrt(1.0 + 64.0 * 0.05 * 0.95))
 
 
-def _typical() -> Components:
+def _typical() -> VarianceComponents:
     return calibrated_components(biassay.select_tests("weat6")[0])
 
 
-def _scaled(parts: Components, by: float) -> Components:
-    return Components(by * parts.targets, by * parts.attributes, by * parts.residual)
+def _scaled(parts: VarianceComponents, by: float) -> VarianceComponents:
+    return VarianceComponents(by * parts.targets, by * parts.attributes, by * parts.residual)
 
 
-def _table(rng: np.random.Generator, sizes: Sizes, parts: Components, delta: float, draw: Draw) -> Floats:
+def _table(rng: np.random.Generator, sizes: Sizes, parts: VarianceComponents, delta: float, draw: Draw) -> Floats:
     """Draw calibrated cosines of new words with this calibrated difference."""
     n, m, k, l = sizes  # noqa: E741
     rows, columns = np.repeat([1.0, -1.0], [n, m]), np.repeat([1.0, -1.0], [k, l])
@@ -204,7 +204,7 @@ def _with_unequal_clusters(
     made = []
     for table in tables:
         words = table[np.ix_(rows, columns)]
-        made.append(of_words(words + 0.05 * rng.normal(size=words.shape), wide, tuple(labels))[0])  # type: ignore[arg-type]
+        made.append(average_texts(words + 0.05 * rng.normal(size=words.shape), wide, tuple(labels))[0])  # type: ignore[arg-type]
     return made[0], made[1]
 
 
@@ -247,7 +247,7 @@ def _with_synonyms(
     for table in tables:
         words = np.repeat(np.repeat(table, synonyms, axis=0), synonyms, axis=1)
         words = words + 0.2 * table.std() * rng.normal(size=words.shape)
-        made.append(of_words(words, wide, tuple(labels))[0])  # type: ignore[arg-type]
+        made.append(average_texts(words, wide, tuple(labels))[0])  # type: ignore[arg-type]
     return made[0], made[1]
 
 
@@ -274,7 +274,7 @@ def _model(tables: list[Floats], sizes: Sizes, scale_rows: Floats) -> Held:
         targets, attributes = np.hstack([cosines, rest]), np.eye(own, own + 1)
         names = [word for role in "XYAB" for word in words[role]]
         found |= dict(zip(names, np.vstack([targets, attributes]), strict=True))
-    found |= dict(zip(frequent_words(), scale_rows, strict=True))
+    found |= dict(zip(load_frequent_words(), scale_rows, strict=True))
     width = max(map(len, found.values()))
     return Held({word: np.pad(row, (0, width - len(row))) for word, row in found.items()})
 
@@ -303,7 +303,7 @@ def _compared(
 ) -> Mapping[str, Any]:
     """Whole comparisons of models; the calibration is measured, too."""
     pairs = [_tables(rng, sizes, old, new, agreement) for _ in range(questions)]
-    frequent = len(frequent_words())
+    frequent = len(load_frequent_words())
     rows = rng.normal(size=(frequent, round(_SD**-2)))
     models = {"old": _model([one for one, _ in pairs], sizes, rows)}
     models["new"] = _moved(models["old"], how, rng) if how else _model([two for _, two in pairs], sizes, rows)
@@ -330,7 +330,7 @@ def lines() -> list[Line]:
         (_MANY, 0.95, True),
     ):
         parts = _scaled(_typical(), 2.0 * (1.0 - agreement))
-        printed = gate_power(parts, sizes, MARGIN, ALPHA / 2.0).of_twice_margin
+        printed = gate_power(parts, sizes, MARGIN, ALPHA / 2.0).at_twice_margin
         change = {"old": 0.3, "new": 0.3 + 2.0 * MARGIN, "agreement": agreement}
         draw = (
             partial(_compared, sizes=sizes, questions=1, **change) if whole else partial(_judged, sizes=sizes, **change)
@@ -407,7 +407,7 @@ def _power_of_fall(old: float, new: float, sizes: Sizes, agreement: float) -> fl
     both models, while their difference hardly varies if they agree closely.
     """
     parts = _scaled(_typical(), 4.0 + 2.0 * (1.0 - agreement))
-    return Design(parts, sizes).power_above(old + new + MARGIN, 0.1)
+    return CrossedDesign(parts, sizes).power_above(old + new + MARGIN, 0.1)
 
 
 def _skewed_lines() -> list[Line]:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.stats.association import unit_rows
-from biassay.stats.crossed import Components, crossed_test
-from biassay.studies.associations.averaging import average_clusters
+from biassay.stats.crossed import VarianceComponents, crossed_test
+from biassay.studies.associations.weat import average_clusters
 
 from .associations import components
 from .claim import Experiment, Level, Line, up_to
@@ -92,7 +92,7 @@ def _table(
     rng: np.random.Generator,
     sides: NDArray[np.int64],
     poles: NDArray[np.int64],
-    parts: Components,
+    parts: VarianceComponents,
     sample: Callable[..., Floats],
 ) -> Floats:
     """Cosines without an association: a leaning of every row to A or B, of every column to X or Y, and a rest."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from biassay.stats.emergence import emergence, precision_recall
-from biassay.stats.intersection import Paired, dominance
+from biassay.stats.intersections import PairedGroups, dominance, emergence, precision_recall
 
 from .claim import Claim, Coverage, Experiment, Level, Line, Share, up_to
 from .worlds import Tails, made
@@ -21,7 +20,7 @@ CLAIMS = (
         "dominance",
         "stereotypes",
         "95% of dominance",
-        ("stereotypes.dominance.interval",),
+        ("stereotypes.dominance.ci_low", "stereotypes.dominance.ci_high"),
         "Where the difference of mean tau with the groups of two domains lies, groups of both drawn anew.",
         "Expected difference.",
         "group of either domain",
@@ -32,7 +31,7 @@ CLAIMS = (
         "emergence p",
         "stereotypes",
         "p and q of traits that emerge",
-        ("stereotypes.emergent.p_value", "stereotypes.emergent.q_value"),
+        ("stereotypes.emergent.p_value", "stereotypes.emergent.p_adjusted"),
         "A rank among random pairs of the same domains; no test.",
         "The score of a pair has nothing to do with which groups it is made of.",
         "pair",
@@ -43,7 +42,7 @@ CLAIMS = (
         "additive p",
         "stereotypes",
         "p, additive",
-        ("stereotypes.emergent.p_value_additive",),
+        ("stereotypes.emergent.additive_p_value",),
         "A rank among what is left of pairs and traits when both groups' part is taken off; no test.",
         "The score is the sum of what both groups contribute, and noise.",
         "pair and trait",
@@ -66,7 +65,7 @@ CLAIMS = (
 
 def _paired(
     rng: np.random.Generator, each: int, noise: Tails = "normal", other: int | None = None, skewed: bool = False
-) -> Paired:
+) -> PairedGroups:
     """Groups of two domains, and all pairs: what either contributes, by a weight of its own, and noise."""
     sizes = (each, each if other is None else other)
     single = rng.normal(size=(sum(sizes), 16))
@@ -76,7 +75,7 @@ def _paired(
     places = np.meshgrid(np.arange(each), each + np.arange(sizes[1]), indexing="ij")
     first, second = (side.ravel() for side in places)
     scores = weight[first] * single[first] + weight[second] * single[second] + 0.5 * made(rng, noise, len(first), 16)
-    return Paired(scores, single, first, second, np.full(len(first), -1), np.repeat([0, 1], sizes))
+    return PairedGroups(scores, single, first, second, np.full(len(first), -1), np.repeat([0, 1], sizes))
 
 
 def _dominance(rng: np.random.Generator, each: int, other: int, skewed: bool) -> Mapping[str, Any]:
@@ -88,7 +87,7 @@ def _dominance(rng: np.random.Generator, each: int, other: int, skewed: bool) ->
 def _emerging(rng: np.random.Generator) -> Mapping[str, Any]:
     """Pairs that have nothing to do with their groups; pairs to which both contribute, with noise of heavy tails."""
     paired = _paired(rng, 7)
-    random = Paired(
+    random = PairedGroups(
         rng.normal(size=paired.scores.shape),
         paired.components,
         paired.first,

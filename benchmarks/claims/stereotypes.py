@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 import biassay
-from biassay.stats.alignment import shuffled_groups
-from biassay.stats.alignment_intervals import alignment_intervals
-from biassay.stats.tau_difference import tau_difference
-from biassay.stats.template_choice import choose_templates
+from biassay.stats.alignment import alignment_intervals, choose_templates, permute_groups
+from biassay.stats.kendall import tau_difference
 
 from .claim import INTERVAL, Claim, Coverage, Experiment, Level, Line, up_to
 from .worlds import Floats, Tails, made
@@ -30,7 +28,7 @@ CLAIMS = (
         "shuffled p",
         "stereotypes",
         "p, shuffled",
-        (f"{_ALIGNMENTS}.p_value_shuffled",),
+        (f"{_ALIGNMENTS}.p_value",),
         "The model knows which group is which, beyond what all groups share.",
         "Ratings of domains could stand with any domain, and those of groups with any group of the domain.",
         "domain, and group within it",
@@ -40,7 +38,7 @@ CLAIMS = (
         "cell p",
         "stereotypes",
         "p of tau",
-        (f"{_ALIGNMENTS}.p_value", f"{_ALIGNMENTS}.p_value_with_pilot", "stereotypes.group_alignments.p_value"),
+        (f"{_ALIGNMENTS}.cells_p_value", f"{_ALIGNMENTS}.with_pilot_p_value", "stereotypes.group_alignments.p_value"),
         "The paper's p-value: tau is not 0, were cells independent.",
         "Cells (of a group: pairs) of model and people have nothing to do with each other.",
         "cell",
@@ -51,7 +49,12 @@ CLAIMS = (
         "tau, annotators",
         "stereotypes",
         "95% of tau and P@3, people",
-        (f"{_ALIGNMENTS}.tau_annotators", f"{_ALIGNMENTS}.precision_annotators"),
+        (
+            f"{_ALIGNMENTS}.annotators_ci_low",
+            f"{_ALIGNMENTS}.annotators_ci_high",
+            f"{_ALIGNMENTS}.precision_annotators_ci_low",
+            f"{_ALIGNMENTS}.precision_annotators_ci_high",
+        ),
         "Where tau (P@3) lies with as many other annotators, for these groups.",
         "Expected tau and P@3 of these groups with so many annotators.",
         "annotator, within a group",
@@ -62,7 +65,12 @@ CLAIMS = (
         "tau, groups",
         "stereotypes",
         "95% of tau and P@3, groups",
-        (f"{_ALIGNMENTS}.tau_groups", f"{_ALIGNMENTS}.precision_groups"),
+        (
+            f"{_ALIGNMENTS}.groups_ci_low",
+            f"{_ALIGNMENTS}.groups_ci_high",
+            f"{_ALIGNMENTS}.precision_groups_ci_low",
+            f"{_ALIGNMENTS}.precision_groups_ci_high",
+        ),
         "Where tau (P@3) lies with as many other groups.",
         "Expected tau and P@3 with so many groups and annotators.",
         "domain of groups",
@@ -72,7 +80,12 @@ CLAIMS = (
         "tau, both",
         "stereotypes",
         "95% of tau and P@3, both",
-        (f"{_ALIGNMENTS}.tau_both", f"{_ALIGNMENTS}.precision_both"),
+        (
+            f"{_ALIGNMENTS}.ci_low",
+            f"{_ALIGNMENTS}.ci_high",
+            f"{_ALIGNMENTS}.precision_ci_low",
+            f"{_ALIGNMENTS}.precision_ci_high",
+        ),
         "Where tau (P@3) lies with as many other groups and annotators.",
         "Expected tau and P@3 with so many groups and annotators.",
         "domain of groups, and annotator",
@@ -83,7 +96,7 @@ CLAIMS = (
         "tau of a group",
         "stereotypes",
         "95% of tau of one group",
-        ("stereotypes.group_alignments.tau_interval",),
+        ("stereotypes.group_alignments.ci_low", "stereotypes.group_alignments.ci_high"),
         "Where tau of the group lies with as many other annotators.",
         "Expected tau of this group with so many annotators.",
         "annotator",
@@ -131,7 +144,7 @@ def _shuffled(rng: np.random.Generator, tails: Tails) -> Mapping[str, Any]:
     (model,), people = _sides(rng, GROUPS, tails, 0.0)
     human = _rated(rng, people).mean(axis=0)
     found = biassay.kendall_alignment(model, human)
-    p = shuffled_groups(model, human, n=199, rng=rng)[1]
+    p = permute_groups(model, human, n=199, rng=rng)[1]
     return {"shuffled": p, "p": found.p_value, "group p": found.group_p}
 
 
@@ -139,7 +152,7 @@ def _of_domains(rng: np.random.Generator, sizes: Sequence[int], alike: float, ta
     """Groups of a domain are alike in the model, and in people, who have nothing to do with each other."""
     model, human = (0.5 * _common() + _alike(rng, sizes, alike, tails) for _ in range(2))
     domains = np.repeat(np.arange(len(sizes)), sizes)
-    return {"shuffled": shuffled_groups(model, human, n=199, rng=rng, domains=domains)[1]}
+    return {"shuffled": permute_groups(model, human, n=199, rng=rng, domains=domains)[1]}
 
 
 def _independent(rng: np.random.Generator) -> Mapping[str, Any]:
@@ -147,7 +160,7 @@ def _independent(rng: np.random.Generator) -> Mapping[str, Any]:
     human, templates = rng.normal(size=(GROUPS, PAIRS)), rng.normal(size=(10, GROUPS, PAIRS))
     found = biassay.kendall_alignment(templates[0], human)
     chosen = choose_templates(templates[:, :4], human[:4], [str(i) for i in range(10)])
-    pilot = biassay.kendall_alignment(templates[list(chosen.places)].mean(axis=0), human)
+    pilot = biassay.kendall_alignment(templates[list(chosen.indices)].mean(axis=0), human)
     return {"p": found.p_value, "group p": found.group_p, "pilot": pilot.p_value}
 
 

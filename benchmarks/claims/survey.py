@@ -44,9 +44,9 @@ class _Clock:
 def _draw(rng: np.random.Generator) -> Mapping[str, Any]:
     """A study with four pairs of traits, taken part in until it is complete."""
     from biassay.survey.database import open_database
-    from biassay.survey.progress import progress_of
+    from biassay.survey.progress import compute_progress
     from biassay.survey.store import Store
-    from biassay.survey.study import Rules, read_study
+    from biassay.survey.study import QualityRules, read_study
 
     given = read_study("cao2022")
     study = replace(
@@ -55,7 +55,7 @@ def _draw(rng: np.random.Generator) -> Mapping[str, Any]:
         pairs=given.pairs[: len(SHAPES)],
         annotations=ANNOTATIONS,
         groups_a_participant=GROUPS,
-        rules=Rules(
+        rules=QualityRules(
             which_group=False, high_low=False, self_agreement=0.0, tolerance=100, seconds_a_group=0.0, spread=0
         ),
         demographics=(),
@@ -64,9 +64,9 @@ def _draw(rng: np.random.Generator) -> Mapping[str, Any]:
         engine = open_database(f"sqlite:///{Path(folder) / 'study.sqlite'}")
         try:
             store = Store(engine, study, clock=_Clock())
-            while (someone := store.begin()) is not None:
+            while (someone := store.add_participant()) is not None:
                 _take_part(store, someone.id, rng)
-            found = progress_of(store)
+            found = compute_progress(store)
         finally:
             engine.dispose()
     means = [mean for group in found.groups for mean in group.means]
@@ -81,9 +81,9 @@ def _take_part(store: Any, participant: str, rng: np.random.Generator) -> None:
     for step, page in enumerate(store.steps[:-1]):
         if page.kind == "group":
             ratings = [int(np.rint(100.0 * rng.beta(*shape))) for shape in SHAPES]
-            store.answer(participant, step, {"ratings": ratings, "since": store.clock() - SECONDS})
+            store.save_step(participant, step, {"ratings": ratings, "since": store.clock() - SECONDS})
         else:
-            store.answer(participant, step, {})
+            store.save_step(participant, step, {})
 
 
 def _mean(a: float, b: float) -> float:

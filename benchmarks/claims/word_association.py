@@ -11,12 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.stats.association_score import association_scores, score_test
-from biassay.stats.decisions import relative_decisions
-from biassay.stats.multiple import holm
-from biassay.stats.word_association import word_association
-from biassay.stimuli.word_associations import select_word_associations
-from biassay.texts.association_prompts import association_prompts
+from biassay.datasets.word_associations import select_word_associations
+from biassay.stats.multiple_testing import holm
+from biassay.stats.relative_decisions import relative_decisions
+from biassay.stats.word_association import bai_score_test, compute_bai_scores, word_association
+from biassay.studies.word_association.prompts import make_association_prompts
 
 from .claim import INTERVAL, Claim, Coverage, Experiment, Level, Line, Power, Share, up_to
 
@@ -79,7 +78,7 @@ CLAIMS = (
         "word association interval",
         "word_association",
         "interval of the difference of poles",
-        ("word_association.results.low", "word_association.results.high"),
+        ("word_association.results.ci_low", "word_association.results.ci_high"),
         "Where the difference of shares lies, words and pairs, or answers, drawn anew.",
         "The difference of this model on average over draws; with one pair of group words, of this pair.",
         "as the p-value",
@@ -111,7 +110,7 @@ CLAIMS = (
         "word association p, read",
         "word_association",
         "p of the responses read",
-        ("word_association.results.p_value_read",),
+        ("word_association.results.read_p_value",),
         "As the p-value, if missing responses are missing at random.",
         "As the p-value.",
         "as the p-value",
@@ -122,7 +121,7 @@ CLAIMS = (
         "word association p, these groups",
         "word_association",
         "p, these group words",
-        ("word_association.results.p_these_groups",),
+        ("word_association.results.fixed_groups_p_value",),
         "The same of other words and other answers, with these very group words.",
         "No difference of the poles with these group words.",
         "attribute word and block of answers",
@@ -133,7 +132,7 @@ CLAIMS = (
         "word association exact p",
         "word_association",
         "p, these answers",
-        ("word_association.results.p_by_word",),
+        ("word_association.results.fixed_words_p_value",),
         "Words of the two poles differ in these very answers. Exact.",
         "Words are exchangeable between the poles.",
         "attribute word",
@@ -144,7 +143,7 @@ CLAIMS = (
         "word association published p",
         "word_association",
         "p of D as published",
-        ("word_association.results.d_p_value",),
+        ("word_association.results.bai_p_value",),
         "The mean of D over answers is not 0: nothing beyond these very words.",
         "D is 0 on average over answers.",
         "answer",
@@ -155,7 +154,7 @@ CLAIMS = (
         "decisions p",
         "word_association",
         "p of relative decisions",
-        ("word_association.decisions.p_by_task",),
+        ("word_association.relative_decisions.p_by_task",),
         "More tasks follow the stereotype than run against it. Exact, two-sided.",
         "A task follows or runs against it by the toss of a coin.",
         "task",
@@ -165,7 +164,7 @@ CLAIMS = (
         "decisions interval",
         "word_association",
         "interval of relative decisions",
-        ("word_association.decisions.low", "word_association.decisions.high"),
+        ("word_association.relative_decisions.low", "word_association.relative_decisions.high"),
         "Where the share of decisions that follow the stereotype lies, with other tasks.",
         "The share on average over tasks.",
         "task",
@@ -175,7 +174,7 @@ CLAIMS = (
         "decisions bounds",
         "word_association",
         "bounds of relative decisions",
-        ("word_association.decisions.bound_low", "word_association.decisions.bound_high"),
+        ("word_association.relative_decisions.bound_low", "word_association.relative_decisions.bound_high"),
         "Where the share of all decisions lies, whatever the missing ones would have been.",
         "The share before decisions are withheld.",
         "decision",
@@ -185,7 +184,7 @@ CLAIMS = (
         "decisions p by decision",
         "word_association",
         "p by decision",
-        ("word_association.decisions.p_by_decision",),
+        ("word_association.relative_decisions.p_by_decision",),
         "Of these very tasks, more decisions follow the stereotype than run against it.",
         "Every decision follows or runs against it by the toss of a coin.",
         "decision",
@@ -196,7 +195,7 @@ CLAIMS = (
         "word association Holm",
         "word_association",
         "p, Holm",
-        ("word_association.results.p_value_holm",),
+        ("word_association.results.p_adjusted", "word_association.decisions.p_adjusted"),
         "Of all tests on a model, none is falsely significant, with 95% probability.",
         "No difference of the poles in any of the 21 data sets.",
         "as the p-value",
@@ -210,7 +209,7 @@ CLAIMS = (
 def _design(name: str) -> tuple[NDArray[np.bool_], dict[str, Any], NDArray[np.float64]]:
     """Poles, pairs, orders and blocks of the prompts of a test, and where each word stands, from -1 to 1."""
     test = select_word_associations(_FEW_WORDS.get(name, name))[0]
-    prompts = association_prompts(test)
+    prompts = make_association_prompts(test)
     fields = {key: np.array([getattr(p, source) for p in prompts]) for key, source in _FIELDS.items()}
     places = np.array([[p.words.index(word) for word in test.words] for p in prompts], dtype=np.float64)
     return np.array(test.is_negative), fields, 2.0 * places / (len(test.words) - 1) - 1.0
@@ -296,7 +295,7 @@ def _asked_in_part(
     values, design, truth = _answers(rng, name, world, lean)
     found = word_association(_withheld(rng, values, negative, design["pairs"], how), negative, **design)
     whole = word_association(values, negative, **design).difference
-    p, read = (nan if one is None else one for one in (found.p_value, found.read_p_value))
+    p, read = (nan if one is None else one for one in (found.p_value, found.p_value_without_missing))
     low, high = found.interval or (nan, nan)
     return {
         "p": p,
@@ -330,10 +329,10 @@ def _asked(rng: np.random.Generator, name: str, world: World, lean: float = 0.0)
         "p": nan if found.p_value is None else found.p_value,
         "low": low - truth,
         "high": high - truth,
-        "t": nan if found.with_pairs is None else found.with_pairs.test.p_value,
-        "these groups": nan if found.with_answers is None else found.with_answers.p_value,
+        "t": nan if found.pair_test is None else found.pair_test.test.p_value,
+        "these groups": nan if found.response_test is None else found.response_test.p_value,
         "exact": found.exact.value,
-        "published": nan if log_odds else score_test(association_scores(values, negative)).p_value,
+        "published": nan if log_odds else bai_score_test(compute_bai_scores(values, negative)).p_value,
     }
 
 
@@ -345,7 +344,7 @@ def _family(rng: np.random.Generator) -> Mapping[str, Any]:
         found = word_association(values, test.is_negative, **design)
         if found.p_value is not None and found.crossed is not None:
             p_values.append(found.p_value)
-            floors.append(found.crossed.floor)
+            floors.append(found.crossed.smallest_p_value)
     return {"any": bool((holm(p_values, 0.05, floors=floors).adjusted <= 0.05).any())}
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import biassay
-from biassay.models.static import frequent_words
-from biassay.stats.crossed import Components
+from biassay.models.word_vectors import frequent_words
+from biassay.stats.crossed import VarianceComponents
 
 __all__ = [
     "SMALL",
@@ -42,7 +42,7 @@ def made(rng: np.random.Generator, tails: Tails, *shape: int) -> Floats:
 
 
 def crossed_table(
-    rng: np.random.Generator, sizes: Sizes, parts: Components, D: float = 0.0, tails: Tails = "normal"
+    rng: np.random.Generator, sizes: Sizes, parts: VarianceComponents, D: float = 0.0, tails: Tails = "normal"
 ) -> Floats:
     """Cosines (targets, attributes) of words drawn anew: every target leans to A or B, every attribute to X or Y."""
     n, m, k, l = sizes  # noqa: E741

@@ -15,6 +15,7 @@ old=$1
 new=$2
 shift 2
 if [ $# -gt 0 ]; then
-  set -- --tests "$@"
+  tests=$(IFS=,; echo "$*")
+  set -- --tests "$tests"
 fi
 biassay compare "$old" "$new" --fail-if worse --junit gate.xml --markdown gate.md "$@"

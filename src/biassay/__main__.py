@@ -1,4 +1,4 @@
-"""``python -m biassay``"""
+"""Run the command line with `python -m biassay`."""
 
 from biassay.cli import main
 

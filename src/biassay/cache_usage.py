@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from biassay.errors import RunFolderError
-from biassay.files import read_json, write_atomically
+from biassay.io import read_json, write_atomically
 
 __all__ = ["get_start_of_oldest_run", "lock_cache", "record_use"]
 
@@ -102,7 +102,7 @@ def _lock(file: BinaryIO) -> None:
 
 
 def _is_held(path: Path) -> bool:
-    """Whether a process holds a lock file. Windows does not let anyone delete a file that is open."""
+    """Return whether a process holds a lock file. On Windows an open file cannot be deleted."""
     try:
         if os.name != "posix":
             path.unlink(missing_ok=True)

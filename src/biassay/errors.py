@@ -1,22 +1,23 @@
-"""Every error biassay raises on purpose, in one tree.
+"""Exceptions of biassay.
 
     BiassayError
-    ├── UsageError             what was asked for cannot be done as asked    (exit code 2)
-    │   ├── UnknownNameError       no such model, test, protocol, ...
-    │   ├── MissingExtraError      an optional dependency is not installed
-    │   ├── StimulusError          a test file or a set of stimuli is not valid
-    │   ├── ModelError             a model cannot be opened, or not as asked
-    │   ├── VectorError            a vector is zero, not finite or of the wrong size
-    │   │   └── VectorFileError        a file of vectors cannot be read
-    │   └── RunFolderError         an output or run folder cannot be used
-    └── MeasurementError       what was asked for was tried and failed       (exit code 1)
-        ├── BudgetError            the tokens that may be used are used up
-        ├── DegenerateError        the numbers leave the statistic undefined
-        └── RefusedError           the model lacks what it was asked about, and would again
+    ├── UsageError                         the request is invalid; nothing was started   (exit code 2)
+    │   ├── UnknownNameError                   no such model, test, protocol, ...
+    │   ├── MissingExtraError                  an optional dependency is not installed
+    │   ├── StimulusError                      a test file or word set is invalid
+    │   ├── ModelError                         a model cannot be opened with these settings
+    │   ├── VectorError                        a vector is zero, not finite or of the wrong size
+    │   │   └── VectorFileError                    a vector file cannot be read
+    │   └── RunFolderError                     a run or output folder cannot be used
+    └── MeasurementError                   the measurement started and failed            (exit code 1)
+        ├── StorageError                       the cache or object storage cannot be reached or written
+        ├── BudgetError                        the token budget is used up
+        ├── DegenerateError                    the statistic is undefined for these numbers
+        └── InsufficientVocabularyError        too many words are out of vocabulary
 
-A PluginWarning is not an error: something that another package adds is left out.
+PluginWarning is not an error: biassay skips an extension that it cannot use.
 
-A message says what it got, what is allowed, and what to do next.
+A message says what happened, why, and what to type next.
 """
 
 from __future__ import annotations
@@ -29,43 +30,59 @@ __all__ = [
     "BiassayError",
     "BudgetError",
     "DegenerateError",
+    "InsufficientVocabularyError",
     "MeasurementError",
     "MissingExtraError",
     "ModelError",
     "PluginWarning",
-    "RefusedError",
     "RunFolderError",
     "StimulusError",
     "UnknownNameError",
     "UsageError",
     "VectorError",
     "VectorFileError",
-    "explaining_memory",
+    "explain_memory_errors",
 ]
 
 
 class BiassayError(Exception):
-    """Base class of every deliberate error."""
+    """Base class of all errors that biassay raises on purpose."""
 
     exit_code = 1
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows of it: the message, for the lines inside of biassay tell its user nothing."""
+        """Show only the message in IPython, because lines inside biassay do not help its users."""
         return [f"{type(self).__name__}: {self}"]
 
 
 class UsageError(BiassayError, ValueError):
-    """The request itself is wrong; nothing was started."""
+    """The request is invalid; nothing was started."""
 
     exit_code = 2
 
 
 class UnknownNameError(UsageError):
-    """A name is not in the list of known names; the nearest ones are offered."""
+    """A name is unknown; the message suggests similar ones.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "", *, like: str | None = None) -> None:
+    Parameters
+    ----------
+    kind : str
+        What the name refers to, such as "model".
+    name : str
+        Name as the user typed it.
+    known : iterable of str
+        Known names.
+    hint : str
+        End of the message.
+    similar_to : str, optional
+        Compare this text with the known names instead of `name`.
+    """
+
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], hint: str = "", *, similar_to: str | None = None
+    ) -> None:
         self.kind, self.name = kind, name
-        self.nearest = nearest_names(name if like is None else like, known)
+        self.nearest = find_nearest_names(name if similar_to is None else similar_to, known)
         message = f"unknown {kind} {name!r}"
         if self.nearest:
             message += "; did you mean " + " or ".join(repr(n) for n in self.nearest) + "?"
@@ -73,26 +90,26 @@ class UnknownNameError(UsageError):
 
 
 class MissingExtraError(UsageError):
-    """An optional dependency is needed and absent."""
+    """An optional dependency is not installed."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f'{what} needs an extra that is not installed: pip install "biassay[{extra}]"')
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f'{feature} needs an extra that is not installed: pip install "biassay[{extra}]"')
 
 
 class StimulusError(UsageError):
-    """A test file, a concept or a stimulus is not valid."""
+    """A test file, word set or stimulus is invalid."""
 
 
 class ModelError(UsageError):
-    """A model is missing, incomplete, damaged, or has not what was asked of it."""
+    """A model is missing, incomplete or damaged, or lacks a requested capability."""
 
 
 class VectorError(UsageError):
-    """A vector has no direction or the wrong size, so that no cosine can be taken of it."""
+    """A vector has no direction or the wrong size, so its cosine is undefined."""
 
 
 class VectorFileError(VectorError):
-    """A file of word vectors is missing, truncated or not in a known format."""
+    """A vector file is missing, truncated or in an unknown format."""
 
 
 class RunFolderError(UsageError):
@@ -100,35 +117,35 @@ class RunFolderError(UsageError):
 
 
 class MeasurementError(BiassayError):
-    """The measurement was started and could not be completed."""
+    """The measurement started and failed."""
 
 
 class StorageError(MeasurementError):
-    """Where answers are kept, here or in object storage, nothing answers or this user may not write."""
+    """The cache or object storage does not respond or cannot be written."""
 
 
 class BudgetError(MeasurementError):
-    """More tokens would be used than the user allows; what was answered is kept, and the run can be resumed."""
+    """The token budget is used up. Responses are cached, and the run can be resumed."""
 
 
 class DegenerateError(MeasurementError, ValueError):
-    """All associations are equal, so that an effect size would divide by zero."""
+    """All associations are equal, so the effect size would divide by zero."""
 
 
 class PluginWarning(UserWarning):
-    """What another package adds to biassay cannot be used, and is left out."""
+    """An extension cannot be used and is skipped."""
 
 
-class RefusedError(MeasurementError):
-    """The model answered but cannot be measured, because it knows too few of the words. Asking again would not help."""
+class InsufficientVocabularyError(MeasurementError):
+    """Too many words are out of vocabulary. Running the model again gives the same result."""
 
 
 _MEMORY_SIGNS = ("bad_alloc", "out of memory", "DefaultCPUAllocator", "cannot allocate memory", "start new thread")
 
 
 @contextmanager
-def explaining_memory() -> Iterator[None]:
-    """Turn errors of Python and of libraries that ran out of memory into one that says what helps."""
+def explain_memory_errors() -> Iterator[None]:
+    """Convert out-of-memory errors of Python and libraries to a MeasurementError that says what helps."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -136,15 +153,15 @@ def explaining_memory() -> Iterator[None]:
         if not isinstance(error, MemoryError) and not any(sign.casefold() in message for sign in _MEMORY_SIGNS):
             raise
         lines = str(error).strip().splitlines()
-        what = f": {lines[-1]}" if lines else ""
+        detail = f": {lines[-1]}" if lines else ""
         raise MeasurementError(
-            f"not enough memory{what}; close other programs, raise the memory limit, or use a smaller model or fewer "
+            f"not enough memory{detail}; close other programs, raise the memory limit, or use a smaller model or fewer "
             "words"
         ) from error
 
 
-def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Up to three known names most like ``name``, best first, blind to case."""
+def find_nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return up to three known names similar to `name`, best first, ignoring case."""
     by_folded: dict[str, str] = {}
     for candidate in known:
         by_folded.setdefault(candidate.casefold(), candidate)

@@ -1,4 +1,4 @@
-"""Keep secrets out of everything that is stored or shown.
+"""Remove secrets from texts before they are stored or shown.
 
 Servers echo keys in many forms: escaped, percent-encoded, split by spaces or invisible characters, in Base64. Texts are
 therefore compared by their letters and digits only, ignoring case, as written and with the usual escapes decoded.
@@ -17,9 +17,9 @@ __all__ = ["has_password", "protect", "redact", "redact_url"]
 
 _MARK = "[key]"
 _SHORTEST = 8  # letters and digits of a key; shorter ones are placeholders such as "none" or "x"
-_LONG = 16  # from here on also without a digit: a shorter key of letters only may be a word
-_PART = 12  # letters and digits of a part of a key that is redacted too, as where a reply was cut
-_OTHERS = re.compile(r"[\W_]+")
+_LONG = 16  # a shorter key of letters only may be a word
+_PART = 12  # shortest part of a key that is redacted, because servers truncate keys
+_NON_LETTERS = re.compile(r"[\W_]+")
 _BACKSLASH = re.compile(r"\\+(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))")
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|\w{1,31});")
@@ -28,7 +28,7 @@ _PASSWORD = re.compile(_SCHEME + r"(?!\[)[^\s'\"]*:[^\s'\"]*@")
 _PARAMETER = re.compile(
     r"(?i)(?<=[?&;])((?:[\w.-]*(?:key|secret|token|passw|signature|credential)[\w.-]*|sig)=)[^\s&;'\"]+"
 )
-# Before the @, S3 has a key and the web a token. Other storage has the name of a user (sftp, gs) or a container (abfs).
+# S3 has a key before the @, the web a token. Other storage has a user name (sftp, gs) or a container (abfs).
 _TOKEN = re.compile(r"(?i)((?:s3a?|https?)://)[^\s/@?#'\"]+@|([a-z][\w+.-]*://)[^\s/@?#'\"]*%3A[^\s/@?#'\"]*@")
 _PORT = re.compile(_SCHEME + r"[^/:@]*:\d{0,5}(/|$)")
 
@@ -36,8 +36,8 @@ _protected: set[str] = set()
 
 
 def protect(secret: str) -> None:
-    """Redact a secret from now on, wherever `redact` is called."""
-    letters = _letters(secret)
+    """Let all later calls of `redact` remove a secret."""
+    letters = _keep_letters(secret)
     mixed = any(map(str.isdigit, letters)) and not letters.isdigit()
     if len(letters) >= _LONG or (len(letters) >= _SHORTEST and mixed):
         _protected.add(secret)
@@ -46,16 +46,16 @@ def protect(secret: str) -> None:
 def redact(text: str, *secrets: str) -> str:
     """Replace all protected secrets, and the given ones, by ``[key]``.
 
-    Long parts of a secret count too. The given secrets are redacted whatever they look like; a protected one of fewer
-    than 8 letters and digits, or a short one of letters only, is taken for a placeholder and left alone.
+    Long parts of a secret are replaced too. The given secrets are always replaced. A protected one with fewer than 8
+    letters and digits, or a short one without a digit, is treated as a placeholder and kept.
     """
     wanted = {*_protected, *filter(None, secrets)}
     if not wanted or not text:
         return text
     for secret in wanted:
-        if not _letters(secret):
+        if not _keep_letters(secret):
             text = text.replace(secret, _MARK)
-    spans = sorted(span for decode in _decodings(text) for span in _found(text, decode, wanted))
+    spans = sorted(span for decode in _iter_decodings(text) for span in _find_spans(text, decode, wanted))
     shown: list[str] = []
     end = 0
     for start, stop in spans:
@@ -65,31 +65,31 @@ def redact(text: str, *secrets: str) -> str:
     return "".join([*shown, text[end:]])
 
 
-def has_password(address: str) -> bool:
+def has_password(url: str) -> bool:
     """Return True if a URL seems to hold a secret: ``s3://KEY:SECRET@...``, ``https://TOKEN@...``, ``?token=...``."""
-    if _PASSWORD.match(address) is not None and _PORT.match(address) is None:
+    if _PASSWORD.match(url) is not None and _PORT.match(url) is None:
         return True
-    return _TOKEN.match(address) is not None or ("://" in address and _PARAMETER.search(address) is not None)
+    return _TOKEN.match(url) is not None or ("://" in url and _PARAMETER.search(url) is not None)
 
 
 def redact_url(text: str) -> str:
-    """Replace passwords and keys in the addresses of a text by ``[secret]``."""
+    """Replace passwords and keys in the URLs of a text by ``[secret]``."""
     text = _PASSWORD.sub(r"\1[secret]@", text)
     text = _TOKEN.sub(lambda match: f"{match[1] or match[2]}[secret]@", text)
     return _PARAMETER.sub(r"\1[secret]", text)
 
 
-def _letters(text: str) -> str:
-    return _OTHERS.sub("", unicodedata.normalize("NFKD", text).casefold())
+def _keep_letters(text: str) -> str:
+    return _NON_LETTERS.sub("", unicodedata.normalize("NFKD", text).casefold())
 
 
-Decode = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
-_DECODINGS: dict[str, Decode] = {
+Decoding = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
+_DECODINGS: dict[str, Decoding] = {
     "\\": (_BACKSLASH, lambda match: chr(int(match[1] or match[2], 16))),
     "%": (_PERCENT, lambda match: chr(int(match[1], 16))),
     "&": (_ENTITY, lambda match: html.unescape(match[0])),
 }
-_ALL = re.compile("|".join(pattern.pattern for pattern, _ in _DECODINGS.values()))
+_ANY_ESCAPE = re.compile("|".join(pattern.pattern for pattern, _ in _DECODINGS.values()))
 
 
 def _decode_all(match: re.Match[str]) -> str:
@@ -98,45 +98,45 @@ def _decode_all(match: re.Match[str]) -> str:
     return match[0] if again is None else decode(again)
 
 
-def _decodings(text: str) -> Iterator[Decode | None]:
-    """Ways to read a text: as it is written, with each kind of escape decoded, and with all."""
+def _iter_decodings(text: str) -> Iterator[Decoding | None]:
+    """Yield the ways to read a text: as written, with each kind of escape decoded, and with all decoded."""
     yield None
     used = [decode for sign, decode in _DECODINGS.items() if sign in text]
     yield from used
     if len(used) > 1:
-        yield _ALL, _decode_all
+        yield _ANY_ESCAPE, _decode_all
 
 
-def _found(text: str, decode: Decode | None, secrets: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Spans of a text that spell a secret or a long part of one."""
-    stream = _letters(text if decode is None else decode[0].sub(decode[1], text))
-    hit = [form for secret in secrets for form in _forms(secret) if any(block in stream for block in form.blocks)]
+def _find_spans(text: str, decode: Decoding | None, secrets: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of a text that spell a secret or a long part of one."""
+    stream = _keep_letters(text if decode is None else decode[0].sub(decode[1], text))
+    hit = [form for secret in secrets for form in _make_forms(secret) if any(block in stream for block in form.blocks)]
     if not hit:
         return
-    letters, places = _placed(text, decode)
+    letters, spans = _index_letters(text, decode)
     for form in hit:
         for start in range(len(letters) - form.length + 1):
             if letters[start : start + form.length] in form.parts:
-                yield places[start][0], places[start + form.length - 1][1]
+                yield spans[start][0], spans[start + form.length - 1][1]
 
 
-def _placed(text: str, decode: Decode | None) -> tuple[str, list[tuple[int, int]]]:
-    """Letters and digits of a text, and the span that each comes from."""
-    letters, places = [], []
+def _index_letters(text: str, decode: Decoding | None) -> tuple[str, list[tuple[int, int]]]:
+    """Return the letters and digits of a text, and the span that each comes from."""
+    letters, spans = [], []
     end = 0
     escapes = [] if decode is None else [(m.start(), m.end(), decode[1](m)) for m in decode[0].finditer(text)]
-    for start, stop, meant in [*escapes, (len(text), len(text), "")]:
-        units = [*((place, place + 1, text[place]) for place in range(end, start)), (start, stop, meant)]
-        for begin, finish, unit in units:
-            for letter in _letters(unit):
+    for start, stop, decoded in [*escapes, (len(text), len(text), "")]:
+        pieces = [*((index, index + 1, text[index]) for index in range(end, start)), (start, stop, decoded)]
+        for first, last, piece in pieces:
+            for letter in _keep_letters(piece):
                 letters.append(letter)
-                places.append((begin, finish))
+                spans.append((first, last))
         end = stop
-    return "".join(letters), places
+    return "".join(letters), spans
 
 
-class _Form:
-    """One way to write a secret, as letters and digits; any of its ``parts`` is redacted."""
+class _SecretForm:
+    """One spelling of a secret in letters and digits; each of its `parts` is redacted."""
 
     def __init__(self, letters: str) -> None:
         n = len(letters)
@@ -147,16 +147,16 @@ class _Form:
 
 
 @lru_cache(maxsize=64)
-def _forms(secret: str) -> tuple[_Form, ...]:
-    written = {_letters(secret)}
-    if len(_letters(secret)) >= _SHORTEST:
+def _make_forms(secret: str) -> tuple[_SecretForm, ...]:
+    written = {_keep_letters(secret)}
+    if len(_keep_letters(secret)) >= _SHORTEST:
         content = secret.encode(errors="surrogatepass")
-        written |= {content.hex(), *(_letters(_core(content, shift)) for shift in range(3))}
-    return tuple(_Form(letters) for letters in sorted(written) if letters)
+        written |= {content.hex(), *(_keep_letters(_encode_core(content, shift)) for shift in range(3))}
+    return tuple(_SecretForm(letters) for letters in sorted(written) if letters)
 
 
-def _core(content: bytes, shift: int) -> str:
-    """What Base64 writes for a content whatever stands before it, by the number of bytes there modulo 3."""
+def _encode_core(content: bytes, shift: int) -> str:
+    """Return the part of a Base64 text that depends on `content` only, after `shift` other bytes (modulo 3)."""
     encoded = base64.b64encode(bytes(shift) + content).decode()
     rest = (len(content) + shift) % 3
     return encoded[(0, 2, 3)[shift] : len(encoded) - (4 if rest else 0)]

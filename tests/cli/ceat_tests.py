@@ -1,4 +1,4 @@
-"""The test whose contexts the tests of ``biassay ceat`` embed."""
+"""The test whose contexts the tests of ``biassay run --contexts`` embed."""
 
 from __future__ import annotations
 

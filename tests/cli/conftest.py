@@ -13,8 +13,8 @@ from tests.studies.associations.publish_runs import measured_in_contexts
 
 import biassay
 from biassay.cli import main
-from biassay.runs import embedding
-from biassay.runs.corpus import find_contexts
+from biassay.runs import fetch
+from biassay.runs.contexts import find_contexts
 from biassay.runs.run import Run
 
 from . import bad_tests, ceat_tests, shown_runs
@@ -116,15 +116,15 @@ def other(save_tiny: Callable[[str, Path], Path], tmp_path_factory: pytest.TempP
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """The contexts of a word lie in two: five and three."""
-    monkeypatch.setattr(embedding, "SHARD_ROWS", 5)
+    monkeypatch.setattr(fetch, "SHARD_ROWS", 5)
 
 
 @pytest.fixture
 def ceat(cli: Cli, place: Path) -> Cli:
-    """``biassay ceat MODEL ... --contexts c.parquet --samples 60 ...``"""
+    """``biassay run MODEL ... --contexts c.parquet --n-samples 60 ...``"""
 
     def call(*args: object) -> tuple[int, str, str]:
-        return cli("ceat", *args, "--contexts", place / "c.parquet", "--samples", 60)
+        return cli("run", *args, "--contexts", place / "c.parquet", "--n-samples", 60)
 
     return call
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.results.made_runs import with_rows
+from tests.results.made_runs import altered, with_rows
 
-from biassay.runs.run import Run
+from biassay.runs.run import Run, load
 
 TESTS = ("weat6", "weat7", "weat8")
 MARK = "<title>biassay:"
@@ -33,7 +33,8 @@ def told(stdout: str) -> Any:
 
 
 def stored(folder: Path) -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = json.loads((folder / "results.json").read_text())["tables"]["results"]
+    """The results of a run folder, as `--json` prints them."""
+    results: list[dict[str, Any]] = json.loads(load(folder).to_json())["results"]
     return results
 
 
@@ -82,12 +83,21 @@ def edit(path: Path, change: Callable[[Any], Any]) -> None:
 
 
 def edit_first(folder: Path, **given: Any) -> None:
-    """Other values in the first result."""
-    edit(folder / "results.json", lambda content: content["tables"]["results"][0].update(given))
+    """Other values in the first result, named as its attributes: ``effect_size``, ``sentences_p_value``."""
+
+    def change(content: Any) -> None:
+        row = content["tables"]["results"][0]
+        outcomes = {row["outcome"]["test"]: row["outcome"], **row["alternatives"]}
+        for name, value in given.items():
+            prefix = next((one for one in outcomes if name.startswith(f"{one}_")), None)
+            place = row if name in row else row["outcome"] if prefix is None else outcomes[prefix]
+            place[name.removeprefix(f"{prefix}_")] = value
+
+    edit(folder / "results.json", change)
 
 
 def renamed(run: Run, model: str) -> Run:
     """The run of a model of another name, without options."""
     models = tuple(dataclasses.replace(record, name=model, text=model, settings={}) for record in run.manifest.models)
-    rows = (dataclasses.replace(r, model=model, options="") for r in run.results)
+    rows = (altered(r, model=model, options="") for r in run.results)
     return with_rows(run, rows, models=models, run_id=f"of {model}")

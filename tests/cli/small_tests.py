@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from biassay.texts.vocabulary import frequent_words
+from biassay.prompts.sentences import load_frequent_words
 
 SETS = {"targ1": "x", "targ2": "y", "attr1": "a", "attr2": "b"}
 
@@ -34,7 +34,7 @@ def write_vectors(path: Path, count: int = 4, lean: float = 0.0, seed: int = 5, 
         for letter in "xyab"
         for word in words(letter, count)
     ]
-    others = frequent_words() if frequent else ()
+    others = load_frequent_words() if frequent else ()
     lines += [f"{word} " + " ".join(repr(float(v)) for v in rng.normal(size=8)) for word in others]
     path.write_text("\n".join(lines) + "\n")
     return path

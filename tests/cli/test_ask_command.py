@@ -12,7 +12,7 @@ from tests.models.api_server import Endpoint
 from tests.models.tiny_models import save_tiny
 from tests.studies.word_association.answering import giving, model_of, stereotyped
 
-from biassay.stimuli.word_associations import select_word_associations
+from biassay.datasets.word_associations import select_word_associations
 
 from .conftest import Cli
 
@@ -31,7 +31,7 @@ def endpoint() -> Iterator[Endpoint]:
 
 def test_asked_until_a_budget_is_spent_then_resumed(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
     model, run, cache = model_of(endpoint), tmp_path / "run", ("--cache", tmp_path / "cache", "--quiet")
-    tests = ("--tests", *NAMES, "--wordings", "bai2025", "--n-answers", "20")
+    tests = ("--tests", ",".join(NAMES), "--wordings", "bai2025", "--n-answers", "20")
     code, _, said = cli("ask", model, *tests, "--budget", "700", "--out", run, *cache)
     assert (code, "biassay resume" in said) == (1, True)
     first = len(endpoint.seen)
@@ -42,7 +42,9 @@ def test_asked_until_a_budget_is_spent_then_resumed(cli: Cli, endpoint: Endpoint
     assert (run / "report.html").is_file()
     code, stdout, _ = cli("ask", model, *tests, "--json", *cache)
     rows = json.loads(stdout)["results"]
-    assert [(row["test"], row["difference"], row["complete"]) for row in rows] == [(name, 1.0, 20) for name in NAMES]
+    assert [(row["test"], row["outcome"]["effect_size"], row["complete"]) for row in rows] == [
+        (name, 1.0, 20) for name in NAMES
+    ]
     assert (code, len(endpoint.seen)) == (0, 40)
 
 
@@ -59,7 +61,7 @@ def test_a_paper_and_a_page(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> Non
 
 def test_a_run_is_compared_with_a_model_that_is_asked_the_same(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
     model, cache = model_of(endpoint), ("--cache", tmp_path / "cache", "--quiet")
-    asked = ("--tests", *NAMES, "--wordings", "bai2025", "--n-answers", "20", "--out", tmp_path / "old")
+    asked = ("--tests", ",".join(NAMES), "--wordings", "bai2025", "--n-answers", "20", "--out", tmp_path / "old")
     assert cli("ask", model, *asked, *cache)[0] == 0
     endpoint.always = giving(stereotyped(*select_word_associations(NAMES), turned=True))
     new, before = model.replace("toy", "new"), len(endpoint.seen)

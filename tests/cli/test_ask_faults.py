@@ -16,8 +16,8 @@ from tests.models.api_server import Asked, Endpoint, Reply, Script
 from tests.studies.word_association.answering import giving, model_of, stereotyped, text_of
 
 import biassay
-from biassay.models import api_asking
-from biassay.stimuli.word_associations import select_word_associations
+from biassay.datasets.word_associations import select_word_associations
+from biassay.models.openai import client
 
 from .conftest import Cli
 
@@ -32,7 +32,7 @@ ASKED = ("--tests", "wat-racism", "--wordings", "bai2025", "--n-answers", N, "--
 
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    monkeypatch.setattr(api_asking, "_FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr(client, "_FIRST_BACKOFF", 0.001)
     for server in api_server.endpoint.__wrapped__():  # type: ignore[attr-defined]
         server.always = GOOD
         yield server
@@ -87,7 +87,7 @@ def test_what_stays_is_named_and_only_the_rest_is_asked_later(
     assert (code, stdout, "Traceback" in stderr) == (1, "", False)
     assert "biassay resume" in stderr
     assert f"{endpoint.base}/chat/completions" in stderr
-    advice = {"429": "rate=", "no answer in": "timeout=", "5": "are kept"}
+    advice = {"429": "rate=", "no answer in": "timeout=", "5": "are cached"}
     assert next((words for name, words in advice.items() if fault.startswith(name)), "base_url=") in stderr
     endpoint.release.set()
     endpoint.release.clear()
@@ -100,7 +100,7 @@ def test_what_stays_is_named_and_only_the_rest_is_asked_later(
     assert len(again) == N - 7
     assert len({*first, *again}) == N
     (row,) = biassay.load(tmp_path / "run").results
-    assert (row.complete, row.difference) == (N, 1.0)
+    assert (row.complete, row.effect_size) == (N, 1.0)
 
 
 UNANSWERED = {
@@ -128,7 +128,7 @@ def test_a_prompt_that_is_never_answered_does_not_end_the_run(
         code, stdout, stderr = cli("ask", f"{model_of(endpoint)}&seed=1", *ASKED, "--json", *cache)
         assert (code, stderr) == (0, "")
         (row,) = rows(stdout)
-        assert (row["complete"], row[kind], row["difference"]) == (N - 1, 1, 1.0)
+        assert (row["complete"], row[kind], row["outcome"]["effect_size"]) == (N - 1, 1, 1.0)
     again = [json.dumps(asked) for _, _, asked in endpoint.seen[N:]]
     assert again == ([prompts[3]] if kind == "failed" else [])
 
@@ -162,7 +162,7 @@ def test_filtered_and_failed_prompts_are_counted_and_only_failed_ones_asked_agai
     found = dict(zip(header, values, strict=True))
     assert (found["filtered"], found["failed"]) == ("3", "2")
     assert row.missing_rate == 5 / N
-    assert row.bound_low < row.difference == row.bound_high == 1.0
+    assert row.bound_low < row.effect_size == row.bound_high == 1.0
     endpoint.seen.clear()
     assert cli("ask", model, *asked)[0] == 0
     assert len(endpoint.seen) == 2  # those that failed
@@ -233,7 +233,7 @@ def test_answers_are_counted_by_kind_and_never_guessed(cli: Cli, endpoint: Endpo
     (row,), (finding,) = rows(stdout), json.loads(stdout)["findings"]
     expected = Counter(kind for _, kind in REPLIES.values()) + Counter(complete=N - len(REPLIES))
     assert {kind: row[kind] for kind in expected} == expected
-    assert (code, row["difference"], row["cut_off"]) == (0, 1.0, 2)
+    assert (code, row["outcome"]["effect_size"], row["cut_off"]) == (0, 1.0, 2)
     assert any("2 refused, 1 filtered by the endpoint" in note and "5 unparsed" in note for note in finding["notes"])
     assert any("max_tokens" in note for note in finding["notes"])
 

@@ -19,7 +19,7 @@ from tests.models.api_server import Endpoint
 from tests.studies.word_association.answering import giving, model_of, stereotyped
 
 import biassay
-from biassay.stimuli.word_associations import select_word_associations
+from biassay.datasets.word_associations import select_word_associations
 
 pytestmark = [pytest.mark.extras, pytest.mark.slow]
 
@@ -55,7 +55,7 @@ def test_killed_twice_and_resumed(endpoint: Endpoint, tmp_path: Path, trial: int
     rng = random.Random(trial)
     model, run, cache = model_of(endpoint, "&seed=1"), tmp_path / "run", ("--cache", tmp_path / "cache", "--quiet")
     first, second = sorted(rng.sample(range(1, len(NAMES) * ANSWERS), 2))
-    asked = ("--tests", *NAMES, "--wordings", "bai2025", "--n-answers", ANSWERS)
+    asked = ("--tests", ",".join(NAMES), "--wordings", "bai2025", "--n-answers", ANSWERS)
     killed(("ask", model, *asked, "--out", run, *cache), endpoint, first, rng.uniform(0, 0.02))
     killed(("resume", run, "--model", model, *cache), endpoint, second, rng.uniform(0, 0.02))
     resumed = biassay.resume(run, model, cache=tmp_path / "cache")

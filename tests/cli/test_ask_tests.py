@@ -13,8 +13,8 @@ from tests.models.api_server import Endpoint
 from tests.studies.word_association.answering import giving, model_of, stereotyped
 
 import biassay
+from biassay.datasets.word_associations import select_word_associations
 from biassay.errors import StimulusError
-from biassay.stimuli.word_associations import select_word_associations
 
 from .conftest import Cli
 
@@ -55,7 +55,7 @@ def asked(server: Endpoint, folder: Path, tests: Any) -> biassay.Run:
 def test_a_test_may_be_a_dict(endpoint: Endpoint, tmp_path: Path, tests: Any) -> None:
     run = asked(endpoint, tmp_path, tests)
     (row,) = run.results
-    assert (row.test, row.pairs, row.difference, row.complete) == ("own", 2, 1.0, 4)
+    assert (row.test, row.pairs, row.effect_size, row.complete) == ("own", 2, 1.0, 4)
     assert [row.word for row in run.tables["words"]] == [*POLES["positive"], *POLES["negative"]]
     assert (row.default, row.negative) == ("julia, anna", "war, pain ...")
     assert run.manifest.inputs.tests[0].pattern == "given as words"
@@ -68,7 +68,7 @@ def test_a_run_of_a_dict_goes_on(endpoint: Endpoint, tmp_path: Path) -> None:
         biassay.ask(model, BY_ROLE, out=out, budget=300, **given)
     assert 0 < len(endpoint.seen) < 4
     run = biassay.resume(out, model, cache=cache, budget=100_000)
-    assert (run.results[0].difference, len(endpoint.seen)) == (1.0, 4)
+    assert (run.results[0].effect_size, len(endpoint.seen)) == (1.0, 4)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_files_of_both_kinds_are_asked_checked_and_shown(
     file = tmp_path / "mine.toml"
     file.write_text(content)
     (row,) = asked(endpoint, tmp_path, file).results
-    assert (row.test, row.topic, row.difference) == ("own", "race", 1.0)
+    assert (row.test, row.topic, row.effect_size) == ("own", "race", 1.0)
     code, stdout, _ = cli("tests", "validate", file)
     assert (code, "own: valid" in stdout) == (0, True)
     code, stdout, _ = cli("tests", "show", file, "--json")

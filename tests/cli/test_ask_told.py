@@ -15,9 +15,9 @@ from tests.models.api_server import Endpoint, Reply
 from tests.studies.word_association.answering import giving, model_of, stereotyped
 
 import biassay
+from biassay.datasets.word_associations import select_word_associations
 from biassay.models.base import Identity
-from biassay.runs.asking import _unsafe
-from biassay.stimuli.word_associations import select_word_associations
+from biassay.runs.fetch import _insecure_key_warning
 
 from .conftest import Cli
 
@@ -44,7 +44,7 @@ def test_the_first_replies_of_every_kind_can_be_read(cli: Cli, endpoint: Endpoin
     good, out, told = giving(stereotyped(*TESTS)), tmp_path / "run", iter(range(100))
     endpoint.always = lambda asked: said(SCRIPT) if next(told) % 4 > 1 else good(asked)
     model = model_of(endpoint).replace("concurrency=4", "concurrency=1")
-    tests = ("--tests", "wat-racism", "wat-science")
+    tests = ("--tests", "wat-racism,wat-science")
     assert cli("ask", model, *tests, *ASKED, "--cache", tmp_path / "cache", "--out", out)[0] == 0
     run = biassay.load(out)
     rows = run.tables["examples"]
@@ -124,7 +124,7 @@ def test_what_was_answered_can_go_on(cli: Cli, endpoint: Endpoint, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("sends_to", "warned"),
+    ("destination", "warned"),
     [
         ("http://10.0.0.7:8000/v1, with the key in K", True),
         ("http://10.0.0.7:8000/v1, without a key", False),
@@ -135,8 +135,8 @@ def test_what_was_answered_can_go_on(cli: Cli, endpoint: Endpoint, tmp_path: Pat
         ("http://localhost.example.org/v1, with the key in K", True),
     ],
 )
-def test_a_key_over_plain_http_is_warned_of(sends_to: str, warned: bool) -> None:
-    assert bool(_unsafe(Identity("chat:x", "chat", "", (), sends_to=sends_to))) == warned
+def test_a_key_over_plain_http_is_warned_of(destination: str, warned: bool) -> None:
+    assert bool(_insecure_key_warning(Identity("chat:x", "chat", "", (), destination=destination))) == warned
 
 
 def test_too_few_pairs_have_a_mark_of_their_own(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -161,13 +161,13 @@ def test_nothing_decided_is_said(endpoint: Endpoint, tmp_path: Path) -> None:
     good = giving(stereotyped(*TESTS))
     endpoint.always = lambda asked: said("Hm.") if "wo people" in str(asked) or "task" in str(asked) else good(asked)
     run = biassay.ask(model_of(endpoint), "wat-racism", n_answers=4, wordings="bai2025", decisions=True, cache=tmp_path)
-    (row,) = run.tables["decisions"]
+    (row,) = run.tables["relative_decisions"]
     assert (row.decided, row.share) == (0, None)
     assert "nothing was decided" in run._repr_html_() or "nothing was decided" in _page(run, tmp_path)
 
 
 def _page(run: biassay.Run, folder: Path) -> str:
-    from biassay.runs.showing import write_page
+    from biassay.runs.reports import write_report
 
-    write_page(run, folder)
+    write_report(run, folder)
     return (folder / "report.html").read_text()

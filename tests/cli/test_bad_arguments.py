@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,7 @@ def test_unknown_model(refused: Refused) -> None:
 
 
 def test_unknown_test(refused: Refused) -> None:
-    said = refused("glove", "--tests", "weat6", "sent-waet6")
+    said = refused("glove", "--tests", "weat6,sent-waet6")
     assert "unknown test 'sent-waet6'; did you mean 'sent-weat6'" in said
     assert "biassay tests list" in said
 
@@ -57,7 +58,7 @@ def test_tests_in_the_place_of_models(refused: Refused) -> None:
 
 def test_unknown_option_and_choice(refused: Refused) -> None:
     assert "--sed" in refused("glove", "--sed", "3")
-    assert refused("glove", "--test", "weat6").endswith("Did you mean '--tests'?")
+    assert re.search(r"Did you mean '?--tests'?\?$", refused("glove", "--test", "weat6"))  # click 8.1 has no quotes
     said = refused("glove", "--protocol", "exakt")
     assert "exakt" in said
     assert "caliskan2017" in said
@@ -78,9 +79,9 @@ def test_missing_extra_names_the_command_that_installs_it(monkeypatch: pytest.Mo
         ("--alpha", "1", "alpha"),
         ("--alpha", "nan", "alpha"),
         ("--alpha", "a", "'a' is not a valid float"),
-        ("--max-lost", "-0.1", "must lie between 0 and 1, got -0.1"),
-        ("--max-lost", "1.5", "must lie between 0 and 1, got 1.5"),
-        ("--max-lost", "nan", "must lie between 0 and 1"),
+        ("--max-unknown", "-0.1", "must be at least 0 and at most 1, got -0.1"),
+        ("--max-unknown", "1.5", "must be at least 0 and at most 1, got 1.5"),
+        ("--max-unknown", "nan", "must be at least 0 and at most 1"),
         ("--seed", "-1", "seed must be at least 0, got -1"),
         ("--seed", "1.5", "'1.5' is not a valid integer"),
     ],

@@ -65,8 +65,14 @@ def test_resume_of_a_folder_without_a_run(tmp_path: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        *(("--tests", "weat6"), ("--out", "x"), ("--protocol", "exact"), ("--two-sided",), ("--alpha", 0.01)),
-        *(("--max-lost", 0.2), ("--seed", 0)),
+        *(
+            ("--tests", "weat6"),
+            ("--out", "x"),
+            ("--protocol", "exact"),
+            ("--alternative", "two-sided"),
+            ("--alpha", 0.01),
+        ),
+        *(("--max-unknown", 0.2), ("--seed", 0)),
     ],
 )
 def test_a_setting_beside_resume_is_refused(more: tuple[object, ...], tmp_path: Path, cli: Cli) -> None:
@@ -77,7 +83,7 @@ def test_a_setting_beside_resume_is_refused(more: tuple[object, ...], tmp_path: 
     before = {path.name: path.read_bytes() for path in out.rglob("*.*")}
     code, stdout, stderr = cli("run", "--resume", out, *more)
     assert (code, stdout) == (2, "")
-    assert " ".join(stderr.split()).endswith(f"from the run; leave out {more[0]}")
+    assert " ".join(stderr.split()).endswith(f"of the run; leave out {more[0]}")
     assert {path.name: path.read_bytes() for path in out.rglob("*.*")} == before
 
 
@@ -97,7 +103,7 @@ def test_resume_takes_no_model_that_is_not_of_the_run(tmp_path: Path, cli: Cli) 
         lambda text: text[: len(text) // 2],
         lambda _: b"",
         lambda _: b"\xff\xfe\x00\x81 not text",
-        lambda text: text.replace(b'"alpha": 0.05', b'"alpha": "small"'),
+        lambda text: text.replace(b'"random_sets": ', b'"random_sets": "many", "x": '),
         lambda text: text.replace(b'"status": "complete"', b'"status": "odd"'),
         lambda _: b"[]",
     ],

@@ -133,6 +133,6 @@ def test_a_test_file_that_is_not_there_or_not_text(tmp_path: Path, refused: Refu
 
 def test_two_different_tests_of_one_name(tmp_path: Path, refused: Refused) -> None:
     write_test(tmp_path / "weat6.json")
-    said = refused("glove", "--tests", "weat6", tmp_path / "weat6.json")
-    assert "two tests of the name 'weat6'" in said
+    said = refused("glove", "--tests", f"weat6,{tmp_path / 'weat6.json'}")
+    assert "two tests have the name 'weat6'" in said
     assert f"{tmp_path}/weat6.json" in said

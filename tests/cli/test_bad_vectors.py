@@ -58,7 +58,7 @@ def test_an_object_says_that_a_word_is_out_of_vocabulary(
     name: str, test_file: Path, encoders: str, cli: Cli, lines: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "v.txt").write_text("\n".join(line for line in lines if not line.startswith("y2 ")) + "\n")
-    asked = ("--tests", test_file, "--max-lost", 0.5, "--json")
+    asked = ("--tests", test_file, "--max-unknown", 0.5, "--json")
     code, stdout, stderr = cli("run", f"{encoders}:{name}", *asked)
     assert code == 0, stderr
     (row,) = measured(stdout).values()
@@ -66,10 +66,10 @@ def test_an_object_says_that_a_word_is_out_of_vocabulary(
     assert row["status"] == "measured"
     assert row["lost"] == expected["lost"]
     assert row["lost"]["Y"] == ["y2"]
-    # Beyond --max-lost the test is skipped, as it is on a file of vectors.
-    code, stdout, _ = cli("run", f"{encoders}:{name}", "--tests", test_file, "--max-lost", 0.2, "--json")
+    # Beyond --max-unknown the test is skipped, as it is on a file of vectors.
+    code, stdout, _ = cli("run", f"{encoders}:{name}", "--tests", test_file, "--max-unknown", 0.2, "--json")
     (row,) = measured(stdout).values()
-    assert (code, row["status"]) == (1, "refused")
+    assert (code, row["status"]) == (1, "skipped")
     assert "does not know 1 of 4 words" in row["reason"]
 
 
@@ -82,7 +82,7 @@ def test_a_batch_without_a_known_word_is_cached_and_read(
     cached = ("--cache", tmp_path / "cache", "--random-sets", 0, "--json")
     first = cli("run", f"{encoders}:Cached", "--tests", bad_tests.write_test(tmp_path / "o.json", others), *cached)
     assert first[0] == 0, first[2]
-    code, stdout, stderr = cli("run", f"{encoders}:Cached", "--tests", test_file, "--max-lost", 0.5, *cached)
+    code, stdout, stderr = cli("run", f"{encoders}:Cached", "--tests", test_file, "--max-unknown", 0.5, *cached)
     assert code == 0, stderr
     before, after = (next(iter(measured(one).values())) for one in (first[1], stdout))
     assert (after["lost"]["Y"], after["effect_size"]) == (["y2"], before["effect_size"])

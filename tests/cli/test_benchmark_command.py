@@ -33,7 +33,7 @@ def test_crows_pairs_of_a_masked_model(cli, tmp_path: Path) -> None:
     code, stdout, _ = cli("benchmark", "crows-pairs", model, "--data", data, "--json", "--out", tmp_path / "run")
     assert code == 0
     (row,) = json.loads(stdout)["results"]
-    assert (row["category"], row["items"], row["n"], row["left_out"]) == ("gender", 6, 6, 0)
+    assert (row["category"], row["items"], row["n_items"], row["left_out"]) == ("gender", 6, 6, 0)
     assert (tmp_path / "run" / "report.html").is_file()
     code, stdout, _ = cli("benchmark", "crows-pairs", model, "--data", data)
     assert (code, "gender" in stdout) == (0, True)

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from biassay.answers.codecs import REPLIES
-from biassay.answers.inventory import list_cache
-from biassay.answers.store import AnswerStore
-from biassay.models.answering import Reply
-from biassay.models.base import Identity
-from biassay.texts.requests import Prompt
+from biassay.cache.codecs import REPLIES
+from biassay.cache.inventory import list_cache
+from biassay.cache.responses import ResponseCache
+from biassay.models.base import Identity, Reply
+from biassay.prompts.requests import Prompt
 
 from .conftest import Cli
 
@@ -106,7 +105,7 @@ def test_reading_from_the_cache_is_a_use(cli: Cli, filled: Path) -> None:
 def test_a_cached_model_has_the_name_it_was_last_used_under(tmp_path: Path) -> None:
     for name in ("hf:old", "hf:new", "hf:old", "hf:copy"):
         identity = Identity(name, "chat", "1")
-        AnswerStore(tmp_path).of(identity, REPLIES).add([Prompt(name)], [Reply("yes")])
+        ResponseCache(tmp_path).for_model(identity, REPLIES).add([Prompt(name)], [Reply("yes")])
     (entry,) = list_cache(tmp_path).entries
     assert (entry.model, entry.names, entry.kind) == ("hf:copy", ("hf:copy", "hf:old", "hf:new"), "responses")
 
@@ -277,16 +276,16 @@ def test_what_a_run_in_progress_uses_is_kept(cli: Cli, filled: Path) -> None:
 
 def test_runs_hold_the_cache_while_they_work(cli: Cli, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from biassay.cache_usage import get_start_of_oldest_run
-    from biassay.runs import engine
+    from biassay.runs import runner
 
     started = []
-    carry_out = engine.Work.carry_out
+    execute = runner.Runner.execute
 
-    def watched(work: engine.Work, run: Any) -> Any:
+    def watched(work: runner.Runner, run: Any) -> Any:
         started.append(get_start_of_oldest_run(filled))
-        return carry_out(work, run)
+        return execute(work, run)
 
-    monkeypatch.setattr(engine.Work, "carry_out", watched)
+    monkeypatch.setattr(runner.Runner, "execute", watched)
     assert cli("run", "glove", "--tests", "weat6", "--cache", filled, "--quiet")[0] == 0
     assert started != [None]
     assert get_start_of_oldest_run(filled) is None

@@ -1,4 +1,4 @@
-"""``biassay ceat`` that goes on: with ``--resume``, and with vectors that were kept."""
+"""``biassay run --contexts`` that goes on: with ``--resume``, and with vectors that were kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import biassay
-from biassay.runs import embedding
+from biassay.runs import fetch
 from biassay.runs.run import Run
 
 from .ceat_tests import EACH
@@ -26,7 +26,7 @@ def test_an_interrupted_run_says_how_to_go_on(
 ) -> None:
     out, cache = tmp_path / "run", tmp_path / "cache"
     whole = json.loads(ceat(model, other, "--json", "--cache", tmp_path / "elsewhere")[1])["results"]
-    write, written = embedding.ShardStore.write, []
+    write, written = fetch.ShardStore.write, []
 
     def breaking(self: Any, number: int, vectors: Any) -> None:
         written.append(number)
@@ -35,12 +35,12 @@ def test_an_interrupted_run_says_how_to_go_on(
         write(self, number, vectors)
 
     with monkeypatch.context() as patched:
-        patched.setattr(embedding.ShardStore, "write", breaking)
+        patched.setattr(fetch.ShardStore, "write", breaking)
         code, stdout, stderr = ceat(model, other, "--out", out, "--cache", cache)
     assert (code, stdout) == (1, "")
     *_, what, then = stderr.splitlines()
     assert what == ("interrupted" if how == "interrupt" else "error: store: No space left on device")
-    assert then == f"go on with: biassay resume {out} --cache {cache}"
+    assert then == f"to continue: biassay resume {out} --cache {cache}"
     assert Run.load(out).manifest.status == "running"
     code, _, stderr = ceat(model, other, "--out", out)
     assert code == 2
@@ -55,7 +55,7 @@ def test_an_interrupted_run_says_how_to_go_on(
 
 def interrupted(patch: pytest.MonkeyPatch, after: int, call: Callable[[], tuple[int, str, str]]) -> str:
     """What a command says that is interrupted after some shards."""
-    write = embedding.ShardStore.write
+    write = fetch.ShardStore.write
     written: list[int] = []
 
     def breaking(self: Any, number: int, vectors: Any) -> None:
@@ -65,7 +65,7 @@ def interrupted(patch: pytest.MonkeyPatch, after: int, call: Callable[[], tuple[
         write(self, number, vectors)
 
     with patch.context() as patched:
-        patched.setattr(embedding.ShardStore, "write", breaking)
+        patched.setattr(fetch.ShardStore, "write", breaking)
         code, stdout, stderr = call()
     assert (code, stdout, len(written)) == (1, "", after)
     return stderr
@@ -80,8 +80,8 @@ def test_a_run_goes_on_with_its_own_folder_of_vectors(
         (tmp_path / folder).mkdir()
     monkeypatch.chdir(tmp_path / "here")
     Path("c.parquet").write_bytes((place / "c.parquet").read_bytes())
-    args = ("--contexts", "c.parquet", "--samples", 60, "--out", "run", "--vectors", "kept")
-    interrupted(monkeypatch, 20, lambda: cli("ceat", model, *args))
+    args = ("--contexts", "c.parquet", "--n-samples", 60, "--out", "run", "--vectors", "kept")
+    interrupted(monkeypatch, 20, lambda: cli("run", model, *args))
     out, (vectors,) = tmp_path / "here" / "run", (tmp_path / "here" / "kept").iterdir()
     settings = Run.load(out).manifest.settings
     assert (settings.vectors, settings.contexts) == (str(vectors.parent), str(tmp_path / "here" / "c.parquet"))
@@ -109,7 +109,7 @@ def test_another_folder_of_vectors_can_be_given_with_resume(
     out, vectors, moved = (tmp_path / name for name in ("run", "vectors", "moved"))
     interrupted(monkeypatch, 20, lambda: ceat(model, "--out", out, "--vectors", vectors))
     vectors.rename(moved)
-    code, _, stderr = cli("ceat", "--resume", out, "--vectors", moved)
+    code, _, stderr = cli("run", "--resume", out, "--vectors", moved)
     assert code == 0
     assert f"{Path(model).name}: encoding: 48 of 48 contexts" in stderr
     assert not vectors.exists()
@@ -117,10 +117,10 @@ def test_another_folder_of_vectors_can_be_given_with_resume(
 
 def test_a_finished_run_is_shown_again(ceat: Cli, cli: Cli, model: str, tmp_path: Path) -> None:
     _, stdout, _ = ceat(model, "--out", tmp_path / "run")
-    code, again, stderr = cli("ceat", "--resume", tmp_path / "run")
+    code, again, stderr = cli("run", "--resume", tmp_path / "run")
     assert (code, again, stderr) == (0, stdout, "")
     biassay.run("glove", "weat6", out=tmp_path / "weat")
-    shown = [cli(*door, tmp_path / "weat") for door in (("run", "--resume"), ("ceat", "--resume"), ("resume",))]
-    assert [code for code, _, _ in shown] == [0, 0, 0]
+    shown = [cli(*door, tmp_path / "weat") for door in (("run", "--resume"), ("resume",))]
+    assert [code for code, _, _ in shown] == [0, 0]
     assert "weat6" in shown[0][1]
     assert len(set(shown)) == 1

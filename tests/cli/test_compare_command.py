@@ -17,13 +17,14 @@ from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import measured_in_contexts
 
 import biassay
+from biassay.errors import UnknownNameError
 from biassay.runs.run import Run
-from biassay.studies.associations.families import with_corrections
 
 from .conftest import Cli
 from .shown_runs import edit, edit_first, files, judged, names, read, stored, told
 
 MINE = "mine.txt"
+KEYS = ("targ1", "targ2", "attr1", "attr2")
 
 
 @pytest.fixture
@@ -50,7 +51,9 @@ def test_differences_are_those_of_the_words_in_the_folders(cli: Cli, one: Path, 
         assert row["effect_model"] == pytest.approx(size(second))
         assert row["difference"] == pytest.approx(row["calibrated_model"] - row["calibrated_baseline"])
         assert row["calibrated_model"] == pytest.approx(row["D_model"] / row["cosine_sd_model"])
-        assert (row["D_baseline"], row["D_model"]) == pytest.approx((first["D"], second["D"]))
+        assert (row["D_baseline"], row["D_model"]) == pytest.approx(
+            (first["cosine_difference"], second["cosine_difference"])
+        )
         assert row["simultaneous_low"] < row["interval_low"] < row["difference"]
         assert row["difference"] < row["interval_high"] < row["simultaneous_high"]
     assert (found["agreements"], found["words"]) == ([], [])
@@ -112,18 +115,46 @@ def test_models_of_one_run_are_compared(cli: Cli, cache: Path, tmp_path: Path) -
     assert [(r["baseline"], r["model"]) for r in rows] == [("glove", "v.txt")]
 
 
+def test_a_test_that_only_the_third_model_has_does_not_end_the_comparison(cli: Cli, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    sets = {name: [f"{name}{i}" for i in range(8)] for name in "xyabpqrs"}
+    for file, roles in (("one", "xyab"), ("two", "pqrs")):
+        named = {key: {"category": role, "examples": sets[role]} for key, role in zip(KEYS, roles, strict=True)}
+        (tmp_path / f"{file}.jsonl").write_text(json.dumps(named))
+    for model, known in (("m1", "xyab"), ("m2", "xyab"), ("m3", "xyabpqrs")):
+        words = [word for name in known for word in sets[name]]
+        rows = (f"{word} {' '.join(map(str, rng.normal(size=5)))}\n" for word in words)
+        (tmp_path / f"{model}.txt").write_text("".join(rows))
+    models = [f"{model}=vectors:{tmp_path / model}.txt" for model in ("m1", "m2", "m3")]
+    tests = [tmp_path / f"{name}.jsonl" for name in ("one", "two")]
+    cli("run", *models, "--tests", ",".join(map(str, tests)), "--out", tmp_path / "run", "--quiet")
+    assert cli("compare", tmp_path / "run", "--margin", "0.1", "--out", tmp_path / "page.html")[0] == 0
+    assert (tmp_path / "page.html").exists()
+
+
+@pytest.mark.extras
+def test_a_comparison_is_a_data_frame(one: Path, two: Path) -> None:
+    compared = biassay.compare(one, two)
+    frame = compared.to_frame("associations")
+    assert list(frame["difference"]) == [row.difference for row in compared.tables["associations"]]
+    if compared.verdicts:
+        assert list(compared.to_frame()["outcome"]) == [verdict.outcome for verdict in compared.verdicts]
+    with pytest.raises(UnknownNameError, match="tables of this comparison"):
+        compared.to_frame("associatons")
+
+
 def test_only_tests_that_are_named_are_compared(cli: Cli, refuses: Callable[..., str], one: Path, two: Path) -> None:
     found = told(cli("compare", one, two, "--tests", "weat[67]", "--json")[1])
     assert [row["test"] for row in found["associations"]] == ["weat6", "weat7"]
     kept = [row for folder in (one, two) for row in stored(folder) if row["test"] != "weat8"]
-    assert [row["p_value_crossed_holm"] for row in found["results"]] == [row["p_value_crossed_holm"] for row in kept]
+    assert [row["p_adjusted"] for row in found["results"]] == [row["p_adjusted"] for row in kept]
     everything = told(cli("compare", one, two, "--json")[1])["associations"]
     for row, wider in zip(found["associations"], everything, strict=False):
         assert row["interval_low"] == wider["interval_low"]
         ends = [[one[f"simultaneous_{end}"] for end in ("low", "high")] for one in (wider, row)]
         assert ends[0][0] <= ends[1][0] < ends[1][1] <= ends[0][1]  # fewer share the error
         assert ends[0] != ends[1]
-    assert "no test there is named weat9" in refuses(one, two, "--tests", "weat9")
+    assert "no test is named weat9" in refuses(one, two, "--tests", "weat9")
 
 
 def test_runs_that_differ_are_refused_unless_mixed(
@@ -182,8 +213,8 @@ def test_wrong_usage_is_refused(refuses: Callable[..., str], one: Path, two: Pat
     assert "is named twice" in refuses(one, one)
     assert "no such folder" in refuses(one, tmp_path / "nowhere")
     said = refuses(one, two / "results.json")
-    assert f"{two / 'results.json'} is a file; name the folder of the run, {two}" in said
-    assert f"no run there (manifest.json is missing); runs inside: {one}, {two}" in refuses(one, tmp_path)
+    assert f"{two / 'results.json'} is a file; name its run folder, {two}" in said
+    assert f"not a run folder (manifest.json is missing); runs inside: {one}, {two}" in refuses(one, tmp_path)
     assert "No such option" in refuses(one, two, "--basline", "glove")
     assert "does not exist" in refuses(one, two, "--out", tmp_path / "nowhere" / "page.html")
     assert "is not a report of biassay" in refuses(one, two, "--out", two / "results.json")
@@ -199,9 +230,7 @@ def test_a_full_folder_is_refused_before_the_page_is_written(
 
 
 def test_an_interrupted_run_is_compared_as_far_as_it_goes(cli: Cli, glove: Run, two: Path, tmp_path: Path) -> None:
-    begun = with_rows(
-        glove, with_corrections(glove.results[:1], glove.manifest.settings), status="running", finished=None
-    )
+    begun = with_rows(glove, glove.results[:1], status="running", finished=None)
     begun.save(tmp_path / "begun")
     page = tmp_path / "page.html"
     code, stdout, _ = cli("compare", tmp_path / "begun", two, "--out", page)
@@ -211,7 +240,7 @@ def test_an_interrupted_run_is_compared_as_far_as_it_goes(cli: Cli, glove: Run, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
-@pytest.mark.parametrize("field", ["effect_size", "p_value_holm", "log10_p_value", "effect_size_by_word", "statistic"])
+@pytest.mark.parametrize("field", ["sentences_effect_size", "sentences_log10_p_value", "effect_size", "statistic"])
 def test_numbers_that_are_none_are_no_obstacle(
     field: str, value: str, cli: Cli, one: Path, two: Path, tmp_path: Path
 ) -> None:
@@ -227,7 +256,7 @@ def test_a_run_without_cosines_is_to_be_measured_again(cli: Cli, one: Path, two:
     for row, first, second in zip(
         biassay.compare(one, without).tables["associations"], stored(one), stored(two), strict=True
     ):
-        assert (row.effect_baseline, row.effect_model) == (first["effect_size_by_word"], second["effect_size_by_word"])
+        assert (row.effect_baseline, row.effect_model) == (first["effect_size"], second["effect_size"])
         assert (row.difference, row.interval_low, row.family) == (None, None, None)
         assert "measure the model again" in row.reason
     code, stdout, stderr = cli("compare", one, without.save(tmp_path / "without"))

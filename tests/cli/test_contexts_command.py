@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from biassay.cli import contexts as command
-from biassay.engines.local import LocalEngine
+from biassay.engines.local import LocalExecutor
 
 pytestmark = pytest.mark.extras
 
@@ -37,7 +37,7 @@ class Breaking:
 
     def run(self, make: Any, tasks: Sequence[Any], **_: Any) -> Iterator[Any]:
         self.tasks = len(tasks)
-        for count, result in enumerate(LocalEngine().run(make, tasks, workers=1)):
+        for count, result in enumerate(LocalExecutor().run(make, tasks, workers=1)):
             if count == self.after:
                 raise KeyboardInterrupt
             yield result
@@ -102,7 +102,7 @@ def test_the_table_shows_what_was_found(cli: Cli, corpus: Path, own_test: Path, 
     assert cells(stdout) == ["own", "yes", "14 of 16", "6 / 6 / 40", "Ingmar 3, Zebedee 0"]
     assert f"{TOTAL} contexts from {TOTAL} documents" in stdout
     assert "could not be read" not in stdout
-    assert stdout.splitlines()[-1] == f"written to {out}; next: biassay ceat hf:NAME --contexts {out}"
+    assert stdout.splitlines()[-1] == f"written to {out}; next: biassay run hf:NAME --contexts {out}"
     assert "MB" in stderr
     assert counted(out) == {word: count for words in COUNTS.values() for word, count in words.items()}
     for row in rows(out):
@@ -182,7 +182,7 @@ def test_nothing_found_at_all_is_a_failure_that_is_told(
     code, stdout, stderr = cli("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test, *quiet)
     assert (code, stdout) == (1, "")
     (line,) = [line for line in stderr.splitlines() if line.startswith("error: ")]
-    assert line.startswith("error: no stimulus was found in 2 documents of the corpus; ")
+    assert line.startswith("error: no stimulus found in 2 documents; ")
     assert "--ignore-case" in line
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -195,7 +195,7 @@ def test_nothing_found_in_a_damaged_file_is_laid_to_the_damage(cli: Cli, own_tes
     assert (code, stdout) == (1, "")
     (line,) = [line for line in stderr.splitlines() if line.startswith("error: ")]
     reason = "the file ends in the middle of its compressed data"
-    assert line.startswith(f"error: nothing was found: broken.jsonl.gz: {reason}")
+    assert line.startswith(f"error: no context found: broken.jsonl.gz: {reason}")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -205,13 +205,13 @@ def test_wrong_usage_leaves_nothing(cli: Cli, corpus: Path, own_test: Path, tmp_
     before = sorted(tmp_path.rglob("*"))
     out, own = ("--out", tmp_path / "c.parquet"), ("--tests", own_test)
     for args, words in (
-        ((tmp_path / "none.jsonl", *out, *own), "no file of a corpus at"),
-        ((tmp_path / "odd.data", *out, *own), "the ending of"),
+        ((tmp_path / "none.jsonl", *out, *own), "no corpus file at"),
+        ((tmp_path / "odd.data", *out, *own), "unknown format of"),
         ((corpus, *out, *own, "--format", "jsno"), "'jsno' is not one of 'text', 'jsonl', 'csv', 'tsv', 'parquet'"),
         ((corpus, *out, *own, "--document", "page"), "'page' is not one of 'line', 'paragraph'"),
-        ((corpus, "--out", tmp_path / "c.csv", *own), "call it 'c.parquet'"),
-        ((corpus, "--out", tmp_path / "there.parquet", *own), "there.parquet is there already"),
-        ((corpus, "--out", tmp_path / "none" / "c.parquet", *own), "there is no folder"),
+        ((corpus, "--out", tmp_path / "c.csv", *own), "name it 'c.parquet'"),
+        ((corpus, "--out", tmp_path / "there.parquet", *own), "there.parquet already exists"),
+        ((corpus, "--out", tmp_path / "none" / "c.parquet", *own), "does not exist"),
         ((corpus, *own), "Missing option '--out'"),
         ((*out, *own), "Missing argument 'CORPUS ...'"),
         ((corpus, *out, "--tests", "sent-weat6"), "'weat6' is the same with words"),
@@ -222,7 +222,7 @@ def test_wrong_usage_leaves_nothing(cli: Cli, corpus: Path, own_test: Path, tmp_
         ((corpus, *out, *own, "--max-bad", -0.5), "'--max-bad': -0.5 is not in the range 0.0<=x<=1.0"),
         ((corpus, *out, *own, "--min-contexts", 0), "'--min-contexts': 0 is not in the range x>=1"),
         ((corpus, *out, *own, "--workers", 0), "'--workers': 0 is not in the range x>=1"),
-        ((corpus, *out, *own, "--address", "127.0.0.1:6379"), "--address is for --engine ray"),
+        ((corpus, *out, *own, "--address", "127.0.0.1:6379"), "--address requires --engine ray"),
     ):
         code, stdout, stderr = cli("contexts", *args)
         assert (code, stdout) == (2, "")
@@ -254,7 +254,7 @@ def test_what_cannot_be_read_is_counted_and_shown(cli: Cli, corpus: Path, own_te
     code, stdout, _ = cli("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test)
     assert code == 0
     shown = (f"byte {len(good)}: is not UTF-8", "broken JSON", "not a JSON object")
-    (line,) = [line for line in stdout.splitlines() if line.startswith("3 documents could not be read: ")]
+    (line,) = [line for line in stdout.splitlines() if line.startswith("3 unreadable documents: ")]
     assert all(words in line for words in shown)
     assert line.count("corpus.jsonl, byte ") == 3
     code, stdout, _ = cli("contexts", corpus, "--out", tmp_path / "d.parquet", "--tests", own_test, "--json")
@@ -266,7 +266,7 @@ def test_what_cannot_be_read_is_counted_and_shown(cli: Cli, corpus: Path, own_te
 def test_the_advice_after_too_many_unreadable_documents_can_be_taken(cli: Cli, own_test: Path, tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "c.jsonl", sentences(), "mine")
     args = ("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test)
-    assert "Is --format or --field right?" in cli(*args)[2]
+    assert "Check --format and --field" in cli(*args)[2]
     assert cli(*args, "--field", "mine")[0] == 0
 
 
@@ -309,14 +309,14 @@ def test_an_interrupted_scan_goes_on_with_the_same_command(
     code, stdout, stderr = cli(*args, out)
     assert (code, stdout, out.exists()) == (1, "", False)
     assert "interrupted" in stderr.splitlines()
-    assert stderr.splitlines()[-1] == "what was scanned is kept: repeat the command to continue"
+    assert stderr.splitlines()[-1] == "the scan is saved; repeat the command to resume it"
     code, _, stderr = cli(*args, out, "--seed", 1)
     assert code == 2
     assert "c.parquet.partial holds an interrupted scan of other files or with other settings" in stderr
     engine.after = None
     code, stdout, stderr = cli(*args, out)
     assert (code, engine.tasks) == (0, 1)
-    assert "continuing an interrupted scan" in stderr
+    assert "resuming an interrupted scan" in stderr
     assert f"from {TOTAL} documents" in stdout
     assert rows(out) == rows(tmp_path / "whole.parquet")
     assert not (tmp_path / "c.parquet.partial").exists()

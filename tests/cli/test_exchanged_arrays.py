@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.files import json_with_digest
+from biassay.io import dump_json_with_digest
 from biassay.results.arrays import ArrayFile, pack_arrays
 
 from .conftest import Cli
@@ -56,7 +56,7 @@ def edit_results(folder: Path, edit: Edit) -> None:
     content = json.loads((folder / "results.json").read_text())
     del content["digest"]
     edit(content)
-    (folder / "results.json").write_text(json_with_digest(content))
+    (folder / "results.json").write_text(dump_json_with_digest(content))
 
 
 def with_digest_of(folder: Path, index: int = 0) -> None:
@@ -205,3 +205,17 @@ def test_kept_measurements_with_exchanged_arrays_are_measured_again(
         assert again.tables == wanted.tables
         assert all(np.array_equal(array, again.arrays[name]) for name, array in wanted.arrays.items())
         biassay.run("old=vectors:" + str(tmp_path / "old"), str(tmp_path / "own.json"), cache=own_cache)
+
+
+def test_cached_vectors_of_another_model_are_not_used(
+    folders: dict[str, Path], own_cache: Path, tmp_path: Path
+) -> None:
+    """Vectors of two models that change places in the cache are computed again."""
+    first, second = (path.parent for path in own_cache.glob("*/model.json"))
+    shutil.rmtree(own_cache / "measured", ignore_errors=True)
+    first.rename(own_cache / "exchanged")
+    second.rename(first)
+    (own_cache / "exchanged").rename(second)
+    for name in ("old", "biased"):
+        again = biassay.run(f"{name}=vectors:{tmp_path / name}", str(tmp_path / "own.json"), cache=own_cache)
+        assert again.tables == biassay.load(folders[name]).tables

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from biassay.stimuli.abc import groups_named, load_abc, paired_groups
-from biassay.stimuli.catalogue import catalogue, load_tests
-from biassay.stimuli.model import ROLES
-from biassay.texts.sentences import texts_of
+from biassay.datasets.abc_model import list_paired_groups, load_abc, select_groups
+from biassay.datasets.catalogue import load_catalogue, load_tests
+from biassay.datasets.schema import ROLES
+from biassay.prompts.sentences import make_texts
 
 from .conftest import Cli
 
@@ -20,14 +20,14 @@ def test_tests_are_found_by_what_stands_in_them(cli: Cli) -> None:
     found = {one["name"]: one["found"] for one in json.loads(stdout)}
     expected = {
         name
-        for name, test in catalogue().tests.items()
+        for name, test in load_catalogue().tests.items()
         if test.alias_of is None
         and "John" in {word for role in ROLES for word in test.concept(role).words}
         and "science" in {word for role in ROLES for word in test.concept(role).words}
     }
     assert (code, set(found)) == (0, expected)
     assert found["weat8b"] == {
-        "title": [catalogue().tests["weat8b"].title],
+        "title": [load_catalogue().tests["weat8b"].title],
         "labels": ["Science"],
         "X": ["science"],
         "A": ["John"],
@@ -46,8 +46,8 @@ def test_tests_are_found_by_what_stands_in_them(cli: Cli) -> None:
 
 def test_concepts_are_listed_with_their_words_and_tests(cli: Cli) -> None:
     listed = {one["concept"]: one for one in json.loads(cli("tests", "concepts", "--json")[1])}
-    assert list(listed) == list(catalogue().concepts)
-    for name, concept in catalogue().concepts.items():
+    assert list(listed) == list(load_catalogue().concepts)
+    for name, concept in load_catalogue().concepts.items():
         assert tuple(listed[name]["words"]) == concept.words
     (career,) = json.loads(cli("tests", "concepts", "career", "--json")[1])
     assert career == listed["career"]
@@ -116,7 +116,7 @@ targets = "needed"
         "unicorn: Unicorns are near.",
     ]
     (test,) = load_tests(path)
-    targets = (text for role in "XY" for text in texts_of(test).role(role))
+    targets = (text for role in "XY" for text in make_texts(test).role(role))
     made = [text.text for text in targets if text.template in ("{Ts} are near.", "We need {a T}.")]
     assert made == [
         *("We need a midwife.", "Midwives are near.", "We need a wife.", "Wives are near."),
@@ -147,22 +147,22 @@ def test_groups_templates_and_traits_are_listed(cli: Cli) -> None:
     assert [(one["pair"], tuple(one["left"])) for one in traits] == [
         (one.name, one.left_adjectives) for one in abc.pairs
     ]
-    chosen = [one["group"] for one in listed("stereotypes", "groups", "--group", "age", "religion")]
-    assert chosen == [group.name for group in groups_named(abc, ["age", "religion"])]
+    chosen = [one["group"] for one in listed("stereotypes", "groups", "--groups", "age,religion")]
+    assert chosen == [group.name for group in select_groups(abc, ["age", "religion"])]
     every = listed("stereotypes", "groups", "--intersections")
-    assert len(every) == len(abc.groups) + len(paired_groups(abc))
-    some = listed("stereotypes", "groups", "--intersections", "--group", "Asian", "teenager")
+    assert len(every) == len(abc.groups) + len(list_paired_groups(abc))
+    some = listed("stereotypes", "groups", "--intersections", "--groups", "Asian,teenager")
     assert [one["group"] for one in some] == ["Asian", "teenager", "Asian teenager", "teenage Asian person"]
-    grouping = catalogue().groupings["guo2021-groups"]
+    grouping = load_catalogue().groupings["guo2021-groups"]
     for one, group in zip(listed("discover", "groups"), grouping.groups, strict=True):
         assert (one["group"], one["names"], one["race"]) == (group.name, list(group.names), group.belongs["race"])
-    assert cli("stereotypes", "--list", "groups", "--group", "no-such")[0] == 2
+    assert cli("stereotypes", "--list", "groups", "--groups", "no-such")[0] == 2
     assert cli("discover", "--list", "traits")[0] == 2
 
 
 def test_several_groups_follow_one_option(cli: Cli) -> None:
     names = ["african-american-females", "mexican-american-males"]
-    code, stdout, stderr = cli("discover", "glove", "--group", *names, "--permutations", 19, "--json")
+    code, stdout, stderr = cli("discover", "glove", "--groups", ",".join(names), "--n-permutations", 19, "--json")
     assert code == 0, stderr
     assert [one["group"] for one in json.loads(stdout)["groups"]] == names
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from biassay import files
+from biassay import io
 from biassay.runs.run import Run
 
 from .conftest import Cli
@@ -44,7 +44,7 @@ def test_a_full_disk_at_any_moment(
     out = tmp_path / "run"
     full = Full(call, getattr(os, function))
     with monkeypatch.context() as patch:
-        patch.setattr(files.os, function, full)
+        patch.setattr(io.os, function, full)
         code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "--out", out)
     if full.left > 0:
         assert code == 0
@@ -67,7 +67,7 @@ def test_a_disk_that_is_full_from_the_start_does_not_block_the_folder(
     out = tmp_path / "run"
     for call in (1, 2, 3):
         with monkeypatch.context() as patch:
-            patch.setattr(files.os, "fsync", Full(call, os.fsync))
+            patch.setattr(io.os, "fsync", Full(call, os.fsync))
             assert cli("run", "glove", "--tests", "weat6", "--out", out)[0] == 1
         assert not out.exists() or not list(out.iterdir())
     assert cli("run", "glove", "--tests", "weat6", "--out", out)[0] == 0

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import pytest
 from tests.results.made_runs import as_refused, with_rows
 
+from biassay.datasets.catalogue import select_tests
 from biassay.runs.run import Run
-from biassay.stimuli.catalogue import select_tests
 
 from .conftest import Cli
 from .shown_runs import judged, stored, told
@@ -179,7 +179,7 @@ def test_wrong_usage_is_refused(
     assert "Invalid value for '--fail-if'" in refuses(one, two, "--fail-if", "better")
     assert "does not exist" in refuses(one, two, "--junit", tmp_path / "nowhere" / "gate.xml")
     assert "did you mean 'glove'" in refuses(one, "glov")
-    assert "no test there is named weat9" in refuses(one, "glove", "--tests", "weat9")
+    assert "no test is named weat9" in refuses(one, "glove", "--tests", "weat9")
 
 
 def test_other_studies_have_no_verdicts(refuses: Callable[..., str], words: Run, tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_the_margin_that_a_power_gap_advises_gives_the_power(cli: Cli, noisy: st
 
 
 def test_the_footer_says_which_questions_need_no_interval(cli: Cli, noisy: str) -> None:
-    _, stdout, _ = cli("compare", "glove", f"{noisy}:Math", "--tests", "weat6", "weat7", "weat8")
+    _, stdout, _ = cli("compare", "glove", f"{noisy}:Math", "--tests", "weat6,weat7,weat8")
     said = "it holds with 0.95 confidence (2 with identical cosines on both models not counted)"
     assert said in " ".join(stdout.split())
 

@@ -42,7 +42,7 @@ def test_help_names_every_command_and_option(cli: Cli) -> None:
     assert "tests " in stdout
     code, stdout, _ = cli("run", "-h")
     assert code == 0
-    for option in ("--tests", "--protocol", "--two-sided", "--alpha", "--max-lost", "--seed", "--out", "--resume"):
+    for option in ("--tests", "--protocol", "--alternative", "--alpha", "--max-unknown", "--seed", "--out", "--resume"):
         assert option in stdout
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import biassay
-from biassay.answers.logs.reading import read_log
 from biassay.errors import UsageError
-from biassay.runs import importing
+from biassay.runs import log_import
 from biassay.stats.benchmark_scores import UNPARSED, bbq_score, pair_score
-from biassay.studies.benchmarks.logged import rows_of_log
-from biassay.studies.benchmarks.settings import Settings
-from biassay.studies.benchmarks.shown import notes_of
+from biassay.studies.benchmarks.findings import list_notes
+from biassay.studies.benchmarks.from_logs import make_log_rows
+from biassay.studies.benchmarks.logs import read_log
+from biassay.studies.benchmarks.settings import BenchmarkSettings
 
 LOGS = Path(__file__).parents[1] / "reference" / "logs"
 
@@ -46,9 +46,9 @@ def test_bbq_of_a_log_is_scored_as_by_the_function(name: str) -> None:
             templates=[item.template for item in items],
             ambiguous=items[0].ambiguous,
         )
-        assert (row.n, row.undecided) == (found.n, found.unparsed)
+        assert (row.n_items, row.undecided) == (found.n, found.unparsed)
         assert row.accuracy == (found.accuracy if found.n else None)
-        assert row.score == (None if found.score.value != found.score.value else found.score.value)
+        assert row.effect_size == (None if found.score.value != found.score.value else found.score.value)
 
 
 def test_crows_pairs_of_a_log(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_crows_pairs_of_a_log(tmp_path: Path) -> None:
     pairs = read_log(path).answers
     run = biassay.import_logs([path], out=tmp_path / "run")
     expected = pair_score([one.more for one in pairs], [one.less for one in pairs])
-    assert (run.results[-1].score, run.results[-1].n) == (expected.share.value, expected.n)
+    assert (run.results[-1].effect_size, run.results[-1].n_items) == (expected.share.value, expected.n)
     assert biassay.load(tmp_path / "run").results == run.results
 
 
@@ -83,25 +83,25 @@ def test_stereoset_of_a_log() -> None:
     (row,) = run.results
     labels = list(most.values())
     assert (row.items, row.undecided, row.unrelated) == (8, labels.count(None), labels.count("unrelated")) == (8, 3, 1)
-    assert (row.n, row.replies, row.refused, row.unparsed, row.left_out, row.by) == (4, 16, 3, 4, 0, "answer")
+    assert (row.n_items, row.replies, row.refused, row.unparsed, row.left_out, row.by) == (4, 16, 3, 4, 0, "answer")
     terms = {
         term: [most[name] for name in most if targets[name] == term and "stereotype" in (most[name] or "")]
         for term in ("piper", "poet")
     }
     shares = {term: 100 * of.count("stereotype") / len(of) for term, of in terms.items()}
     assert {one.term: one.ss for one in run.tables["terms"]} == pytest.approx(shares)
-    assert row.score == pytest.approx(sum(shares.values()) / 2)
-    assert {row.lms, row.lms_low, row.icat, row.icat_low, *(one.lms for one in run.tables["terms"])} == {None}
-    assert any("lms" in note for note in notes_of(run))
+    assert row.effect_size == pytest.approx(sum(shares.values()) / 2)
+    assert {row.lms, row.icat, *(one.lms for one in run.tables["terms"])} == {None}
+    assert any("lms" in note for note in list_notes(run))
 
 
 @pytest.mark.extras
 def test_stereoset_of_a_log_in_which_the_unrelated_sentence_is_chosen_throughout() -> None:
     found = read_log(log("stereoset.eval"))
     answers = tuple(dataclasses.replace(one, label="unrelated") for one in found.answers)
-    rows = rows_of_log(dataclasses.replace(found, answers=answers), Settings("stereoset"), ("m", "", None))
+    rows = make_log_rows(dataclasses.replace(found, answers=answers), BenchmarkSettings("stereoset"), ("m", "", None))
     (row,) = (row.record for row in rows if row.table == "results")
-    assert (row.status, row.n, row.unrelated, row.undecided) == ("failed", 0, 8, 0)
+    assert (row.status, row.n_items, row.unrelated, row.undecided) == ("failed", 0, 8, 0)
     assert "8 that choose the unrelated sentence" in row.reason
 
 
@@ -121,7 +121,7 @@ def test_questions_without_a_target_are_counted_over_all_logs_each_once(monkeypa
     found = read_log(log("samples_bbq_2*"))
     bare = tuple(dataclasses.replace(one, item=dataclasses.replace(one.item, target=None)) for one in found.answers[:2])
     logs = [found, *(dataclasses.replace(found, answers=(*bare, *found.answers[2:]), model=m) for m in "ab")]
-    monkeypatch.setattr(importing, "read_logs", lambda _: logs)
+    monkeypatch.setattr(log_import, "read_logs", lambda _: logs)
     inputs = biassay.import_logs("any.jsonl").manifest.inputs
     assert (inputs.without_target, len(inputs.items)) == (2, 3)
 
@@ -155,7 +155,7 @@ def test_scores_are_those_of_the_harness_where_it_is_right() -> None:
     for row in biassay.import_logs(log("samples_bbq_2*")).results:
         assert (row.accuracy, row.bias) == harness_of(log("samples_bbq_2*"), row.condition == "disambiguated")
     preferred = [json.loads(line)["pct_stereotype"] for line in log("samples_crows*").read_text().splitlines()]
-    assert biassay.import_logs(log("samples_crows*")).results[-1].score == sum(preferred) / len(preferred)
+    assert biassay.import_logs(log("samples_crows*")).results[-1].effect_size == sum(preferred) / len(preferred)
 
 
 def test_of_written_answers_the_harness_counts_those_it_cannot_read_as_wrong_and_one_of_two_as_chosen() -> None:
@@ -170,7 +170,7 @@ def test_of_written_answers_the_harness_counts_those_it_cannot_read_as_wrong_and
 def test_scores_are_those_of_inspect() -> None:
     """Its log says: accuracy 1/12, unread answers being wrong; 7 of 16 choices of StereoSet invalid."""
     rows = biassay.import_logs(log("bbq.eval")).results
-    assert sum(row.accuracy * row.n for row in rows) / sum(row.items for row in rows) == pytest.approx(1 / 12)
+    assert sum(row.accuracy * row.n_items for row in rows) / sum(row.items for row in rows) == pytest.approx(1 / 12)
     (row,) = biassay.import_logs(log("stereoset.eval")).results
     assert (row.refused + row.unparsed) / row.replies == 0.4375
 

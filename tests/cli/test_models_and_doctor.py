@@ -19,22 +19,21 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from biassay.cli import doctor, models
-from biassay.cli.listing import format_size
+from biassay.cli.listings import format_size
 from biassay.errors import MeasurementError
-from biassay.models import selftest, static
-from biassay.models.base import Encoded, Identity
-from biassay.models.registry import families
-from biassay.models.selftest import Outcome, check, self_test
-from biassay.models.tiny import Letters
+from biassay.models import selftest, word_vectors
+from biassay.models.base import Identity, TextEmbeddings
+from biassay.models.registry import get_backends
+from biassay.models.selftest import SelfTestResult, VowelEncoder, check_encoder, run_self_test
 
 Cli = Callable[..., tuple[int, str, str]]
-FAMILIES = families()
+FAMILIES = get_backends()
 CORE = [name for name, family in FAMILIES.items() if not family.needs]
 
 
 @pytest.fixture
 def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("biassay.models.family.find_spec", lambda _: None)
+    monkeypatch.setattr("biassay.models.backend.find_spec", lambda _: None)
 
 
 @pytest.fixture
@@ -50,8 +49,8 @@ def test_models_names_every_family_with_its_settings(cli: Cli) -> None:
     code, stdout, stderr = cli("models")
     assert (code, stderr) == (0, "")
     for family in FAMILIES.values():
-        [row] = [line for line in stdout.splitlines() if line.startswith(f"{family.form}  ")]
-        assert family.about[:20] in row
+        [row] = [line for line in stdout.splitlines() if line.startswith(f"{family.syntax}  ")]
+        assert family.description[:20] in row
         assert all(setting in stdout for setting in family.settings)
 
 
@@ -61,19 +60,19 @@ def test_without_extras_models_gives_the_install_commands(cli: Cli) -> None:
     assert code == 0
     lines = stdout.splitlines()
     for name, family in FAMILIES.items():
-        [row] = [line for line in lines if line.startswith(f"{family.form}  ")]
+        [row] = [line for line in lines if line.startswith(f"{family.syntax}  ")]
         assert row.split()[-1] == ("yes" if name in CORE else "no")
-        assert (f"{family.form} needs: {family.install}" in lines) == (name not in CORE)
+        assert (f"{family.syntax} needs: {family.install}" in lines) == (name not in CORE)
     assert {"glove", "vectors", "python"} <= set(CORE)
 
 
 @pytest.mark.usefixtures("nothing_installed")
 def test_a_command_to_copy_is_whole_on_a_narrow_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "console_for_tables", lambda: Console(width=80))
+    monkeypatch.setattr(models, "make_console", lambda: Console(width=80))
     _, stdout, _ = cli("models")
     for family in FAMILIES.values():
         assert family.install is None or family.install in stdout
-        assert family.form in stdout
+        assert family.syntax in stdout
 
 
 @pytest.mark.usefixtures("nothing_installed")
@@ -123,7 +122,7 @@ def test_without_extras_doctor_tests_the_core_and_skips_the_rest(cli: Cli, own_c
     assert re.search(rf"^Python +{re.escape(sys.version.split()[0])}$", stdout, re.MULTILINE)
     assert re.search(r"^numpy +\d", stdout, re.MULTILINE)
     assert re.search(rf"^cache +{re.escape(str(own_cache))} \(1\.5 kB in 1 files\)$", stdout, re.MULTILINE)
-    assert re.search(r"^device +not known: torch is not installed$", stdout, re.MULTILINE)
+    assert re.search(r"^device +unknown: torch is not installed$", stdout, re.MULTILINE)
     lines = [line.split(maxsplit=1) for line in stdout.splitlines()]
     results = {name: rest for name, rest in lines if name in FAMILIES}
     for name, family in FAMILIES.items():
@@ -164,7 +163,7 @@ def test_a_failure_is_told_in_one_line_and_the_rest_goes_on(
         raise OSError(f"libfirst.so:\n  cannot open {'x' * 500}")
         yield str(folder)
 
-    monkeypatch.setattr(static, "VECTORS", dataclasses.replace(static.VECTORS, selftest=broken))
+    monkeypatch.setattr(word_vectors, "VECTORS", dataclasses.replace(word_vectors.VECTORS, selftest=broken))
     code, stdout, stderr = cli("doctor", flag)
     assert code == 1
     [line] = [line for line in stderr.splitlines() if line.startswith("error")]
@@ -178,8 +177,8 @@ def test_a_failure_is_told_in_one_line_and_the_rest_goes_on(
 @pytest.mark.usefixtures("nothing_installed")
 def test_a_cache_that_is_not_there_is_not_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BIASSAY_CACHE", str(tmp_path / "none"))
-    assert doctor._cache(tmp_path / "none") == doctor._Cache(str(tmp_path / "none"), 0, 0)
-    assert self_test(FAMILIES["vectors"]).status == "PASS"
+    assert doctor._measure_cache(tmp_path / "none") == doctor._CacheSize(str(tmp_path / "none"), 0, 0)
+    assert run_self_test(FAMILIES["vectors"]).status == "PASS"
     assert not (tmp_path / "none").exists()
 
 
@@ -196,8 +195,8 @@ def test_sizes_in_words(count: int, shown: str) -> None:
 
 def test_a_family_without_a_self_test_is_skipped() -> None:
     family = dataclasses.replace(FAMILIES["glove"], selftest=None)
-    assert self_test(family) == Outcome("glove", "skipped")
-    assert "not installed" not in doctor._in_words(self_test(family), family)
+    assert run_self_test(family) == SelfTestResult("glove", "skipped")
+    assert "not installed" not in doctor._format_outcome(run_self_test(family), family)
 
 
 @pytest.mark.usefixtures("own_path")
@@ -206,7 +205,7 @@ def test_the_environment_is_as_before(family: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
     before = dict(os.environ)
-    assert self_test(FAMILIES[family]).status == "PASS"
+    assert run_self_test(FAMILIES[family]).status == "PASS"
     assert dict(os.environ) == before
 
 
@@ -218,7 +217,7 @@ def test_hubs_are_not_to_be_asked_during_a_self_test() -> None:
         seen.update(os.environ)
         yield f"vectors:{folder}/none"
 
-    outcome = self_test(dataclasses.replace(FAMILIES["vectors"], selftest=looking))
+    outcome = run_self_test(dataclasses.replace(FAMILIES["vectors"], selftest=looking))
     assert (outcome.status, outcome.error.split(":")[0]) == ("FAIL", "VectorFileError")
     assert (seen["HF_HUB_OFFLINE"], seen["TRANSFORMERS_OFFLINE"]) == ("1", "1")
     assert not Path(seen["BIASSAY_CACHE"]).parent.exists()
@@ -236,13 +235,13 @@ class Wrong:
     def prepare(self, texts: Sequence[str]) -> None:
         pass
 
-    def encode(self, texts: Sequence[str]) -> Encoded:
-        vectors = np.array(Letters().encode(texts), dtype=np.float32)
-        return Encoded.of(np.asarray(self.change(vectors)), [self.unknown] * len(texts))
+    def encode(self, texts: Sequence[str]) -> TextEmbeddings:
+        vectors = np.array(VowelEncoder().encode(texts), dtype=np.float32)
+        return TextEmbeddings.from_vectors(np.asarray(self.change(vectors)), [self.unknown] * len(texts))
 
 
 def test_a_right_encoder_passes_with_rounding() -> None:
-    check(Wrong(lambda vectors: vectors * (1 + 1e-6 * len(vectors))))
+    check_encoder(Wrong(lambda vectors: vectors * (1 + 1e-6 * len(vectors))))
 
 
 @pytest.mark.parametrize(
@@ -256,27 +255,27 @@ def test_a_right_encoder_passes_with_rounding() -> None:
         (lambda v: v + (np.inf if len(v) == 1 else 0), "not finite"),
         (lambda v: v * 0, "the same vector"),
         (lambda v: v * 0 + 1, "the same vector"),
-        (lambda v: v + 0.01 * len(v), "depends on its batch: off by 0.01, where the largest is 3"),
+        (lambda v: v + 0.01 * len(v), "depends on its batch: off by 0.01; the largest value is 3"),
         (lambda v: v[::-1], "depends on its batch"),
     ],
 )
 def test_a_wrong_encoder_is_found_out(change: Callable[[NDArray[np.float32]], Any], message: str) -> None:
     with pytest.raises(MeasurementError, match=message):
-        check(Wrong(change))
+        check_encoder(Wrong(change))
 
 
 def test_words_that_a_tiny_model_does_not_know_are_named() -> None:
     with pytest.raises(MeasurementError, match="'thi', 'joy'"):
-        check(Wrong(lambda vectors: vectors, unknown=((0, 3),)))
+        check_encoder(Wrong(lambda vectors: vectors, unknown=((0, 3),)))
 
 
 @pytest.mark.extras
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.usefixtures("own_path")
 def test_every_installed_family_passes(family: str) -> None:
-    outcome = self_test(FAMILIES[family])
+    outcome = run_self_test(FAMILIES[family])
     expected = "skipped" if FAMILIES[family].missing else "PASS"
-    assert outcome == Outcome(family, expected, outcome.seconds)
+    assert outcome == SelfTestResult(family, expected, outcome.seconds)
 
 
 # Connections are seen before they are made: names are not even looked up.
@@ -321,13 +320,13 @@ def test_doctor_reaches_out_to_nobody_and_leaves_nothing(tmp_path: Path) -> None
 def test_the_device_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert selftest.device() == "CPU; torch finds no CUDA GPU"
+    assert selftest.describe_device() == "CPU; torch finds no CUDA GPU"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
-    assert selftest.device() == "CUDA: NVIDIA H200"
+    assert selftest.describe_device() == "CUDA: NVIDIA H200"
 
     def fails() -> bool:
         raise RuntimeError("the driver\nis too old")
 
     monkeypatch.setattr(torch.cuda, "is_available", fails)
-    assert selftest.device() == "not known: RuntimeError: the driver is too old"
+    assert selftest.describe_device() == "not known: RuntimeError: the driver is too old"

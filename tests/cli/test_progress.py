@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from biassay.cli import progress
-from biassay.cli.common import console_for_tables, listener_for
-from biassay.cli.progress import Bars, Lines
-from biassay.runs.pace import duration
+from biassay.cli.common import make_console, make_listener
+from biassay.cli.progress import ProgressBars, ProgressLog
+from biassay.runs.progress import format_duration
 
 from .conftest import Cli
 from .small_tests import write_test, write_vectors
@@ -33,12 +33,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     ],
 )
 def test_times_are_said_as_a_person_does(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
+    assert format_duration(seconds) == said
 
 
 def lines_of(clock: list[float], events: list[tuple[float, str, int, int]], who: str = "hf:org/model") -> list[str]:
     file = io.StringIO()
-    with Lines(Console(file=file, width=40)) as lines:
+    with ProgressLog(Console(file=file, width=40)) as lines:
         for at, unit, done, total in events:
             clock[0] = 100.0 + at
             lines.progress(who, unit, done, total)
@@ -46,20 +46,20 @@ def lines_of(clock: list[float], events: list[tuple[float, str, int, int]], who:
 
 
 def test_a_line_has_rate_and_time_left(clock: list[float]) -> None:
-    first, second = lines_of(clock, [(0, "texts asked", 100, 1000), (2, "texts asked", 110, 1000),
-                                     (10, "texts asked", 200, 1000)])  # fmt: skip
+    first, second = lines_of(clock, [(0, "texts", 100, 1000), (2, "texts", 110, 1000),
+                                     (10, "texts", 200, 1000)])  # fmt: skip
     assert first == "model: encoding: 100 of 1,000 texts"
     assert second == "model: encoding: 200 of 1,000 texts, 10/s, 1 min 20 s left"  # 100 in 10 s, 800 to go
 
 
 def test_the_rate_counts_from_when_the_step_was_announced(clock: list[float]) -> None:
     file = io.StringIO()
-    with Lines(Console(file=file)) as lines:
+    with ProgressLog(Console(file=file)) as lines:
         for at, what in ((0, "loading the model"), (20, "encoding 1,000 texts")):
             clock[0] = 100.0 + at
             lines.begin("hf:org/model", what)
         clock[0] = 130.0
-        lines.progress("hf:org/model", "texts asked", 1000, 1000)
+        lines.progress("hf:org/model", "texts", 1000, 1000)
     assert file.getvalue().splitlines()[-1] == "model: encoding: 1,000 of 1,000 texts, 100/s"
 
 
@@ -76,7 +76,7 @@ def test_bytes_are_megabytes_and_a_length_may_be_unknown(clock: list[float]) -> 
 
 def test_steps_that_cannot_be_counted_are_told(clock: list[float]) -> None:  # noqa: ARG001
     file = io.StringIO()
-    with Lines(Console(file=file)) as lines:
+    with ProgressLog(Console(file=file)) as lines:
         lines.begin("glove", "opening the model")
         lines.begin("glove", "measuring")
         lines.notice("beware")
@@ -84,28 +84,28 @@ def test_steps_that_cannot_be_counted_are_told(clock: list[float]) -> None:  # n
 
 
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with listener_for(quiet=True) as listener:
+    with make_listener(quiet=True) as listener:
         listener.progress("glove", "tests", 1, 2)
         listener.notice("beware")
     assert capsys.readouterr() == ("", "")
 
 
 def test_bars_end_a_step_when_the_next_begins() -> None:
-    with Bars(Console(file=io.StringIO(), force_terminal=True, width=80)) as bars:
+    with ProgressBars(Console(file=io.StringIO(), force_terminal=True, width=80)) as bars:
         bars.begin("glove", "opening the model")
         bars.begin("glove", "measuring")
         assert [task.total for task in bars._progress.tasks] == [None]
         bars.progress("glove", "tests", 1, 2)
         assert [task.total for task in bars._progress.tasks] == [2]
-        bars.begin("out", "making the page")
+        bars.begin("out", "writing the report")
     assert [(task.completed, task.total) for task in bars._progress.tasks] == [(1, 2)]
 
 
-@pytest.mark.parametrize(("terminal", "kind"), [("xterm", Bars), ("dumb", Lines)])
+@pytest.mark.parametrize(("terminal", "kind"), [("xterm", ProgressBars), ("dumb", ProgressLog)])
 def test_a_terminal_that_cannot_draw_gets_lines(terminal: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", terminal)
     monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, whatever it is
-    assert isinstance(listener_for(quiet=False), kind)
+    assert isinstance(make_listener(quiet=False), kind)
 
 
 @pytest.mark.parametrize(("columns", "width"), [(None, 100), ("", 100), ("72", 72), ("20", 60)])
@@ -114,7 +114,7 @@ def test_a_pipe_is_as_wide_as_it_is_said_to_be(
 ) -> None:
     if columns is not None:
         monkeypatch.setenv("COLUMNS", columns)
-    assert console_for_tables().width == width
+    assert make_console().width == width
 
 
 def test_models_have_their_labels_from_the_first_line_on(tmp_path: Path, cli: Cli) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import os
 import shutil
@@ -11,22 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.results.made_runs import as_refused, with_rows
+from tests.results.made_runs import altered, as_refused, with_rows
 
 import biassay
+from biassay.results.outcomes import Result
 from biassay.runs.run import Run
-from biassay.studies.associations.families import with_corrections
-from biassay.studies.associations.records import Result
 
 from .conftest import Cli
 from .shown_runs import edit, edit_first, line_of, names, read, stored, told
 
-NUMBERS = ("effect_size", "statistic", "p_value", "p_value_by_word", "effect_size_by_word", "p_error", "p_value_holm")
+NUMBERS = ("sentences_effect_size", "statistic", "p_value", "fixed_words_p_value", "effect_size")
 
 
 def begun(run: Run, done: int) -> Run:
     """Interrupted after some results."""
-    results = with_corrections(run.results[:done], run.manifest.settings)
+    results = run.results[:done]
     return with_rows(run, results, status="running", finished=None)
 
 
@@ -34,11 +32,11 @@ def test_what_is_no_run_is_named(refuses: Callable[..., str], folder: Path, tmp_
     (tmp_path / "empty").mkdir()
     assert f"{tmp_path / 'nowhere'}: no such folder" in refuses("report", tmp_path / "nowhere")
     said = refuses("report", folder / "manifest.json")
-    assert f"{folder / 'manifest.json'} is a file; name the folder of the run, {folder}" in said
-    assert f"no run there (manifest.json is missing); runs inside: {folder}" in refuses("report", tmp_path)
-    assert f"{tmp_path / 'empty'}: no run there (manifest.json is missing)" in refuses("report", tmp_path / "empty")
+    assert f"{folder / 'manifest.json'} is a file; name its run folder, {folder}" in said
+    assert f"not a run folder (manifest.json is missing); runs inside: {folder}" in refuses("report", tmp_path)
+    assert f"{tmp_path / 'empty'}: not a run folder (manifest.json is missing)" in refuses("report", tmp_path / "empty")
     assert "runs inside" not in refuses("report", tmp_path / "empty")
-    assert "no run there" in refuses("report", folder, tmp_path / "empty")
+    assert "not a run folder" in refuses("report", folder, tmp_path / "empty")
     assert "Missing argument 'RUN ...'" in refuses("report")
     assert "No such option" in refuses("report", folder, "--baseline", "glove")
     assert "'gif' is not one of" in refuses("report", folder, "--format", "gif")
@@ -48,7 +46,7 @@ def test_a_folder_that_cannot_be_read_is_named(cli: Cli, folder: Path, monkeypat
     def denied(path: str, _flags: int) -> int:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
-    monkeypatch.setattr("biassay.files._without_waiting", denied)
+    monkeypatch.setattr("biassay.io._open_nonblocking", denied)
     code, stdout, stderr = cli("report", folder)
     assert code == 2
     assert stdout == ""
@@ -111,7 +109,7 @@ def test_the_table_for_people_may_be_missing(cli: Cli, contexts: Run, folder: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
-@pytest.mark.parametrize("field", [*NUMBERS, "log10_p_value", "log10_p_value_by_word"])
+@pytest.mark.parametrize("field", [*NUMBERS, "sentences_log10_p_value", "fixed_words_log10_p_value"])
 def test_numbers_that_are_none_in_the_results_are_shown_as_such(
     field: str, value: str, cli: Cli, folder: Path, tmp_path: Path
 ) -> None:
@@ -124,7 +122,7 @@ def test_numbers_that_are_none_in_the_results_are_shown_as_such(
     code, stdout, _ = cli("report", folder)
     assert code == 0
     effects = {"NaN": "NaN", "Infinity": "inf", "-Infinity": "-inf"}
-    shown = {"effect_size_by_word": effects, "p_value_crossed": {"NaN": "NaN"}}
+    shown = {"effect_size": effects, "p_value": {"NaN": "NaN"}}
     if value in shown.get(field, {}):
         assert shown[field][value] in " ".join(line_of(stdout, "weat6"))
         assert shown[field][value] in read(folder / "report.html")
@@ -136,7 +134,7 @@ def test_a_word_without_a_number_is_no_obstacle(role: str, value: str, cli: Cli,
     """A metric that compares whole sets gives no cosines, which the associations would have to agree with."""
 
     def change(content: Any) -> None:
-        content["tables"]["results"][0]["D"] = None
+        content["tables"]["results"][0]["cosine_difference"] = None
         associations = content["tables"]["results"][0]["associations"][role]
         associations[next(iter(associations))] = value
 
@@ -152,7 +150,7 @@ def test_numbers_over_contexts_that_are_none_are_no_obstacle(
     field: str, value: str, cli: Cli, contexts: Run, tmp_path: Path
 ) -> None:
     over = contexts.save(tmp_path / "contexts")
-    edit(over / "results.json", lambda content: content["tables"]["results"][0]["contextual"].update({field: value}))
+    edit(over / "results.json", lambda content: content["tables"]["results"][0].update({field: value}))
     code, stdout, stderr = cli("report", over, "--json", "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0, stderr
     assert told(stdout)[0]["results"] == stored(over)
@@ -160,14 +158,14 @@ def test_numbers_over_contexts_that_are_none_are_no_obstacle(
 
 def test_no_significant_result_is_said(cli: Cli, glove: Run, tmp_path: Path) -> None:
     def weak(r: Result) -> Result:
-        words = {"p_value_by_word": 0.8, "log10_p_value_by_word": -0.1}
-        return dataclasses.replace(r, p_value=0.9, log10_p_value=-0.05, p_value_crossed=0.7, **words)
+        words = {"fixed_words_p_value": 0.8, "fixed_words_log10_p_value": -0.1}
+        return altered(r, sentences_p_value=0.9, sentences_log10_p_value=-0.05, p_value=0.7, **words)
 
-    results = with_corrections(tuple(map(weak, glove.results)), glove.manifest.settings)
+    results = tuple(map(weak, glove.results))
     folder = with_rows(glove, results).save(tmp_path / "weak")
     code, stdout, _ = cli("report", folder, "--all", "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0
-    assert not {one.standing for one in biassay.load(folder).findings()} & {"significant", "uncorrected"}
+    assert not {one.evidence for one in biassay.load(folder).findings()} & {"significant", "uncorrected"}
     assert "0.900*" not in stdout
     assert "*" not in "".join(cell for r in glove.results for cell in line_of(stdout, r.test))
 

@@ -20,7 +20,7 @@ from .shown_runs import MARK, TESTS, edit, edit_first, line_of, manifest_in, nam
 def test_the_page_of_a_run_is_in_its_folder(cli: Cli, tmp_path: Path) -> None:
     """From the start: the run is made by the command line too, and its page again by report."""
     out = tmp_path / "run"
-    assert cli("run", "glove", "--tests", *TESTS, "--out", out)[0] == 0
+    assert cli("run", "glove", "--tests", ",".join(TESTS), "--out", out)[0] == 0
     first = (out / "report.html").read_text()
     (out / "report.html").unlink()
     code, stdout, _ = cli("report", out)
@@ -30,7 +30,7 @@ def test_the_page_of_a_run_is_in_its_folder(cli: Cli, tmp_path: Path) -> None:
     assert names(out) == {"manifest.json", "results.json", "results.tsv", "report.html", "arrays/0.npz"}
     for result in Run.load(out).results:
         _, d, interval, _ = line_of(stdout, result.test)
-        assert (d, interval) == (f"{result.effect_size_by_word:.2f}", f"{result.d_low:.2f} to {result.d_high:.2f}")
+        assert (d, interval) == (f"{result.effect_size:.2f}", f"{result.ci_low:.2f} to {result.ci_high:.2f}")
 
 
 def test_a_page_is_made_again(cli: Cli, folder: Path) -> None:
@@ -117,9 +117,9 @@ def test_under_the_papers_protocol_several_runs_are_corrected_anew(cli: Cli, tmp
     (one,) = told(cli("report", *folders, "--json", "--out", tmp_path / "p.html")[1])
     both = [row for folder in folders for row in stored(folder)]
     expected = biassay.holm([row["p_value"] for row in both], 0.01)
-    assert [row["p_value_holm"] for row in one["results"]] == expected.adjusted.tolist()
-    assert [row["significant_holm"] for row in one["results"]] == expected.rejected.tolist() == [True, True]
-    assert [row["family"] for row in one["results"]] == [2, 2] != [row["family"] for row in both]
+    assert [row["p_adjusted"] for row in one["results"]] == expected.adjusted.tolist()
+    assert [row["significant"] for row in one["results"]] == expected.rejected.tolist() == [True, True]
+    assert [row["family_size"] for row in one["results"]] == [2, 2] != [row["family_size"] for row in both]
 
 
 @pytest.mark.slow
@@ -151,12 +151,12 @@ def test_figures_are_not_called_tests(cli: Cli, folder: Path, tmp_path: Path) ->
 def test_only_tests_that_are_named_are_shown(
     patterns: tuple[str, ...], kept: list[str], cli: Cli, folder: Path
 ) -> None:
-    code, stdout, _ = cli("report", folder, "--tests", *patterns, "--json")
+    code, stdout, _ = cli("report", folder, "--tests", ",".join(patterns), "--json")
     (one,) = told(stdout)
     assert (code, [row["test"] for row in one["results"]]) == (0, kept)
     assert [test["name"] for test in one["manifest"]["inputs"]["tests"]] == kept
     rows = [row for row in stored(folder) if row["test"] in kept]
-    for field in ("p_value_holm", "p_value_by_word_holm", "p_value_crossed_holm", "family"):
+    for field in ("p_adjusted", "family", "family_size"):
         assert [row[field] for row in one["results"]] == [row[field] for row in rows]  # those of the whole run
     assert [row["effect_size"] for row in one["results"]] == [row["effect_size"] for row in rows]
     text = read(folder / "report.html")
@@ -164,16 +164,16 @@ def test_only_tests_that_are_named_are_shown(
 
 
 def test_tests_take_all_words_up_to_the_next_option(cli: Cli, folder: Path) -> None:
-    (one,) = told(cli("report", folder, "--tests", "weat6", "weat8", "--json", "--tests", "weat7")[1])
+    (one,) = told(cli("report", folder, "--tests", "weat6,weat8", "--json", "--tests", "weat7")[1])
     assert len(one["results"]) == 3
     (one,) = told(cli("report", "--tests=weat6", "--json", folder)[1])
     assert len(one["results"]) == 1
 
 
 def test_names_of_no_test_are_refused(refuses: Callable[..., str], folder: Path, two: Path, tmp_path: Path) -> None:
-    said = refuses("report", folder, "--tests", "weat9", "Weat6")
-    assert "one: no test there is named weat9 or Weat6" in said
-    assert "no test there is named" in refuses("report", folder, two, "--out", tmp_path / "p", "--tests", "")
+    said = refuses("report", folder, "--tests", "weat9,Weat6")
+    assert "one: no test is named weat9 or Weat6" in said
+    assert "no test is named" in refuses("report", folder, two, "--out", tmp_path / "p", "--tests", "")
     assert "requires an argument" in refuses("report", folder, "--tests")
 
 
@@ -190,7 +190,7 @@ def test_runs_that_differ_are_refused_unless_mixed(
     assert "--mixed" in said
     code, stdout, _ = cli("report", folder, two, "--out", page, "--mixed")
     assert code == 0
-    assert "not alike: protocol is exact in one, may2019 in two" in " ".join(stdout.split())
+    assert "runs differ: protocol is exact in one, may2019 in two" in " ".join(stdout.split())
     assert "protocol is exact in one, may2019 in two" in read(page)
 
 
@@ -201,5 +201,5 @@ def test_a_test_with_other_texts_is_refused_unless_mixed(
     said = refuses("report", folder, two, "--out", tmp_path / "p.html")
     assert "same name and other texts: weat6" in said
     assert cli("report", folder, two, "--out", tmp_path / "p.html", "--mixed", "--quiet") == (0, "", "")
-    rest = ("--tests", "weat7", "weat8", "--quiet")
+    rest = ("--tests", "weat7,weat8", "--quiet")
     assert cli("report", folder, two, "--out", tmp_path / "p.html", *rest) == (0, "", "")

@@ -8,11 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.results.made_runs import consistent, with_rows
+from tests.results.made_runs import altered, consistent, with_rows
 from tests.studies.associations.publish_runs import NASTY
 
 from biassay.runs.run import Run
-from biassay.studies.associations.families import with_corrections
 
 from .conftest import Cli
 from .shown_runs import MARK, names, read, renamed
@@ -21,7 +20,7 @@ from .shown_runs import MARK, names, read, renamed
 def of_models(run: Run, models: list[str]) -> Run:
     """One run of many models, all with the same results."""
     parts = [renamed(run, model) for model in models]
-    results = with_corrections(tuple(r for part in parts for r in part.results), run.manifest.settings)
+    results = tuple(r for part in parts for r in part.results)
     return consistent(with_rows(run, results, models=tuple(m for part in parts for m in part.manifest.models)))
 
 
@@ -86,15 +85,13 @@ def test_runs_in_folders_of_one_name_are_told_apart(cli: Cli, glove: Run, mine: 
 
 def test_very_long_names_are_shown(cli: Cli, glove: Run, tmp_path: Path) -> None:
     run = renamed(glove, "m" * 1000)
-    long = tuple(
-        dataclasses.replace(r, test=f"{'t' * 500}{i}", title="title " * 100) for i, r in enumerate(run.results)
-    )
+    long = tuple(altered(r, test=f"{'t' * 500}{i}", title="title " * 100) for i, r in enumerate(run.results))
     tests = tuple(dataclasses.replace(run.manifest.inputs.tests[0], name=row.test) for row in long)
     inputs = dataclasses.replace(run.manifest.inputs, tests=tests)
     folder = consistent(with_rows(run, long, inputs=inputs)).save(tmp_path / ("r" * 200))
     code, stdout, stderr = cli("report", folder, "--all", "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0, stderr
     for result in glove.results:
-        assert f"{result.effect_size_by_word:.2f}" in stdout
+        assert f"{result.effect_size:.2f}" in stdout
     assert MARK in (folder / "report.html").read_text()
     assert len([name for name in names(tmp_path / "paper") if name.startswith("model-card-")]) == 1

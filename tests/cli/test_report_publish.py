@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from biassay.runs.run import Run
-from biassay.studies.associations.columns import PAPER_COLUMNS
+from biassay.studies.associations.results import PAPER_COLUMNS
 
 from .conftest import Cli
 from .shown_runs import names, read, stored
@@ -45,7 +45,10 @@ def test_published_results_have_the_papers_nine_columns(cli: Cli, folder: Path, 
     assert len(header) == 9
     for row, result in zip(rows, [*stored(folder), *stored(two)], strict=True):
         assert row[:3] == [result["model"], result["options"], result["test"]]
-        assert [float(cell) for cell in row[3:]] == [result[column] for column in PAPERS[3:]]
+        assert [float(cell) for cell in row[3:]] == [
+            *(result["sentences_p_value"], result["sentences_effect_size"]),
+            *(result[column] for column in PAPERS[5:]),
+        ]
 
 
 @pytest.mark.slow
@@ -87,11 +90,11 @@ def test_figures_are_published_in_the_formats_asked_for(
 def test_without_the_library_figures_are_left_out_and_that_is_said(
     cli: Cli, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("pages.publish.files", "pages.section", "cli.reporting"):
+    for module in ("reporting.publication", "reporting.document", "cli.report"):
         monkeypatch.setattr(f"biassay.{module}.can_draw", lambda: False)
     code, stdout, _ = cli("report", folder, "--publish", tmp_path / "paper")
     assert code == 0
-    assert 'figures were left out; they need: pip install "biassay[figures]"' in stdout
+    assert 'no figures were drawn; install: pip install "biassay[figures]"' in stdout
     assert names(tmp_path / "paper") == TABLES | OTHERS | {"model-card-glove.md", ".eval_results/biassay-glove.yaml"}
 
 

@@ -12,7 +12,7 @@ from tests.results.made_runs import contexts as context_record
 from tests.results.made_runs import run_of, stopped
 
 import biassay
-from biassay.results.data import ModelRecord
+from biassay.results.run_data import ModelRecord
 from biassay.runs.run import Run
 
 from .conftest import Cli
@@ -47,8 +47,8 @@ def planted(folder: Path, *texts: str, over_contexts: bool = False, **settings: 
         ("python:bait_module:Bait", "run the Python code bait_module:Bait"),
         ("hf:./model?trust_remote_code=true", "run code that comes with the model"),
         ("st:./model?trust_remote_code=1&device=cpu", "run code that comes with the model"),
-        ("api:m", "send texts to OpenAI, or to the address in OPENAI_BASE_URL, with your key"),
-        ("api:m?dimensions=8", "send texts to OpenAI, or to the address in OPENAI_BASE_URL, with your key"),
+        ("api:m", "send texts to OpenAI, or to the URL in OPENAI_BASE_URL, with your key"),
+        ("api:m?dimensions=8", "send texts to OpenAI, or to the URL in OPENAI_BASE_URL, with your key"),
         (f"api:m?base_url={ELSEWHERE}", f"send texts to {ELSEWHERE}"),
         ("api:m?key_env=AWS_SECRET_ACCESS_KEY", "send the key in AWS_SECRET_ACCESS_KEY along"),
         (f"api:m?base_url={ELSEWHERE}&key_env=AWS_SECRET_ACCESS_KEY", "send the key in AWS_SECRET_ACCESS_KEY along"),
@@ -60,11 +60,11 @@ def test_what_a_folder_cannot_decide_is_refused_by_every_door(
     def opened(*_: object) -> None:
         raise AssertionError("a model was opened")
 
-    monkeypatch.setattr("biassay.runs.team.open_as", opened)
+    monkeypatch.setattr("biassay.runs.models.open_model", opened)
     out = planted(bait / "run", "glove", text, over_contexts=over_contexts)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     again = f"biassay resume {out} --model {shlex.quote(text)}"
-    for door in (("run", "--resume", out), ("ceat", "--resume", out), ("resume", out)):
+    for door in (("run", "--resume", out), ("resume", out)):
         code, stdout, stderr = cli(*door)
         assert (code, stdout) == (2, "")
         said = " ".join(stderr.split())
@@ -82,7 +82,7 @@ def test_a_folder_of_vectors_is_not_taken_from_a_run(bait: Path, cli: Cli, given
     there = bait / "not theirs"
     out = planted(bait / "run", "glove", *given[1:], over_contexts=True, vectors=str(there))
     again = f"biassay resume {out} {' '.join((*given, '--vectors'))} '{there}'"
-    for door in ("ceat", "--resume", out), ("resume", out):
+    for door in ("run", "--resume", out), ("resume", out):
         code, stdout, stderr = cli(*door, *(given if door[0] == "resume" else given[1:]))
         assert (code, stdout) == (2, "")
         assert " ".join(stderr.split()).endswith(again)
@@ -144,4 +144,4 @@ def test_the_address_is_shown_before_texts_go_there(tmp_path: Path, cli: Cli) ->
     assert code == 1
     assert stderr.splitlines()[:2] == ["m: opening the model", f"m: texts go to {ELSEWHERE}, without a key"]
     assert not any("texts go to" in line for line in cli("run", model, "--tests", "weat6", "--quiet")[2].splitlines())
-    assert stderr.splitlines()[-1] == f"go on with: biassay resume {tmp_path / 'run'} --model '{model}'"
+    assert stderr.splitlines()[-1] == f"to continue: biassay resume {tmp_path / 'run'} --model '{model}'"

@@ -11,8 +11,8 @@ from .conftest import Cli
 
 def test_options_take_several_words(cli: Cli) -> None:
     code, stdout, _ = cli(
-        *("robustness", "glove", "--similarities", "cosine", "rank", "--n-subsets", "0"),
-        *("--tests", "weat6", "weat7", "--json", "--quiet", "--tests=weat8", "weat9"),
+        *("robustness", "glove", "--similarities", "cosine,rank", "--n-subsets", "0"),
+        *("--tests", "weat6,weat7", "--json", "--quiet", "--tests=weat8,weat9"),
     )
     assert code == 0
     tables = json.loads(stdout)
@@ -21,10 +21,11 @@ def test_options_take_several_words(cli: Cli) -> None:
 
 
 def test_a_paper_has_one_table_and_the_specifications_in_a_file(cli: Cli, tmp_path: Path) -> None:
-    assert cli("robustness", "glove", "--tests", "weat6", "weat7", "--out", tmp_path / "run", "--quiet")[0] == 0
+    assert cli("robustness", "glove", "--tests", "weat6,weat7", "--out", tmp_path / "run", "--quiet")[0] == 0
     assert cli("report", tmp_path / "run", "--publish", tmp_path / "paper", "--quiet")[0] == 0
     assert {path.name for path in (tmp_path / "paper").glob("*.t*")} == {
         *("methods.tex", "robustness-results.tex", "robustness-results.tsv", "robustness-specifications.tsv"),
+        "robustness-decisions.tsv",
     }
     lines = (tmp_path / "paper" / "robustness-results.tex").read_text().splitlines()
     (weat7,) = [line for line in lines if line.startswith("weat7")]
@@ -35,7 +36,7 @@ def test_a_paper_has_one_table_and_the_specifications_in_a_file(cli: Cli, tmp_pa
 
 
 def test_the_terminal_shows_a_line_a_test(cli: Cli) -> None:
-    _, stdout, _ = cli("robustness", "glove", "--tests", "weat6", "weat7")
+    _, stdout, _ = cli("robustness", "glove", "--tests", "weat6,weat7")
     rows = [re.split(r" {2,}", line.strip()) for line in stdout.splitlines()]
     first = next(place for place, row in enumerate(rows) if row == ["test", "weat6", "weat7"])  # turned: it is wide
     turned = [row[2] for row in rows[first + 2 : first + 10]]

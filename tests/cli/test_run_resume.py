@@ -59,9 +59,9 @@ def test_an_interrupt_leaves_a_run_that_resume_completes(
     )
     write_module(tmp_path, monkeypatch, "stops_in_second_batch", source)
     out, model = tmp_path / "run", "python:stops_in_second_batch:Interrupted"
-    code, stdout, stderr = cli("run", "glove", model, "--tests", "sent-weat6", "sent-weat7", "--out", out)
+    code, stdout, stderr = cli("run", "glove", model, "--tests", "sent-weat6,sent-weat7", "--out", out)
     assert (code, stdout) == (1, "")
-    assert f"go on with: biassay resume {out} --model {model}" in stderr.splitlines()
+    assert f"to continue: biassay resume {out} --model {model}" in stderr.splitlines()
     assert "interrupted" in stderr
     stopped = Run.load(out)
     assert stopped.manifest.status == "running"
@@ -78,7 +78,7 @@ def test_an_interrupt_leaves_a_run_that_resume_completes(
 
     assert len(Interrupted.seen) == len(set(Interrupted.seen)) == resumed.manifest.models[1].texts
     whole = tmp_path / "whole"
-    cli("run", "glove", model, "--tests", "sent-weat6", "sent-weat7", "--out", whole, "--cache", tmp_path / "fresh")
+    cli("run", "glove", model, "--tests", "sent-weat6,sent-weat7", "--out", whole, "--cache", tmp_path / "fresh")
     assert resumed.results == Run.load(whole).results
     assert len(resumed.results) == 4
 
@@ -88,7 +88,7 @@ def test_the_command_that_goes_on_stands_on_one_line(tmp_path: Path, cli: Cli, m
     deep.mkdir()
     out = interrupted_run(deep, cli, monkeypatch, test=write_test(tmp_path / "own.json"))
     _, _, stderr = cli("run", "--resume", out, NEVER, "--cache", tmp_path)
-    assert f"go on with: biassay resume {out} --model {NEVER} --cache {tmp_path}" in stderr.splitlines()
+    assert f"to continue: biassay resume {out} --model {NEVER} --cache {tmp_path}" in stderr.splitlines()
 
 
 def test_a_resumed_run_still_says_what_its_first_model_took(

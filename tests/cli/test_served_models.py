@@ -17,9 +17,9 @@ from tests.models.causal_server import Causal, save_chatting, serving
 from tests.studies.stereotypes.asked_models import own_file
 
 import biassay
-from biassay.models.registry import open_as
+from biassay.models.registry import open_model
+from biassay.prompts.requests import Prompt
 from biassay.runs.run import Run
-from biassay.texts.requests import Prompt
 
 from .bad_tests import write_test
 from .conftest import Cli
@@ -95,7 +95,7 @@ def same(one: Run, other: Run) -> None:
     assert one.arrays.keys() == other.arrays.keys()
     for name, values in one.arrays.items():
         np.testing.assert_array_equal(values, other.arrays[name])
-    names = ("category", "condition", "n", "undecided", "unparsed", "accuracy", "bias", "score", "agreement")
+    names = ("category", "condition", "n_items", "undecided", "unparsed", "accuracy", "bias", "agreement", "outcome")
     for row, another in zip(one.results, other.results, strict=True):
         assert [getattr(row, name) for name in names] == [getattr(another, name) for name in names]
 
@@ -108,7 +108,7 @@ def test_what_is_said_and_cannot_be_read_is_counted(cli: Cli, small: Endpoint, t
     there = results(cli, "ask", at(small, "chat", GREEDY), *asked, code=1)
     here = results(cli, "ask", f"hf:{tiny}?{GREEDY}", *asked, code=1)
     assert there == here
-    assert [(row["status"], row["answers"], row["unparsed"]) for row in there] == [("unanswered", 4, 4)]
+    assert [(row["status"], row["answers"], row["unparsed"]) for row in there] == [("failed", 4, 4)]
     assert len(small.seen) == 4
 
 
@@ -117,13 +117,13 @@ def test_group_words_that_are_not_among_the_likeliest_are_not_guessed(
 ) -> None:
     asked = ("--tests", own_test, "--read", "log-odds")
     (row,) = results(cli, "ask", at(small, "chat"), *asked, code=1)
-    assert (row["status"], row["difference"], row["complete"], row["unparsed"]) == ("unanswered", None, 0, 32)
+    assert (row["status"], row["outcome"]["effect_size"], row["complete"], row["unparsed"]) == ("failed", None, 0, 32)
 
 
 def test_bbq_of_letters_that_are_not_told(small: Endpoint, bbq: Path) -> None:
     run = biassay.benchmark("bbq", at(small, "chat"), data=bbq, by="log-probability", orders=1)
     prompts = [one["messages"][-1]["content"] for _, _, one in small.seen]
-    told = open_as(at(small, "chat"), "replies").reply([Prompt(text, options=("A", "B", "C")) for text in prompts])
+    told = open_model(at(small, "chat"), "replies").reply([Prompt(text, options=("A", "B", "C")) for text in prompts])
     silent = sum(all(map(math.isnan, reply.log_p)) for reply in told)
     assert sum(row.unparsed for row in run.results) == silent > 0
 
@@ -151,7 +151,7 @@ def test_smollm2_by_words_and_by_log_odds(cli: Cli, real: Endpoint, smollm2: Pat
     (row,) = results(cli, "ask", at(real, "chat"), *odds, code=None)
     (expected,) = results(cli, "ask", f"hf:{smollm2}", *odds)
     assert (row["complete"], row["unparsed"], expected["complete"]) == (16, 0, 16)
-    assert row["difference"] == pytest.approx(expected["difference"], abs=1e-3)
+    assert row["outcome"]["effect_size"] == pytest.approx(expected["outcome"]["effect_size"], abs=1e-3)
 
 
 @pytest.mark.slow
@@ -159,7 +159,7 @@ def test_options_of_smollm2_among_the_likeliest_tokens(real: Endpoint, smollm2: 
     question = "Which of the two goes better with the word happy: {} or {}? Answer with one of the two alone."
     pairs = [("White", "Black"), ("Black", "White"), ("Science", "Art"), ("The", "A")]
     prompts = [Prompt(question.format(*pair), options=(*pair, *(f" {one}" for one in pair))) for pair in pairs]
-    there, here = (open_as(name, "replies").reply(prompts) for name in (at(real, "chat"), f"hf:{smollm2}"))
+    there, here = (open_model(name, "replies").reply(prompts) for name in (at(real, "chat"), f"hf:{smollm2}"))
     told = 0
     for one, other in zip(there, here, strict=True):
         for place in (0, 1):
@@ -178,7 +178,7 @@ def test_bbq_of_smollm2_by_its_template(real: Endpoint, smollm2: Path, bbq: Path
     asked: dict[str, Any] = {"data": bbq, "by": by, "orders": 1}
     there = biassay.benchmark("bbq", at(real, "chat", GREEDY), **asked)
     same(there, biassay.benchmark("bbq", f"hf:{smollm2}?{GREEDY}", **asked))
-    assert sum(row.n for row in there.results) > 0
+    assert sum(row.n_items for row in there.results) > 0
 
 
 @pytest.mark.slow
@@ -187,13 +187,13 @@ def test_bbq_and_stereotypes_of_smollm2_by_plain_text(
 ) -> None:
     there = biassay.benchmark("bbq", at(real, "completions"), data=bbq, orders=1)
     same(there, biassay.benchmark("bbq", f"hf:{smollm2}?chat=false", data=bbq, orders=1))
-    asked = ("--with", own_file(tmp_path), "--group", "north", "south", "--template", "own-that", "--n-bootstrap", "10")
+    asked = ("--files", own_file(tmp_path), "--groups", "north,south", "--templates", "own-that", "--n-bootstrap", "10")
     code, _, said = cli("stereotypes", at(real, "completions"), *asked)
     assert (code, "output layer" in said) == (2, True)
     runs = []
     for name, model in (("there", at(real, "completions")), ("here", f"hf:{smollm2}")):
         out = tmp_path / name
-        code, _, said = cli("stereotypes", model, "--measure", "ilps", "ilps-star", *asked, "--out", out, "--quiet")
+        code, _, said = cli("stereotypes", model, "--measures", "ilps,ilps-star", *asked, "--out", out, "--quiet")
         assert code == 0, said
         runs.append(biassay.load(out))
     assert runs[0].arrays

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.survey.people import Person, go_on, opened, take_part
 
-from biassay.stimuli.human import read_human
-from biassay.survey.export import FILES
+from biassay.datasets.human_ratings import read_human_ratings
+from biassay.survey.export import EXPORT_FILES
 from biassay.survey.store import Store
-from biassay.survey.study import read_study, study_text
+from biassay.survey.study import read_bundled_study, read_study
 
 from . import survey_study
 from .conftest import Cli
@@ -57,7 +57,7 @@ def test_only_who_serves_makes_a_database(cli: Cli, study: Path) -> None:
 
 
 def test_status_of_nobody(cli: Cli, store: Store, study: Path) -> None:
-    assert store.lacking()
+    assert store.count_missing()
     code, stdout, _ = cli("survey", "status", study)
     assert code == 0
     assert "participants: nobody yet" in stdout
@@ -70,7 +70,7 @@ def heard(store: Store) -> list[tuple[str, dict[str, list[int]]]]:
     """Three people fill the study; who they are, and what they said of the groups they were asked about."""
     people = []
     for i, gender in enumerate(("Woman", "Man", "Woman")):
-        someone = store.begin()
+        someone = store.add_participant()
         assert someone is not None
         said = {group: [60 + 10 * i + g, 7 * i + g] for g, group in enumerate(store.study.groups)}
         person = Person(said=lambda group, _, said=said: said[group], facts=(("Gender", gender),))
@@ -84,9 +84,9 @@ def test_export_writes_all_files(cli: Cli, store: Store, study: Path, here: Path
     code, stdout, stderr = cli("survey", "export", study, "--out", here / "a" / "out")
     assert (code, stderr) == (0, "")
     out = here / "a" / "out"
-    assert f"biassay stereotypes MODEL --human {out / 'ratings.json'} --with FILE" in " ".join(stdout.split())
-    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
-    found = read_human(out / "ratings.json")
+    assert f"biassay stereotypes MODEL --human {out / 'ratings.json'} --files FILE" in " ".join(stdout.split())
+    assert sorted(path.name for path in out.iterdir()) == sorted(EXPORT_FILES)
+    found = read_human_ratings(out / "ratings.json")
     for a, (gender, said) in enumerate(people):
         assert found.demographics[a] == {"Gender": gender}
         for group, ratings in said.items():
@@ -95,12 +95,12 @@ def test_export_writes_all_files(cli: Cli, store: Store, study: Path, here: Path
 
 
 def test_export_of_known_groups_and_traits_needs_no_file_of_ones_own(cli: Cli, here: Path) -> None:
-    (here / "known.toml").write_text(study_text("cao2022"), encoding="utf-8")
+    (here / "known.toml").write_text(read_bundled_study("cao2022"), encoding="utf-8")
     with opened(f"sqlite:///{here / 'us-stereotypes.sqlite'}", read_study("cao2022")):
         code, stdout, _ = cli("survey", "export", here / "known.toml", "--out", here / "out")
     assert code == 0
     assert f"biassay stereotypes MODEL --human {here / 'out' / 'ratings.json'}" in stdout
-    assert "--with" not in stdout
+    assert "--files" not in stdout
 
 
 def test_export_overwrites_nothing(cli: Cli, store: Store, study: Path, here: Path) -> None:
@@ -143,7 +143,9 @@ def test_means_of_all_and_of_some(cli: Cli, store: Store, study: Path, here: Pat
 def test_means_as_a_table(cli: Cli, store: Store, study: Path, here: Path) -> None:
     heard(store)
     cli("survey", "export", study, "--out", here / "out")
-    code, stdout, _ = cli("survey", "means", here / "out" / "ratings.json", "--group", "[red]birds", "--group", "cats")
+    code, stdout, _ = cli(
+        "survey", "means", here / "out" / "ratings.json", "--groups", "[red]birds", "--groups", "cats"
+    )
     assert code == 0
     counted = next(line for line in stdout.splitlines() if "annotators of the group" in line)
     assert re.findall(r"\d+", counted) == ["2", "2"]
@@ -169,7 +171,7 @@ def test_means_name_the_groups_of_few_annotators(cli: Cli, here: Path) -> None:
     code, stdout, _ = cli("survey", "means", here / "ratings.json", "--annotators", "Gender=Man")
     assert code == 0
     assert "fewer than 5 annotators: dogs\n" in stdout
-    code, stdout, _ = cli("survey", "means", here / "ratings.json", "--group", "cats")
+    code, stdout, _ = cli("survey", "means", here / "ratings.json", "--groups", "cats")
     assert code == 0
     assert "fewer than" not in stdout
 
@@ -180,10 +182,10 @@ def test_means_that_cannot_be_taken(cli: Cli, store: Store, study: Path, here: P
     cli("survey", "export", study, "--out", here / "out")
     ratings = here / "out" / "ratings.json"
     assert "empty; expected ratings" in refused(cli, "means", here / "nobody" / "ratings.json")
-    assert "written FIELD=VALUE, got 'Gender'" in refused(cli, "means", ratings, "--annotators", "Gender")
+    assert "expects FIELD=VALUE, got 'Gender'" in refused(cli, "means", ratings, "--annotators", "Gender")
     assert "did you mean 'Gender'?" in refused(cli, "means", ratings, "--annotators", "Gendre=Man")
     assert "did you mean 'Woman'?" in refused(cli, "means", ratings, "--annotators", "Gender=Women")
-    assert "did you mean 'cats'?" in refused(cli, "means", ratings, "--group", "cat")
+    assert "did you mean 'cats'?" in refused(cli, "means", ratings, "--groups", "cat")
     assert "cannot be read" in refused(cli, "means", here / "none.json")
 
 
@@ -202,4 +204,4 @@ def test_delete_by_code_or_number_of_the_pool(cli: Cli, store: Store, study: Pat
         assert (code, stderr) == (0, "")
         assert stdout.startswith("Deleted. Earlier exports still contain this participant")
         assert "no participant has the" in refused(cli, "delete", study, *arguments)
-    assert all(row == 2 for row in store.lacking().values())
+    assert all(row == 2 for row in store.count_missing().values())

@@ -12,7 +12,7 @@ import pytest
 from tests.survey.people import opened, take_part
 
 from biassay.survey.store import Store
-from biassay.survey.study import read_study, study_text
+from biassay.survey.study import read_bundled_study, read_study
 
 from . import survey_study
 from .conftest import Cli
@@ -29,7 +29,7 @@ def test_new_writes_the_shipped_study_to_change(cli: Cli, here: Path) -> None:
     code, stdout, _ = cli("survey", "new", here / "mine.toml")
     assert code == 0
     assert f"biassay survey serve {here / 'mine.toml'}" in stdout
-    assert (here / "mine.toml").read_text(encoding="utf-8") == study_text("cao2022")
+    assert (here / "mine.toml").read_text(encoding="utf-8") == read_bundled_study("cao2022")
     assert read_study(here / "mine.toml") == read_study("cao2022")
     assert "have your review board approve it" in stdout
     assert [path.name for path in here.iterdir()] == ["mine.toml"]
@@ -39,8 +39,8 @@ def test_new_writes_texts_to_be_translated(cli: Cli, here: Path) -> None:
     code, stdout, _ = cli("survey", "new", here / "mine.toml", "--texts", here / "deutsch.toml")
     assert code == 0
     assert 'name it in the study: texts = "deutsch.toml"' in stdout
-    assert (here / "deutsch.toml").read_text(encoding="utf-8") == study_text("english")
-    text = study_text("cao2022")
+    assert (here / "deutsch.toml").read_text(encoding="utf-8") == read_bundled_study("english")
+    text = read_bundled_study("cao2022")
     assert text.count('texts = "english"') == 1
     (here / "mine.toml").write_text(text.replace('texts = "english"', 'texts = "deutsch.toml"'), encoding="utf-8")
     assert read_study(here / "mine.toml") == read_study("cao2022")
@@ -68,9 +68,9 @@ def test_check_says_what_is_in_a_study(cli: Cli, study: Path, here: Path) -> Non
         "at least 3 participants",
         "spread 1",
         "seconds_a_group 0",
-        "facts asked for: Gender (shown beside ratings in exports)",
+        "facts asked for: Gender (linked to ratings in exports)",
         "language: en; places are kept for 60 minutes",
-        "not said to participants: researcher, contact, approval",
+        "missing from the consent page: researcher, contact, approval",
     ):
         assert said in stdout
     assert list(here.iterdir()) == [study]
@@ -83,8 +83,8 @@ def test_check_of_more_people_than_divide_and_of_who_is_named(cli: Cli, study: P
     code, stdout, _ = cli("survey", "check", study)
     assert code == 0
     assert "at least 5 participants" in stdout
-    assert "facts asked for: none (not to be joined to ratings)" in stdout
-    assert "not said to participants: approval " in stdout
+    assert "facts asked for: none (not linked to ratings)" in stdout
+    assert "missing from the consent page: approval " in stdout
     study.write_text(f'researcher = "Ada"\ncontact = "a@b.example"\napproval = "7"\n{named}')
     assert "not said" not in cli("survey", "check", study)[1]
 
@@ -175,8 +175,8 @@ def test_a_port_in_use_is_said_and_nothing_is_served(
         code, _, stderr = cli("survey", "serve", study, "--host", host, "--port", port)
     said = " ".join(stderr.split())
     assert code == 2
-    assert f"port {port} of {host} cannot be used (Address already in use)" in said
-    assert "choose another with --port" in said
+    assert f"cannot use port {port} of {host} (Address already in use)" in said
+    assert "Choose another port with --port" in said
     assert "Traceback" not in stderr
 
 
@@ -200,7 +200,7 @@ def test_a_port_that_is_free_is_still_free_for_the_server(
 
 
 def test_serve_says_what_participants_are_not_told(cli: Cli, study: Path, unserved: list[dict[str, object]]) -> None:
-    assert "not said to participants: researcher, contact, approval" in cli("survey", "serve", study)[1]
+    assert "missing from the consent page: researcher, contact, approval" in cli("survey", "serve", study)[1]
     study.write_text(f'researcher = "Ada"\ncontact = "a@b.example"\napproval = "7"\n{STUDY}')
     assert "not said" not in cli("survey", "serve", study)[1]
     assert len(unserved) == 2
@@ -277,7 +277,7 @@ def test_signed_links_need_a_key_that_cannot_be_guessed(
     study.write_text(SIGNED)
     for command in (("serve", study), ("links", study, "a1", "--site", "https://site.example")):
         monkeypatch.delenv("BIASSAY_SURVEY_LINK_KEY", raising=False)
-        assert "put the key into $BIASSAY_SURVEY_LINK_KEY" in refused(cli, *command)
+        assert "set $BIASSAY_SURVEY_LINK_KEY to the key" in refused(cli, *command)
         monkeypatch.setenv("BIASSAY_SURVEY_LINK_KEY", KEY[:31])
         assert "a key needs at least 32" in refused(cli, *command)
     assert list(here.iterdir()) == [study]
@@ -294,7 +294,7 @@ def test_what_serve_says_holds_no_secret(
 ) -> None:
     code, stdout, _ = cli("survey", "serve", study)
     assert code == 0
-    assert "researchers:  off; put a token into $BIASSAY_SURVEY_TOKEN" in stdout
+    assert "researchers:  off; set $BIASSAY_SURVEY_TOKEN" in stdout
     monkeypatch.setenv("BIASSAY_SURVEY_TOKEN", "a-long-secret-token")
     code, stdout, stderr = cli("survey", "serve", study, "--port", 8123)
     assert code == 0
@@ -317,4 +317,4 @@ def test_commands_are_named_in_the_help(cli: Cli) -> None:
 def test_limits_say_what_none_is(cli: Cli) -> None:
     code, stdout, _ = cli("survey", "serve", "--help")
     assert code == 0
-    assert " ".join(stdout.split()).count("0: no limit") == 3
+    assert " ".join(stdout.split()).count("Use 0 for no limit") == 3

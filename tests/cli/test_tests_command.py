@@ -10,15 +10,13 @@ from pathlib import Path
 import pytest
 
 from biassay.cli import main
-from biassay.stimuli.catalogue import Catalogue, catalogue, load_tests
-from biassay.stimuli.description import description_of
-from biassay.stimuli.model import ROLES, Test
-from biassay.stimuli.packages import with_packages
-from biassay.stimuli.word_associations import select_word_associations
-from biassay.texts.sentences import digest_of, texts_of
+from biassay.datasets.catalogue import Catalogue, add_plugin_tests, load_catalogue, load_tests
+from biassay.datasets.schema import ROLES, Test, describe_test
+from biassay.datasets.word_associations import select_word_associations
+from biassay.prompts.sentences import hash_texts, make_texts
 
 Cli = Callable[..., tuple[int, str, str]]
-NAMES = sorted(catalogue().tests)
+NAMES = sorted(load_catalogue().tests)
 
 TWO_TESTS = """
 [concepts.cats]
@@ -63,13 +61,13 @@ def own(tmp_path: Path) -> Path:
 
 
 def all_texts(test: Test) -> dict[str, list[str]]:
-    return {role: [text.text for text in texts_of(test).role(role)] for role in ROLES}
+    return {role: [text.text for text in make_texts(test).role(role)] for role in ROLES}
 
 
 def with_added(path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalogue:
     """The catalogue as it would be if a package gave that file."""
-    monkeypatch.setattr("biassay.stimuli.packages.load_plugins", lambda *_, use: use(path))
-    return with_packages(catalogue())
+    monkeypatch.setattr("biassay.datasets.catalogue.load_plugins", lambda *_, convert: convert(path))
+    return add_plugin_tests(load_catalogue())
 
 
 def names_in_the_table(stdout: str) -> set[str]:
@@ -81,21 +79,21 @@ def names_in_the_table(stdout: str) -> set[str]:
 def test_list_names_every_test_of_the_main_collections(cli: Cli) -> None:
     code, stdout, _ = cli("list")
     assert code == 0
-    assert names_in_the_table(stdout) == {t.name for t in catalogue().tests.values() if not t.source.supplementary}
+    assert names_in_the_table(stdout) == {t.name for t in load_catalogue().tests.values() if not t.source.supplementary}
     row = next(row for row in stdout.splitlines() if row.startswith("sent-weat6 "))
-    assert str(sum(map(len, all_texts(catalogue().tests["sent-weat6"]).values()))) in row
+    assert str(sum(map(len, all_texts(load_catalogue().tests["sent-weat6"]).values()))) in row
     assert "same as weat6" in next(row for row in stdout.splitlines() if row.startswith("C6 "))
 
 
 def test_list_sums_up_supplementary_collections_and_shows_them_when_named(cli: Cli) -> None:
     *_, supplement, gate = cli("list")[1].splitlines()
     assert supplement.startswith("guo2021-supplement: 60 more tests")
-    assert "'biassay tests list guo2021-supplement'" in supplement
+    assert "biassay tests list guo2021-supplement" in supplement
     assert gate.startswith("gate: 10 more tests")
     code, stdout, _ = cli("list", "guo2021-supplement")
     assert code == 0
     assert names_in_the_table(stdout) == {
-        t.name for t in catalogue().tests.values() if t.source.name == "guo2021-supplement"
+        t.name for t in load_catalogue().tests.values() if t.source.name == "guo2021-supplement"
     }
     assert "more tests" not in stdout
     listed = json.loads(cli("list", "EM-*", "weat6", "--json")[1])
@@ -124,9 +122,9 @@ def test_list_as_json_describes_every_test(cli: Cli) -> None:
     listed = {entry["name"]: entry for entry in json.loads(stdout)}
     assert sorted(listed) == NAMES
     for name, entry in listed.items():
-        test = catalogue().tests[name]
-        assert entry["digest"] == digest_of(test)
-        assert entry | description_of(test) == entry
+        test = load_catalogue().tests[name]
+        assert entry["digest"] == hash_texts(test)
+        assert entry | describe_test(test) == entry
         stated = {"clusters": [list(of) for of in test.A.clusters], "source": test.A.source}
         expected = {"label": test.A.label, "words": list(test.A.words), **{k: v for k, v in stated.items() if v}}
         assert entry["concepts"]["A"] == expected
@@ -185,14 +183,14 @@ def test_a_collection_of_another_package_is_summed_up_listed_shown_and_exported(
     source = '[source]\nname = "animals"\ncitation = "A list"\nlicence = "CC0-1.0"\nversion = "1"\n'
     own.write_text(source + TWO_TESTS)
     known = with_added(own, monkeypatch)
-    monkeypatch.setattr("biassay.stimuli.catalogue.catalogue", lambda: known)
-    monkeypatch.setattr("biassay.cli.tests.catalogue", lambda: known)
+    monkeypatch.setattr("biassay.datasets.catalogue.load_catalogue", lambda: known)
+    monkeypatch.setattr("biassay.cli.tests.load_catalogue", lambda: known)
     assert cli("list")[1].splitlines()[-1].startswith("animals: 2 more tests")
     listed = json.loads(cli("list", "animals", "--json")[1])
     assert [(entry["name"], entry["supplementary"]) for entry in listed] == [("pets", True), ("sent-pets", True)]
     assert "dog, puppy, hound" in cli("show", "pets")[1]
     assert cli("export", "sent-pets", "--format", "toml", "--out", tmp_path / "back.toml")[0] == 0
-    assert digest_of(load_tests(tmp_path / "back.toml")[0]) == listed[1]["digest"]
+    assert hash_texts(load_tests(tmp_path / "back.toml")[0]) == listed[1]["digest"]
 
 
 def test_list_of_an_unknown_name_offers_the_nearest(cli: Cli) -> None:
@@ -204,26 +202,26 @@ def test_list_of_an_unknown_name_offers_the_nearest(cli: Cli) -> None:
 def test_show_gives_words_source_and_an_example(cli: Cli) -> None:
     code, stdout, _ = cli("show", "sent-weat6")
     flat = " ".join(stdout.split())
-    test = catalogue().tests["sent-weat6"]
+    test = load_catalogue().tests["sent-weat6"]
     assert code == 0
     for role in ROLES:
         assert ", ".join(test.concept(role).words) in flat
-        assert f"({len(test.concept(role).words)} words, {len(texts_of(test).role(role))} texts)" in flat
-    assert texts_of(test).X[0].text in flat
+        assert f"({len(test.concept(role).words)} words, {len(make_texts(test).role(role))} texts)" in flat
+    assert make_texts(test).X[0].text in flat
     assert test.source.licence in flat
-    assert texts_of(test).X[-1].text not in flat
+    assert make_texts(test).X[-1].text not in flat
     assert "about: people, topic: gender, variant of: weat6, template: bleached" in flat
 
 
 def test_show_texts_gives_every_text(cli: Cli) -> None:
     lines = {line.strip() for line in cli("show", "sent-weat6", "--texts")[1].splitlines()}
-    for texts in all_texts(catalogue().tests["sent-weat6"]).values():
+    for texts in all_texts(load_catalogue().tests["sent-weat6"]).values():
         assert lines >= set(texts)
 
 
 def test_show_as_json_holds_every_text(cli: Cli) -> None:
     shown = json.loads(cli("show", "sent-weat6", "--json")[1])
-    assert shown["texts"] == all_texts(catalogue().tests["sent-weat6"])
+    assert shown["texts"] == all_texts(load_catalogue().tests["sent-weat6"])
 
 
 def test_show_as_json_of_a_file_with_two_tests_is_json(cli: Cli, own: Path) -> None:
@@ -242,7 +240,7 @@ def test_show_of_a_file_shows_all_its_tests(cli: Cli, own: Path) -> None:
 def test_show_names_the_concepts_as_files_do(cli: Cli) -> None:
     for name in ("weat6", "weat7"):
         stdout = cli("show", name)[1]
-        test = catalogue().tests[name]
+        test = load_catalogue().tests[name]
         assert all(f" {test.concept(role).name} (" in stdout for role in ROLES)
         assert max(map(len, stdout.splitlines())) <= 100
 
@@ -319,7 +317,7 @@ def test_every_test_exports_to_a_file_that_reads_back_to_the_same_texts(
     form: str, ending: str, tmp_path: Path, cli: Cli
 ) -> None:
     for name in NAMES:
-        test = catalogue().tests[name]
+        test = load_catalogue().tests[name]
         path = tmp_path / f"{name}.{ending}"
         code, stdout, stderr = cli("export", name, "--format", form, "--out", path)
         assert (code, stderr) == (0, ""), name
@@ -329,9 +327,11 @@ def test_every_test_exports_to_a_file_that_reads_back_to_the_same_texts(
         assert all_texts(back) == all_texts(test), name
         assert [back.concept(role).label for role in ROLES] == [test.concept(role).label for role in ROLES], name
         assert back.level == test.level, name
-        assert [(t.stimulus, t.spans) for t in texts_of(back)] == [(t.stimulus, t.spans) for t in texts_of(test)], name
-        assert digest_of(back) == digest_of(test), name
-        assert description_of(back) == description_of(test), name
+        assert [(t.stimulus, t.spans) for t in make_texts(back)] == [(t.stimulus, t.spans) for t in make_texts(test)], (
+            name
+        )
+        assert hash_texts(back) == hash_texts(test), name
+        assert describe_test(back) == describe_test(test), name
         if form == "toml":
             assert (back.title, back.source) == (test.title, test.source), name
 
@@ -387,6 +387,6 @@ def test_sentences_given_as_json_stay_sentences_as_toml(left_out: tuple[str, ...
     code, _, stderr = cli("export", tmp_path / "nine.json", "--format", "toml", "--out", tmp_path / "nine.toml")
     assert code == 0, stderr
     (given,), (back,) = load_tests(tmp_path / "nine.json"), load_tests(tmp_path / "nine.toml")
-    assert texts_of(back) == texts_of(given)
+    assert make_texts(back) == make_texts(given)
     assert back.level == given.level == "sentence"
-    assert digest_of(back) == digest_of(given)
+    assert hash_texts(back) == hash_texts(given)

@@ -10,10 +10,10 @@ import pytest
 
 import biassay
 from biassay.cli import main
-from biassay.stats.crossed import Components
+from biassay.datasets.catalogue import load_catalogue
+from biassay.datasets.variance_priors import calibrated_components
+from biassay.stats.crossed import VarianceComponents
 from biassay.stats.model_difference import gate_power
-from biassay.stimuli.catalogue import catalogue
-from biassay.stimuli.typical import calibrated_components
 
 
 def asked(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
@@ -29,17 +29,17 @@ def records(capsys: pytest.CaptureFixture[str], *args: object) -> list[dict[str,
     return found
 
 
-def difference(parts: Components, agreement: float) -> Components:
+def difference(parts: VarianceComponents, agreement: float) -> VarianceComponents:
     share = 2.0 * (1.0 - agreement)
-    return Components(share * parts.targets, share * parts.attributes, share * parts.residual)
+    return VarianceComponents(share * parts.targets, share * parts.attributes, share * parts.residual)
 
 
 def test_figures_are_those_of_typical_words(capsys: pytest.CaptureFixture[str]) -> None:
     settings = ("--family", 5, "--alpha", 0.1, "--margin", 0.1, "--agreement", 0.8)
     (found,) = records(capsys, "weat4", *settings)
-    parts = difference(calibrated_components(catalogue().tests["weat4"]), 0.8)
+    parts = difference(calibrated_components(load_catalogue().tests["weat4"]), 0.8)
     expected = gate_power(parts, (16, 16, 25, 25), 0.1, 0.01)
-    assert found["growths"][0] == {"growth": 0.2, "power": pytest.approx(expected.of_twice_margin)}
+    assert found["growths"][0] == {"growth": 0.2, "power": pytest.approx(expected.at_twice_margin)}
     assert found["detectable_growth"] == pytest.approx(expected.detectable)
     assert 0.05 < found["growths"][0]["power"] < 0.95
     assert [one["growth"] for one in found["growths"]] == [0.2, 0.5]
@@ -60,10 +60,10 @@ def test_the_old_model_says_how_its_words_vary(capsys: pytest.CaptureFixture[str
     for row in run.results[1:]:
         parts = [max(part, 0.0) / row.cosine_sd**2 for part in (row.var_targets, row.var_attributes, row.var_residual)]
         sizes = row.num_targ1, row.num_targ2, row.num_attr1, row.num_attr2  # one text per word
-        expected = gate_power(difference(Components(*parts), 0.9), sizes, 0.2, 0.05 / 4)
-        assert found[row.test]["growths"][0] == {"growth": 0.4, "power": pytest.approx(expected.of_twice_margin)}
+        expected = gate_power(difference(VarianceComponents(*parts), 0.9), sizes, 0.2, 0.05 / 4)
+        assert found[row.test]["growths"][0] == {"growth": 0.4, "power": pytest.approx(expected.at_twice_margin)}
         assert found[row.test]["detectable_growth"] == pytest.approx(expected.detectable)
-    assert "no test there is named weat7" in asked(capsys, "weat7", "--run", folder)[2]
+    assert "no test is named weat7" in asked(capsys, "weat7", "--run", folder)[2]
 
 
 def test_every_test_has_a_line_that_fits(capsys: pytest.CaptureFixture[str]) -> None:

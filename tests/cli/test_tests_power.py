@@ -12,12 +12,12 @@ import pytest
 
 import biassay
 from biassay.cli import main
+from biassay.datasets.catalogue import load_catalogue
+from biassay.datasets.schema import ROLES
+from biassay.datasets.variance_priors import list_measured_models, typical_components
 from biassay.errors import UsageError
-from biassay.stats.crossed import Components, crossed_test
-from biassay.stats.power import Design
-from biassay.stimuli.catalogue import catalogue
-from biassay.stimuli.model import ROLES
-from biassay.stimuli.typical import models_measured, typical_components
+from biassay.stats.crossed import VarianceComponents, crossed_test
+from biassay.stats.power import CrossedDesign
 
 Cli = Callable[..., tuple[int, str, str]]
 OWN = {"X": ["cat", "kitten"], "Y": ["dog", "puppy"], "A": ["love", "peace"], "B": ["war", "hate"]}
@@ -48,32 +48,32 @@ def test_every_test_of_the_main_collections_has_a_line_that_fits(cli: Cli) -> No
     code, stdout, _ = cli()
     assert code == 0
     names = {line.split()[0] for line in stdout.splitlines() if line.strip()}
-    assert {test.name for test in catalogue().main} <= names
+    assert {test.name for test in load_catalogue().main_tests} <= names
     assert max(map(len, stdout.splitlines())) <= 100
 
 
 def test_components_of_every_test_were_measured_on_every_model_or_most() -> None:
-    assert len(models_measured()) == 3
-    for test in catalogue().main:
+    assert len(list_measured_models()) == 3
+    for test in load_catalogue().main_tests:
         of = typical_components(test)
         assert of.residual > 0.0
         n_attributes = 1 / len(test.A.words) + 1 / len(test.B.words)
         assert 0.5 < of.targets + n_attributes * of.residual < 2.0  # 1 on every model; medians are near it
-    assert typical_components(catalogue().tests["C6"]) == typical_components(catalogue().tests["weat6"])
+    assert typical_components(load_catalogue().tests["C6"]) == typical_components(load_catalogue().tests["weat6"])
 
 
 def test_records(cli: Cli) -> None:
     (found,) = records(cli, "weat6", "--power", 0.9, "--alpha", 0.01, "--effect", 0.7)
-    test = catalogue().tests["weat6"]
-    design = Design(Components(**found["components"]), (8, 8, 8, 8))
+    test = load_catalogue().tests["weat6"]
+    design = CrossedDesign(VarianceComponents(**found["components"]), (8, 8, 8, 8))
     assert design.components == typical_components(test)
     assert found["sizes"] == [len(test.concept(role).words) for role in ROLES]
-    assert design.power(design.D_of(found["smallest_d"]), 0.01) == pytest.approx(0.9, abs=1e-4)
+    assert design.power(design.D_from_d(found["smallest_d"]), 0.01) == pytest.approx(0.9, abs=1e-4)
     (effect,) = found["effects"]
-    D = design.D_of(0.7)
+    D = design.D_from_d(0.7)
     assert effect["power"] == pytest.approx(design.power(D, 0.01))
     needed = effect["words"]
-    powers = [Design(design.components, (words,) * 4).power(D, 0.01) for words in (needed - 1, needed)]
+    powers = [CrossedDesign(design.components, (words,) * 4).power(D, 0.01) for words in (needed - 1, needed)]
     assert powers[0] < 0.9 <= powers[1]
     assert effect["targets"] is None  # eight attributes limit it
 
@@ -130,7 +130,7 @@ def test_components_of_a_result() -> None:
     assert result.components == found.components
     assert result == biassay.power([20, 20, 20, 20], 0.5, components=found.components)  # type: ignore[arg-type]
     assert result.smallest_D is not None
-    assert Design(result.components, result.sizes).power(result.smallest_D) == pytest.approx(0.8, abs=1e-4)
+    assert CrossedDesign(result.components, result.sizes).power(result.smallest_D) == pytest.approx(0.8, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_components_of_a_result() -> None:
         ("weat6", {"alpha": 0.8}),
         ("weat6", {"components": 3}),
         ("weat6", {"components": crossed_test([[0.1, 0.2], [0.3, 0.1]], 1, 1)}),
-        ((8, 8, 8, 8), {"components": Components(0.0, 0.0, 0.0)}),
+        ((8, 8, 8, 8), {"components": VarianceComponents(0.0, 0.0, 0.0)}),
     ],
 )
 def test_bad_input(sizes: Any, given: dict[str, Any]) -> None:

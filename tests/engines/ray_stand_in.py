@@ -52,8 +52,8 @@ class Method:
 
 class Actor:
     def __init__(self, made: Any) -> None:
-        self.begin = Method(lambda *given: Reference(lambda: made.begin(*given), self))
-        self.work = Method(lambda task: Stream(made.work(task), self))
+        self.start = Method(lambda *given: Reference(lambda: made.start(*given), self))
+        self.run_task = Method(lambda task: Stream(made.run_task(task), self))
 
 
 class Kind:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from biassay.engines.local import LocalEngine
+from biassay.engines.local import LocalExecutor
 from biassay.errors import MeasurementError, StimulusError, UnknownNameError
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the worker processes, which import the helpers by name
@@ -30,7 +30,7 @@ def expected(tasks: list[int]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("workers", [1, 2, 3, None])
 def test_every_task_is_done_once(workers: int | None) -> None:
     tasks = [0, 5, 3, 1, 4, 2, 6]
-    found = list(LocalEngine().run(Squares(), tasks, workers=workers))
+    found = list(LocalExecutor().run(Squares(), tasks, workers=workers))
     assert sorted(found)[0][:2] == (0, 0)
     assert sorted((task, piece) for task, piece, _ in found) == expected(tasks)
     assert len({pid for _, _, pid in found}) <= (workers or os.cpu_count() or 1)
@@ -41,21 +41,21 @@ def test_every_task_is_done_once(workers: int | None) -> None:
 def test_a_system_that_does_not_tell_which_cores_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert {pid for _, _, pid in LocalEngine().run(Squares(), [2, 2])} == {os.getpid()}
+    assert {pid for _, _, pid in LocalExecutor().run(Squares(), [2, 2])} == {os.getpid()}
 
 
 def test_a_worker_with_a_model_runs_in_this_process() -> None:
-    assert {pid for _, _, pid in LocalEngine().run(Squares(), [2, 2], model=True)} == {os.getpid()}
+    assert {pid for _, _, pid in LocalExecutor().run(Squares(), [2, 2], model=True)} == {os.getpid()}
 
 
 def test_no_tasks_need_no_worker() -> None:
-    assert list(LocalEngine().run(Unmakeable(), [])) == []
+    assert list(LocalExecutor().run(Unmakeable(), [])) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_errors_arrive_as_what_they_are(workers: int) -> None:
-    engine = LocalEngine()
+    engine = LocalExecutor()
     with pytest.raises(UnknownNameError, match="did you mean 'rose'"):
         list(engine.run(Squares(fail_at=3), [1, 2, 3], workers=workers))
     with pytest.raises(OSError, match="No space left on device") as caught:
@@ -71,11 +71,11 @@ def test_errors_arrive_as_what_they_are(workers: int) -> None:
 
 def test_a_killed_worker_is_told(tmp_path: Path) -> None:
     with pytest.raises(MeasurementError, match=r"killed by signal 9 \(out of memory\? use fewer workers\)"):
-        list(LocalEngine().run(Squares(str(tmp_path), kill_at=3), [1, 2, 3, 4], workers=2))
+        list(LocalExecutor().run(Squares(str(tmp_path), kill_at=3), [1, 2, 3, 4], workers=2))
 
 
 def test_workers_end_when_no_more_results_are_wanted() -> None:
-    results = LocalEngine().run(Squares(), [50, 50], workers=2)
+    results = LocalExecutor().run(Squares(), [50, 50], workers=2)
     pid = next(results)[2]
     results.close()  # type: ignore[attr-defined]
     with pytest.raises(ProcessLookupError):
@@ -84,8 +84,8 @@ def test_workers_end_when_no_more_results_are_wanted() -> None:
 
 def test_workers_end_with_a_parent_that_was_killed() -> None:
     script = (
-        "from engine_helpers import Squares; from biassay.engines.local import LocalEngine\n"
-        "for r in LocalEngine().run(Squares(), [500, 500], workers=2): print(r[2], flush=True)"
+        "from engine_helpers import Squares; from biassay.engines.local import LocalExecutor\n"
+        "for r in LocalExecutor().run(Squares(), [500, 500], workers=2): print(r[2], flush=True)"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.ray_cluster import MARKS, cluster_of
 
-from biassay.engines.ray_engine import RayEngine
+from biassay.engines.ray_cluster import RayExecutor
 from biassay.errors import StimulusError, UnknownNameError, UsageError
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the workers, which import the helpers by name
@@ -22,17 +22,17 @@ pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[RayEngine]:
+def engine() -> Iterator[RayExecutor]:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
     with cluster_of([1, 1]) as cluster:
-        yield RayEngine(cluster.address)
+        yield RayExecutor(cluster.address)
 
 
 def pairs(found: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
     return sorted((task, piece) for task, piece, _ in found)
 
 
-def test_every_task_is_done_once_though_a_worker_is_killed(engine: RayEngine, tmp_path: Path) -> None:
+def test_every_task_is_done_once_though_a_worker_is_killed(engine: RayExecutor, tmp_path: Path) -> None:
     tasks = [4, 1, 6, 3, 5]
     found = list(engine.run(Squares(str(tmp_path), kill_at=6), tasks))
     assert (tmp_path / "killed").exists()
@@ -40,7 +40,7 @@ def test_every_task_is_done_once_though_a_worker_is_killed(engine: RayEngine, tm
     assert os.getpid() not in {pid for _, _, pid in found}
 
 
-def test_errors_arrive_as_what_they_are(engine: RayEngine) -> None:
+def test_errors_arrive_as_what_they_are(engine: RayExecutor) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'rose'"):
         list(engine.run(Squares(fail_at=3), [3]))
     with pytest.raises(OSError, match="No space left on device"):
@@ -53,14 +53,14 @@ def test_errors_arrive_as_what_they_are(engine: RayEngine) -> None:
         list(engine.run(Unmakeable(), [1]))
 
 
-def test_no_tasks_need_no_worker(engine: RayEngine) -> None:
+def test_no_tasks_need_no_worker(engine: RayExecutor) -> None:
     assert list(engine.run(Unmakeable(), [])) == []
 
 
 def test_without_an_address_a_cluster_is_started_here(tmp_path: Path) -> None:
     """In a process of its own, for a process belongs to one cluster."""
-    code = "from engine_helpers import Squares; from biassay.engines.ray_engine import RayEngine; "
-    code += f"print(len(list(RayEngine().run(Squares({str(tmp_path)!r}), [2, 3], workers=1))))"
+    code = "from engine_helpers import Squares; from biassay.engines.ray_cluster import RayExecutor; "
+    code += f"print(len(list(RayExecutor().run(Squares({str(tmp_path)!r}), [2, 3], workers=1))))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.stdout.split() == ["5"], done.stderr[-2000:]
@@ -73,4 +73,4 @@ def test_an_address_where_nobody_answers_is_told_at_once() -> None:
         with pytest.raises(
             UsageError, match=r"the Ray cluster at '127.0.0.1:\d+' cannot be reached: Connection refused"
         ):
-            RayEngine(address)
+            RayExecutor(address)

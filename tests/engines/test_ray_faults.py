@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.ray_cluster import MARKS, cluster_of
 
-from biassay.engines.ray_engine import RayEngine
+from biassay.engines.ray_cluster import RayExecutor
 from biassay.errors import MeasurementError, UsageError
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the workers, which import the helpers by name
@@ -31,15 +31,15 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def engine(cluster: Any) -> RayEngine:
-    return RayEngine(cluster.address)
+def engine(cluster: Any) -> RayExecutor:
+    return RayExecutor(cluster.address)
 
 
 def whole(tasks: list[int]) -> list[tuple[int, int]]:
     return sorted((task, piece) for task in tasks for piece in range(task))
 
 
-def test_what_a_full_disk_stops_is_done_by_other_nodes(engine: RayEngine, tmp_path: Path) -> None:
+def test_what_a_full_disk_stops_is_done_by_other_nodes(engine: RayExecutor, tmp_path: Path) -> None:
     tasks = [5, 6, 7, 8, 9, 10]
     found = list(engine.run(FullDisk(str(tmp_path)), tasks))
     full = (tmp_path / "full").read_text()
@@ -47,7 +47,7 @@ def test_what_a_full_disk_stops_is_done_by_other_nodes(engine: RayEngine, tmp_pa
     assert {node for _, piece, node in found if piece >= 3}.isdisjoint({full})
 
 
-def test_where_no_other_node_is_left_a_full_disk_is_told(engine: RayEngine, tmp_path: Path) -> None:
+def test_where_no_other_node_is_left_a_full_disk_is_told(engine: RayExecutor, tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space left on device"):
         list(engine.run(FullDisk(str(tmp_path)), [5, 6], workers=1))
 
@@ -55,27 +55,27 @@ def test_where_no_other_node_is_left_a_full_disk_is_told(engine: RayEngine, tmp_
 def test_more_gpus_than_a_node_has_are_refused_and_shares_are_numbers(cluster: Any) -> None:
     cluster.add_node(num_cpus=2, num_gpus=2, object_store_memory=100_000_000)
     cluster.wait_for_nodes()
-    assert RayEngine(cluster.address, gpus=0.5).models_at_once == 2  # its cores
-    assert RayEngine(cluster.address, gpus=2).models_at_once == 1
+    assert RayExecutor(cluster.address, gpus=0.5).max_concurrent_models == 2  # its cores
+    assert RayExecutor(cluster.address, gpus=2).max_concurrent_models == 1
     with pytest.raises(UsageError, match="fits on no node: the largest has 2"):
-        list(RayEngine(cluster.address, gpus=3).run(Squares(), [1], model=True))
+        list(RayExecutor(cluster.address, gpus=3).run(Squares(), [1], model=True))
     with pytest.raises(UsageError, match=r"got 1\.5"):
-        RayEngine(cluster.address, gpus=1.5)
+        RayExecutor(cluster.address, gpus=1.5)
 
 
-def test_a_stopped_engine_ends_its_runs_and_can_run_again(engine: RayEngine) -> None:
+def test_a_stopped_engine_ends_its_runs_and_can_run_again(engine: RayExecutor) -> None:
     found = engine.run(Squares(), [300, 300])
     next(found)
-    with engine.stopped(), pytest.raises(MeasurementError, match="stopped"):
+    with engine.stop(), pytest.raises(MeasurementError, match="stopped"):
         list(found)
-    with engine.stopped(), pytest.raises(MeasurementError, match="stopped"):
+    with engine.stop(), pytest.raises(MeasurementError, match="stopped"):
         list(engine.run(Squares(), [2, 3]))
     assert len(list(engine.run(Squares(), [2, 3]))) == 5
 
 
 @pytest.mark.parametrize("lost", [1, 3])
 def test_lost_nodes_cost_nothing_but_time(
-    cluster: Any, engine: RayEngine, lost: int, capfd: pytest.CaptureFixture[str]
+    cluster: Any, engine: RayExecutor, lost: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     tasks = list(range(40, 56))
     nodes = list(cluster.worker_nodes)[:lost]

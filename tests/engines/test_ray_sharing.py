@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from biassay.engines import ray_engine, ray_pool, ray_shares
-from biassay.engines.ray_engine import RayEngine
+from biassay.engines import ray_cluster
+from biassay.engines.ray_cluster import RayExecutor
 from biassay.errors import MeasurementError, UsageError
-from biassay.runs.ahead import Ahead
+from biassay.runs.prefetch import ModelPrefetcher
 
 from .ray_stand_in import ActorDiedError, RayError, RayTaskError, StandIn
 
@@ -36,17 +36,17 @@ class Slow:
 
 
 @pytest.fixture
-def engine_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., RayEngine]:
-    def make(ray: StandIn, **options: Any) -> RayEngine:
-        monkeypatch.setattr(ray_engine, "_connected", lambda _: ray)
-        return RayEngine(**options)
+def engine_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., RayExecutor]:
+    def make(ray: StandIn, **options: Any) -> RayExecutor:
+        monkeypatch.setattr(ray_cluster, "_connect", lambda _: ray)
+        return RayExecutor(**options)
 
     return make
 
 
 def test_models_at_once_share_the_room_of_the_cluster(engine_on: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_pool, "_POLL", 3.0)
-    monkeypatch.setattr(ray_shares, "_PAUSE", 60.0)
+    monkeypatch.setattr(ray_cluster, "_POLL_SECONDS", 3.0)
+    monkeypatch.setattr(ray_cluster, "_PAUSE_SECONDS", 60.0)
     ray = StandIn(4)
     engine = engine_on(ray)
     all_there = threading.Barrier(4)
@@ -56,8 +56,8 @@ def test_models_at_once_share_the_room_of_the_cluster(engine_on: Any, monkeypatc
             all_there.wait()
         return sorted(engine.run(Slow(), range(40), model=True))
 
-    with Ahead(ask, range(6), engine) as ahead:
-        assert [ahead.of(place) for place in range(6)] == [list(range(40))] * 6
+    with ModelPrefetcher(ask, range(6), engine) as ahead:
+        assert [ahead.result(place) for place in range(6)] == [list(range(40))] * 6
     assert ray.asked_for == 6
     assert ray.most <= 4
     assert ray.alive == []
@@ -66,8 +66,8 @@ def test_models_at_once_share_the_room_of_the_cluster(engine_on: Any, monkeypatc
 def test_a_run_alone_has_all_of_it_and_gives_of_it_to_one_that_begins_later(
     engine_on: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_pool, "_POLL", 0.0)
-    monkeypatch.setattr(ray_shares, "_PAUSE", 0.0)
+    monkeypatch.setattr(ray_cluster, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(ray_cluster, "_PAUSE_SECONDS", 0.0)
     ray = StandIn(5)
     engine = engine_on(ray)
     first = engine.run(Slow(), range(1000), model=True)
@@ -102,7 +102,7 @@ def test_a_thread_that_has_not_begun_to_run_is_stopped_too(engine_on: Any) -> No
             errors.append(error)
 
     def interrupted() -> None:
-        with Ahead(ask, [0, 1], engine):
+        with ModelPrefetcher(ask, [0, 1], engine):
             is_entered.wait()
             threading.Timer(0.3, may_go_on.set).start()
             raise KeyboardInterrupt
@@ -117,26 +117,26 @@ def test_a_pool_that_always_has_something_ready_is_stopped_too(engine_on: Any) -
     engine = engine_on(StandIn(1))
     found = engine.run(Slow(0.0), range(100))
     next(found)
-    with engine.stopped(), pytest.raises(MeasurementError, match="stopped"):
+    with engine.stop(), pytest.raises(MeasurementError, match="stopped"):
         list(found)
 
 
 def test_a_stop_that_was_not_waited_for_lasts(engine_on: Any) -> None:
     engine = engine_on(StandIn(1))
-    with pytest.raises(KeyboardInterrupt), engine.stopped():
+    with pytest.raises(KeyboardInterrupt), engine.stop():
         raise KeyboardInterrupt
     with pytest.raises(MeasurementError, match="stopped"):  # of a thread that was on its way
         list(engine.run(Slow(), [1]))
 
 
 def test_models_at_once_are_within_reason(engine_on: Any) -> None:
-    assert engine_on(StandIn(7)).models_at_once == 7
-    assert engine_on(StandIn(4000)).models_at_once == 32
+    assert engine_on(StandIn(7)).max_concurrent_models == 7
+    assert engine_on(StandIn(4000)).max_concurrent_models == 32
 
 
 @pytest.mark.parametrize("gpus", [math.inf, math.nan, 0.0, -1.0, 1.5])
 def test_a_number_of_gpus_that_cannot_be(engine_on: Any, gpus: float) -> None:
-    with pytest.raises(UsageError, match="a share of a GPU or whole ones"):
+    with pytest.raises(UsageError, match="GPUs per worker must be a fraction below 1 or a whole number"):
         engine_on(StandIn(1), gpus=gpus)
 
 
@@ -148,7 +148,7 @@ def test_a_cluster_that_can_hold_no_worker_is_refused(engine_on: Any) -> None:
 def test_waiting_for_room_is_told_once(
     engine_on: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(ray_pool, "_LONG", 0.1)
+    monkeypatch.setattr(ray_cluster, "_IDLE_WARNING_SECONDS", 0.1)
     ray = StandIn(1)
     engine = engine_on(ray)
     ray.cores = 0  # others have it
@@ -208,11 +208,11 @@ def test_a_node_without_biassay_is_told_at_once(engine_on: Any) -> None:
 
 def test_a_node_with_another_version_is_told_with_both(engine_on: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_on(StandIn(1))
-    monkeypatch.setattr(ray_pool, "_version", iter(["0.1", "0.2", "0.2"]).__next__)
-    with pytest.raises(MeasurementError, match=r"biassay 0\.2 is on the node .*, and 0\.1 where"):
+    monkeypatch.setattr(ray_cluster, "_get_version", iter(["0.1", "0.2", "0.2"]).__next__)
+    with pytest.raises(MeasurementError, match=r"node .* has biassay 0\.2, but the run was started with 0\.1"):
         list(engine.run(Slow(), [1]))
     monkeypatch.undo()
-    assert ray_pool._version() == metadata.version("biassay")
+    assert ray_cluster._get_version() == metadata.version("biassay")
 
 
 @pytest.mark.parametrize("cause", [ValueError("wrong"), RayError("an exception that isn't serializable")])

@@ -31,10 +31,6 @@ class Case:
 
     ``refused`` are commands that end with an error: their exit codes are recorded. ``needs`` are cases whose folders
     the command reads. ``same_as`` names the case whose numbers this one must have, so that nothing is recorded of it.
-    ``kept``: the folder is kept as it is, for readers of old folders; ``mended`` are quantities that it has in a form
-    which was found to promise too much, and which are computed otherwise since; ``dropped`` are quantities that are no
-    longer shown. ``redrawn``: contexts are drawn by the identity of a model, which covers more files than when the
-    folder was written, so that its numbers are those of other contexts.
     """
 
     name: str
@@ -43,10 +39,6 @@ class Case:
     needs: tuple[str, ...] = ()
     stop: Stop | None = None
     same_as: str | None = None
-    kept: bool = False
-    mended: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    redrawn: bool = False
     extras: bool = False
 
     @property
@@ -54,35 +46,29 @@ class Case:
         return SINGLE if self.extras else EXACT
 
 
-_OWN = "--tests tests.toml templates.toml finished.json"
+_OWN = "--tests tests.toml,templates.toml,finished.json"
 _RUN = f"run vectors:one.txt vectors:two.txt?case=fold {_OWN}"
-_CATALOGUE = "weat1 weat6 C9 I3 sent-weat5b sent-weat8 heilman_double_bind_likable_1"
+_CATALOGUE = "weat1,weat6,C9,I3,sent-weat5b,sent-weat8,heilman_double_bind_likable_1"
 
-# Alpha was 0.01, and corrections were over all rows of a run.
-_LEVELS = (
-    *("p_value_holm", "p_value_by_word_holm", "significant", "significant_holm", "significant_by_word"),
-    *("significant_by_word_holm", "contextual.share_significant"),
-)
 RUN = (
-    Case("run-exact", _RUN, refused=(f"run vectors:broken.txt {_OWN}",), kept=True, mended=_LEVELS),
+    Case("run-exact", _RUN, refused=(f"run vectors:broken.txt {_OWN}",)),
     Case("run-catalogue", f"run glove --tests {_CATALOGUE}"),
     Case(
-        "run-may2019", "run vectors:one.txt glove --tests tests.toml templates.toml weat6 --protocol may2019 --seed 3"
+        "run-may2019", "run vectors:one.txt glove --tests tests.toml,templates.toml,weat6 --protocol may2019 --seed 3"
     ),
     Case(
-        "run-caliskan2017", "run vectors:one.txt --tests tests.toml templates.toml --protocol caliskan2017 --two-sided"
+        "run-caliskan2017",
+        "run vectors:one.txt --tests tests.toml,templates.toml --protocol caliskan2017 --alternative two-sided",
     ),
     Case(
         "run-killed",
         _RUN,
         stop=Stop("tests", "vectors:two.txt?case=fold", "run --resume {out}"),
         same_as="run-exact",
-        kept=True,
-        mended=_LEVELS,
     ),
     Case(
         "report-run",
-        "report run-exact run-catalogue --tests plain lost sent* weat6",
+        "report run-exact run-catalogue --tests plain,lost,sent*,weat6",
         needs=("run-exact", "run-catalogue"),
     ),
     Case("compare-run", "compare run-exact", needs=("run-exact",)),
@@ -90,36 +76,27 @@ RUN = (
 
 _MASKED, _CAUSAL = "hf:models/masked?device=cpu", "hf:models/causal?device=cpu"
 _LOWEST = f"{_CAUSAL}&layer=0"
-_CONTEXTS = "--contexts contexts.parquet --tests tests.toml --samples 30"
-_RANDOM = f"ceat {_MASKED} {_CAUSAL} {_CONTEXTS} --dtype float32"
-_FIXED = f"ceat {_MASKED} {_LOWEST} {_CONTEXTS} --dtype float32 --draw fixed --seed 2"
+_CONTEXTS = "--contexts contexts.parquet --tests tests.toml --n-samples 30"
+_RANDOM = f"run {_MASKED} {_CAUSAL} {_CONTEXTS} --dtype float32"
+_FIXED = f"run {_MASKED} {_LOWEST} {_CONTEXTS} --dtype float32 --mode fixed --seed 2"
 
-# They spoke of the draws of contexts themselves, or covered less than they said.
-_OF_DRAWS = tuple(
-    f"contextual.{name}"
-    for name in ("tau2", "q", "i2", "prediction_low", "prediction_high", "interval_low", "interval_high", "confidence")
-)
 CEAT = (
-    Case("ceat-random", _RANDOM, kept=True, mended=_LEVELS, dropped=_OF_DRAWS, redrawn=True, extras=True),
+    Case("ceat-random", _RANDOM, extras=True),
     Case("ceat-fixed", _FIXED, extras=True),
-    Case("ceat-window", f"ceat {_MASKED}&word=first {_CONTEXTS} --window 9 --dtype float32", extras=True),
+    Case("ceat-window", f"run {_MASKED}&word=first {_CONTEXTS} --window 9 --dtype float32", extras=True),
     # In half precision another last digit of float32 may be rounded to another number, but not of these few bits.
-    Case("ceat-half", f"ceat {_LOWEST}&word=mean {_CONTEXTS}", extras=True),
+    Case("ceat-half", f"run {_LOWEST}&word=mean {_CONTEXTS}", extras=True),
     Case(
         "ceat-random-killed",
         _RANDOM,
-        stop=Stop("tests", _CAUSAL, "ceat --resume {out}"),
+        stop=Stop("tests", _CAUSAL, "run --resume {out}"),
         same_as="ceat-random",
-        kept=True,
-        mended=_LEVELS,
-        dropped=_OF_DRAWS,
-        redrawn=True,
         extras=True,
     ),
     Case(
         "ceat-fixed-killed",
         _FIXED,
-        stop=Stop("tests", _LOWEST, "ceat --resume {out}"),
+        stop=Stop("tests", _LOWEST, "run --resume {out}"),
         same_as="ceat-fixed",
         extras=True,
     ),
@@ -127,20 +104,18 @@ CEAT = (
     Case("compare-ceat", "compare ceat-fixed", needs=("ceat-fixed",), extras=True),
 )
 
-_GROUPS = "--groups groups.toml --group red-women --group blue-men --permutations 199 --keep 20"
+_GROUPS = "--grouping groups.toml --groups red-women --groups blue-men --n-permutations 199 --keep 20"
 _WORLD = f"discover vectors:world.txt {_GROUPS}"
 
 DISCOVER = (
-    Case("discover-embedded", "discover glove --group african-american-females --permutations 99 --keep 20"),
+    Case("discover-embedded", "discover glove --groups african-american-females --n-permutations 99 --keep 20"),
     Case(
         "discover-words", f"discover vectors:other.txt {_GROUPS} --words words.txt --compare every --rule all --seed 1"
     ),
     Case(
         "discover-vectors",
         _WORLD,
-        refused=(f"{_WORLD} --max-lost 0.1", f"discover vectors:broken.txt {_GROUPS}"),
-        kept=True,
-        mended=("q_value_excess", "emergent", "num_emergent"),  # chance among the words called emergent
+        refused=(f"{_WORLD} --max-unknown 0.1", f"discover vectors:broken.txt {_GROUPS}"),
     ),
     Case(
         "discover-killed",
@@ -156,44 +131,37 @@ DISCOVER = (
     ),
 )
 
-_ASKED = "--with own.toml --group land --group craft --draws 20"
+_ASKED = "--files own.toml --groups land --groups craft --n-bootstrap 20"
 _PEOPLE = "--human people.json --annotators Gender=Woman"
-_TWO = f"stereotypes {_MASKED} {_CAUSAL} {_ASKED} {_PEOPLE} --template mine"
-_IN_CONTEXTS = f"{_ASKED} --measure ceat --contexts contexts.parquet"
+_TWO = f"stereotypes {_MASKED} {_CAUSAL} {_ASKED} {_PEOPLE} --templates mine"
+_IN_CONTEXTS = f"{_ASKED} --measures ceat --contexts contexts.parquet"
 
 STEREOTYPES = (
     Case(
         "stereotypes-people",
         _TWO,
         refused=(
-            f"stereotypes {_CAUSAL} {_ASKED} --template own-first",
+            f"stereotypes {_CAUSAL} {_ASKED} --templates own-first",
             f"stereotypes {_MASKED} {_IN_CONTEXTS} --min-contexts 50",
         ),
         extras=True,
     ),
     Case(
         "stereotypes-word",
-        f"stereotypes {_MASKED} {_ASKED} --template own-that --prior word --variant cao2022-code --all-adjectives",
+        f"stereotypes {_MASKED} {_ASKED} --templates own-that --prior word --variant cao2022-code --all-adjectives",
         extras=True,
     ),
     Case("stereotypes-ceat", f"stereotypes {_MASKED} {_CAUSAL} {_IN_CONTEXTS} {_PEOPLE}", extras=True),
     Case(
         "stereotypes-pairs",
-        f"stereotypes {_MASKED} {_ASKED} {_PEOPLE} --template own-that --template own-many --measure ilps "
+        f"stereotypes {_MASKED} {_ASKED} {_PEOPLE} --templates own-that --templates own-many --measures ilps "
         "--intersections",
-        kept=True,
-        # Intervals over few groups were too narrow; pilot groups had p-values; domains count as sampling units; all
-        # groups were asked about, whatever --group named.
-        mended=(
-            *("tau_groups", "tau_both", "precision_groups", "precision_both", "interval", "dominates", "p_value"),
-            *("tau_shuffled", "p_value_shuffled", "unknown_groups", "undefined"),
-        ),
         extras=True,
     ),
     Case(
         "stereotypes-killed",
         _TWO,
-        stop=Stop("blanks asked", _CAUSAL, "resume {out}"),
+        stop=Stop("blanks", _CAUSAL, "resume {out}"),
         same_as="stereotypes-people",
         extras=True,
     ),

@@ -1,6 +1,6 @@
 """The numbers of a run as a flat table. Only this file knows the format of a run folder.
 
-It reads plain JSON, so that it can read old folders however the package changes; tables are as version 1 had them.
+It reads plain JSON, so that recorded tables stay valid however the package changes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .stereotypes import stereotypes_as_in_version_1
+from .stereotypes import flatten_outcomes, nest_stereotypes
 from .tables import Table
 
 # What a run costs, what differs by machine, what is said rather than measured, and what was asked.
@@ -28,20 +28,26 @@ _LEFT_OUT = {
 _NAMED_BY = ("measure", "annotators", "group", "word", "domain_a", "domain_b", "trait", "direction")
 _OF_THE_RUN = ("status", "words_lost", "names_lost", "validation_lost", "ceiling")
 _RECORDS = {
-    *("contextual", "curve", "curve_emergent", "contexts", "rated"),
+    *("curve", "curve_emergent", "contexts", "rated"),
     *("tau_first", "tau_second", "tau_reversed", "tau_closest"),
 }
 _COUNTS = ("thresholds", "tp", "fp", "fn", "tn")
 _ARRAYS = {"results.tsv", "by_template", "contexts.standard_errors"}  # not in what `--json` prints
 _SAMPLES = {"samples": "effect_sizes", "sample_p_values": "p_values"}
 _PAPERS = ("p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2")
+_OUTCOMES = {
+    "crossed": ("ci_low", "ci_high", "p_value", "df", "power_80"),
+    "fixed_words": ("effect_size", "p_value", "log10_p_value", "p_opposite", "p_floor"),
+    "sentences": ("effect_size", "p_value", "log10_p_value"),
+    "pooled": ("effect_size", "standard_error", "p_value", "log10_p_value"),
+}
 
 
 def numbers_of(folder: Path) -> Table:
     """All numbers of a run folder."""
     manifest, results = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("manifest", "results"))
-    tables = {"results": results["results"]} if manifest["format_version"] == 1 else results["tables"]
-    if _kind(manifest) == "discovery" and manifest["format_version"] > 1:
+    tables = results["tables"]
+    if _kind(manifest) == "discovery":
         tables = {**tables, "curves": _with_counts(folder, manifest, tables["curves"])}
     arrays = _arrays(folder) if _kind(manifest) == "stereotypes" else None
     table = numbers_in({"manifest": manifest, **tables}, arrays)
@@ -62,16 +68,17 @@ def shown(table: Table) -> Table:
 def numbers_in(run: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> Table:
     """All numbers of a run as `--json` prints it, and of its arrays where they are given."""
     manifest = run["manifest"]
-    if manifest["format_version"] > 1 and _kind(manifest) == "stereotypes":
+    if _kind(manifest) == "stereotypes":
         human = manifest["inputs"]["human"]
         manifest = {**manifest, "ceiling": human and human["ceiling"]}
-        results = stereotypes_as_in_version_1(run, arrays)
+        results = nest_stereotypes(run, arrays)
     else:
         results = run["results"]
-    if manifest["format_version"] > 1 and _kind(manifest) == "associations":
+    if _kind(manifest) == "associations":
         manifest = {**manifest, "words_lost": {model["text"]: model["words_lost"] for model in manifest["models"]}}
-        results = [{**_without(row, "associations"), "leaning": row["associations"]} for row in results]
-    if manifest["format_version"] > 1 and _kind(manifest) == "discovery":
+        decisions = {_key(one, "item"): one for one in run["decisions"]}
+        results = [_flat(row, decisions[_key(row, "test")]) for row in results]
+    if _kind(manifest) == "discovery":
         manifest, results = {**manifest, **run["models"][0]}, _nested_groups(run)
     models = [model["text"] for model in manifest["models"]]
     table: Table = {}
@@ -86,16 +93,35 @@ def numbers_in(run: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) 
     return table
 
 
+def _key(row: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    return row["model"], row["options"], row["model_revision"], row[name]
+
+
+def _flat(row: Mapping[str, Any], decision: Mapping[str, Any]) -> dict[str, Any]:
+    """A result with its outcomes, named as columns are, as `--json` prints it; a folder holds records in records."""
+    flat = {**_without(row, "associations"), "leaning": row["associations"]}
+    if "outcome" not in row:
+        return flat
+    primary = row["outcome"]
+    outcomes = {primary["test"]: primary, **row["alternatives"]}
+    for name, fields in _OUTCOMES.items():
+        flat |= {f"{name}_{field}": outcomes.get(name, {}).get(field) for field in fields}
+    return {**decision, **primary, **flat}
+
+
 def _nested_groups(run: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Flat tables of discovery as version 1 had them: all about a group in one record, scores in lists."""
+    """Nest the flat tables of discovery: one record per group, scores in lists."""
     found = []
-    for group in run["groups"]:
+    for record in run["groups"]:
+        group = flatten_outcomes(record)
         parts = {
             name: [_with_lists(row) for row in run[table] if row["group"] == group["group"]]
             for name, table in (("words", "results"), ("validated", "validated"))
         }
         curves = {row["task"]: row for row in run["curves"] if row["group"] == group["group"]}
-        named = {name: curves.get(task) for task, name in (("ibd", "curve"), ("eibd", "curve_emergent"))}
+        named = {
+            name: flatten_outcomes(curves.get(task)) for task, name in (("ibd", "curve"), ("eibd", "curve_emergent"))
+        }
         found.append({**group, **parts, **{n: None if c is None else _without(c, "task") for n, c in named.items()}})
     return found
 
@@ -141,7 +167,7 @@ def numbers_in_comparison(found: Mapping[str, Any]) -> Table:
 
 
 def _kind(manifest: Mapping[str, Any]) -> str:
-    return str(manifest.get("study", manifest.get("kind", "associations")))
+    return str(manifest["study"])
 
 
 def _typed(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> str:
@@ -197,7 +223,7 @@ def _arrays(folder: Path) -> dict[str, Any]:
 def _samples(folder: Path, manifest: Mapping[str, Any]) -> Table:
     """What tests over contexts were pooled from, summed up."""
     table: Table = {}
-    for path in sorted((*folder.glob("samples/*.npz"), *folder.glob("arrays/*.npz"))):
+    for path in sorted(folder.glob("arrays/*.npz")):
         model = manifest["models"][int(path.stem)]["text"]
         with np.load(path, allow_pickle=False) as archive:
             for name in archive.files:
@@ -217,8 +243,11 @@ def _first_columns(folder: Path, manifest: Mapping[str, Any]) -> Table:
     with (folder / "results.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     return {
-        (_typed(manifest, row), row["test"], "results.tsv"): [
-            float(row[name]) if row[name] else None for name in _PAPERS
-        ]
+        (_typed(manifest, row), row["test"], "results.tsv"): [_papers_number(row, name) for name in _PAPERS]
         for row in rows
     }
+
+
+def _papers_number(row: Mapping[str, str], name: str) -> float | None:
+    value = row[name] if name.startswith("num") else row[f"sentences_{name}"] or row[f"pooled_{name}"]
+    return float(value) if value else None

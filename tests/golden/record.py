@@ -6,15 +6,12 @@ has changed is what `git diff` shows.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-
-from biassay.files import json_with_digest
 
 from .cases import CASES, Case
 from .numbers import shown
@@ -30,11 +27,6 @@ def recorded(name: str) -> Table:
     return from_text((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def kept(name: str) -> Path:
-    """The run folder of a case as it was, or as it was left when it was stopped."""
-    return RECORDED / "folders" / name
-
-
 def unlike(case: Case, outcome: Outcome) -> list[str]:
     """What differs between a case and what was recorded."""
     if case.same_as is None:
@@ -45,8 +37,6 @@ def unlike(case: Case, outcome: Outcome) -> list[str]:
 
 def record(case: Case, outcome: Outcome) -> str:
     """Write what a case gave, if it is news; says what was done."""
-    if case.kept and not kept(case.name).exists():  # those there are of an older version, and kept as such
-        _keep(case, outcome)
     if case.same_as is not None:
         return "; ".join(unlike(case, outcome)[:3]) or f"as {case.same_as}"
     path = RECORDED / f"{case.name}.json"
@@ -54,21 +44,6 @@ def record(case: Case, outcome: Outcome) -> str:
         return "unchanged"
     path.write_text(to_text(outcome.table, case.tolerance.digits), encoding="utf-8")
     return "recorded"
-
-
-def _keep(case: Case, outcome: Outcome) -> None:
-    source = outcome.folder if case.stop is None else outcome.stopped
-    if source is None:
-        raise RuntimeError(f"{case.name}: there is no folder to keep")
-    shutil.copytree(source, kept(case.name), ignore=shutil.ignore_patterns("report.html"))
-    _without_paths(kept(case.name) / "manifest.json")
-
-
-def _without_paths(manifest: Path) -> None:
-    """A manifest names files by their whole path: not that of whoever records."""
-    content = json.loads(manifest.read_text(encoding="utf-8").replace(f"{WORKING}{os.sep}", ""))
-    del content["digest"]
-    manifest.write_text(json_with_digest(content), encoding="utf-8")
 
 
 def main(names: Iterable[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import shlex
-import shutil
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from pathlib import Path
 from unittest import mock
 
 from biassay.cli import main
-from biassay.cli.progress import Lines
-from biassay.results.labels import short_name
+from biassay.cli.progress import ProgressLog
+from biassay.results.views import short_name
 
 from .cases import CASES, Case, Stop
 from .inputs import make_inputs
@@ -27,12 +26,11 @@ _SHOWN = {"report": numbers_in_report, "compare": numbers_in_comparison}
 
 @dataclass(frozen=True)
 class Outcome:
-    """The numbers of a case, and exit codes by command; the folder of its run, and a copy from when it was stopped."""
+    """The numbers of a case, exit codes by command, and the folder of its run."""
 
     numbers: Table
     exit_codes: dict[str, int]
     folder: Path | None = None
-    stopped: Path | None = None
 
     @property
     def table(self) -> Table:
@@ -65,7 +63,9 @@ class Place:
             self.outcome(name)
         if case.extras and not (self._folder / "models").exists():
             make_models(self._folder / "models")
-            self._cli("contexts corpus.txt --tests tests.toml --abc --with own.toml --out contexts.parquet --workers 1")
+            self._cli(
+                "contexts corpus.txt --tests tests.toml --abc --files own.toml --out contexts.parquet --workers 1"
+            )
         return self.shown(case.command) if case.command.split()[0] in _SHOWN else self._measured(case)
 
     def shown(self, command: str) -> Outcome:
@@ -77,21 +77,19 @@ class Place:
         return Outcome(_SHOWN[kind](json.loads(said.output)), {command: said.code})
 
     def _measured(self, case: Case) -> Outcome:
-        folder, stopped = self._folder / case.name, None
+        folder = self._folder / case.name
         command, options = f"{case.command} --out {case.name}", f"--cache cache-{case.name} --quiet"
         if case.stop is not None:
             with _stopped(case.stop) as reached:
                 self._cli(f"{command} {options.removesuffix('--quiet')}")
             if not reached:
                 raise RuntimeError(f"{case.name} was not stopped")
-            if folder.exists():
-                stopped = shutil.copytree(folder, folder.with_suffix(".stopped"))
             command = case.stop.then.format(out=case.name)
         said = self._cli(f"{command} {options}")
         if not folder.exists():
             raise RuntimeError(f"{command}: {said.errors}")
         codes = {wrong: self._cli(f"{wrong} --out refused {options}").code for wrong in case.refused}
-        return Outcome(numbers_of(folder), {case.command: said.code, **codes}, folder, stopped)
+        return Outcome(numbers_of(folder), {case.command: said.code, **codes}, folder)
 
     def _cli(self, command: str) -> _Said:
         output, errors = io.StringIO(), io.StringIO()
@@ -106,15 +104,15 @@ class Place:
 @contextmanager
 def _stopped(stop: Stop) -> Iterator[list[str]]:
     """Ctrl-C at the moment in which the command line is told of a step; the list tells whether it came so far."""
-    tell = Lines.progress
+    tell = ProgressLog.progress
     reached: list[str] = []
     label = short_name(stop.model.partition("?")[0])
 
-    def interrupt(self: Lines, who: str, unit: str, done: int, total: int) -> None:
+    def interrupt(self: ProgressLog, who: str, unit: str, done: int, total: int) -> None:
         if (who, unit) == (label, stop.step):
             reached.append(who)
             raise KeyboardInterrupt
         tell(self, who, unit, done, total)
 
-    with mock.patch.object(Lines, "progress", interrupt):
+    with mock.patch.object(ProgressLog, "progress", interrupt):
         yield reached

@@ -1,4 +1,4 @@
-"""Tables of stereotypes in format 2, nested by model and measure as version 1 had them. It reads plain JSON."""
+"""Nest the flat tables of stereotypes by model and measure. It reads plain JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 _TAUS = ("first", "second", "reversed", "closest")
 
 
-def stereotypes_as_in_version_1(run: Mapping[str, Any], arrays: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def nest_stereotypes(run: Mapping[str, Any], arrays: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """One record a model; without ``arrays`` it has no scores by template and no standard errors."""
     models = []
     for place, record in enumerate(run["manifest"]["models"]):
@@ -29,6 +29,17 @@ def stereotypes_as_in_version_1(run: Mapping[str, Any], arrays: Mapping[str, Any
     return models
 
 
+def flatten_outcomes(row: Mapping[str, Any] | None) -> Any:
+    """Flatten the outcomes of a record: alternatives have their name as prefix, numbers of units the prefix ``n_``."""
+    if row is None or "outcome" not in row:
+        return row
+    flat = {name: value for name, value in row.items() if name not in ("outcome", "alternatives", "direction")}
+    for prefix, outcome in (("", row["outcome"]), *((f"{n}_", one) for n, one in row.get("alternatives", {}).items())):
+        flat |= {f"{prefix}{name}": value for name, value in outcome.items() if name != "n"}
+        flat |= {f"{prefix}n_{name}": value for name, value in outcome["n"].items()}
+    return flat
+
+
 def _of(rows: list[Any], **same: str) -> list[Any]:
     """Rows about the same, without what they have in common."""
     own = [row for row in rows if all(row[name] == value for name, value in same.items())]
@@ -38,7 +49,10 @@ def _of(rows: list[Any], **same: str) -> list[Any]:
 def _measure(row: Any, own: Any, arrays: Mapping[str, Any] | None, place: int) -> dict[str, Any]:
     measure = row["measure"]
     alignments = [
-        {**found, "groups": _of(own["group_alignments"], measure=measure, annotators=found["annotators"])}
+        {
+            **flatten_outcomes(found),
+            "groups": _of(own["group_alignments"], measure=measure, annotators=found["annotators"]),
+        }
         for found in _of(own["alignments"], measure=measure)
     ]
     made = {name: value for name, value in row.items() if name != "groups"}

@@ -5,16 +5,11 @@ from __future__ import annotations
 import pytest
 
 from .cases import CASES, CEAT, DISCOVER, RUN, STEREOTYPES, Case
-from .numbers import numbers_of, shown
-from .record import RECORDED, kept, recorded, unlike
+from .record import RECORDED, recorded, unlike
 from .running import Place
 from .tables import Table, Tolerance, differences
 
 pytestmark = pytest.mark.slow
-
-COMPARED = [case for case in CASES.values() if case.kept and not case.redrawn]
-WHOLE = [case for case in COMPARED if case.stop is None]
-STOPPED = [case for case in COMPARED if case.stop is not None]
 
 
 @pytest.fixture(scope="session")
@@ -34,42 +29,18 @@ def test_numbers_are_those_recorded(case: Case, place: Place, request: pytest.Fi
     assert not found, "\n".join([f"{len(found)} differ, first:", *found[:10]])
 
 
-@pytest.mark.parametrize("case", WHOLE, ids=lambda case: case.name)
-def test_kept_folders_are_read_and_hold_the_recorded_numbers(case: Case, place: Place) -> None:
-    numbers = {key: value for key, value in numbers_of(kept(case.name)).items() if key[2] not in case.dropped}
-    changed = {"exit_code", *case.mended}
-    there = {quantity for _, _, quantity in numbers} - changed  # some came since
-    expected = {key: value for key, value in recorded(case.name).items() if key[2] in there}
-    assert not list(differences(expected, numbers, case.tolerance))
-    assert not list(differences(shown(numbers), place.shown(f"report {kept(case.name)}").numbers, case.tolerance))
-
-
-@pytest.mark.parametrize("case", STOPPED, ids=lambda case: case.name)
-def test_kept_folders_of_stopped_runs_hold_the_first_model(case: Case) -> None:
-    assert case.stop is not None
-    assert case.same_as is not None
-    stopped, whole = numbers_of(kept(case.name)), recorded(case.same_as)
-    assert stopped["", "", "status"] == "running"
-    models = {model for model, _, _ in whole} - {""}
-    assert {model for model, _, _ in stopped} - {""} == models - {case.stop.model}
-    changed = {quantity for _, _, quantity in stopped if quantity.endswith("holm")} | {*case.mended, *case.dropped}
-    own = {key: value for key, value in stopped.items() if key[0] and key[2] not in changed}
-    assert not list(differences({key: whole[key] for key in own}, own, case.tolerance))
-
-
 def test_what_is_recorded_is_what_there_are_cases_of() -> None:
     assert {path.stem for path in RECORDED.glob("*.json")} == {c.name for c in CASES.values() if c.same_as is None}
-    assert {path.name for path in kept(".").iterdir()} == {case.name for case in CASES.values() if case.kept}
 
 
-def test_every_study_holds_what_is_refused_failed_and_lost() -> None:
+def test_every_study_holds_what_is_skipped_failed_and_lost() -> None:
     for cases in (RUN, CEAT):
         tables = [
             recorded(case.name) for case in cases if case.same_as is None and case.command.split()[0] != "compare"
         ]
         assert {v for t in tables for (m, _, q), v in t.items() if m and q == "status"} == {
             "measured",
-            "refused",
+            "skipped",
             "failed",
         }
         assert any(any(v.values()) for t in tables for (_, _, q), v in t.items() if q == "lost")

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from biassay.models.chat import ChatModel
-from biassay.models.completions import Completions, CompletionsBlanks, CompletionsLikelihoods
+from biassay.models.openai.chat import ChatModel
+from biassay.models.openai.completions import CompletionsBlanks, CompletionsLikelihoods, CompletionsModel
 from biassay.models.registry import parse_model
 
 from .api_server import KEYED, Asked, Clock, Endpoint, Reply, Script
@@ -122,9 +122,9 @@ def opened(server: Endpoint, settings: str = "", clock: Clock | None = None) -> 
 def completing(
     server: Endpoint,
     settings: str = "",
-    kind: Callable[..., Any] = Completions,
+    kind: Callable[..., Any] = CompletionsModel,
 ) -> Any:
     return kind(parse_model(model_string(server, "completions", settings)), Clock().pace())
 
 
-KINDS = (Completions, CompletionsLikelihoods, CompletionsBlanks)
+KINDS = (CompletionsModel, CompletionsLikelihoods, CompletionsBlanks)

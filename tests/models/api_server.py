@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from biassay.models.api import ApiEncoder, provide
-from biassay.models.api_asking import Pace
+from biassay.models.openai.client import RetryPolicy
+from biassay.models.openai.embeddings import ApiEncoder, open_text_encoder
 from biassay.models.registry import parse_model
 
 KEY = 'sk-never/"seen"&by+anyone%0123456789'
@@ -188,8 +188,8 @@ class Clock:
     def sleep(self, _: threading.Event, seconds: float) -> None:
         self.waits.append(seconds)
 
-    def pace(self, jitter: float = 1.0) -> Pace:
-        return Pace(self.sleep, lambda: jitter, lambda: 1_700_000_000.0)
+    def pace(self, jitter: float = 1.0) -> RetryPolicy:
+        return RetryPolicy(self.sleep, lambda: jitter, lambda: 1_700_000_000.0)
 
 
 def opened(server: Endpoint, settings: str = "", clock: Clock | None = None) -> ApiEncoder:
@@ -197,7 +197,7 @@ def opened(server: Endpoint, settings: str = "", clock: Clock | None = None) -> 
     if "BIASSAY_API_KEY" in os.environ and "key_env" not in settings:
         settings = "&".join(filter(None, (settings, KEYED)))
     text = f"api:toy?base_url={server.base}{settings and '&'}{settings}"
-    return provide(parse_model(text), (clock or Clock()).pace())
+    return open_text_encoder(parse_model(text), (clock or Clock()).pace())
 
 
 def changed(**changes: object) -> Script:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from biassay.models.elmo import ElmoEncoder
+from biassay.models.recurrent.elmo import ElmoEncoder
 from biassay.models.registry import open_encoder
 
 Array = NDArray[Any]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from biassay.models.base import InContext, Span, WordEncoder
-from biassay.models.registry import open_as
+from biassay.models.base import ContextEmbeddings, Span, WordEncoder
+from biassay.models.registry import open_model
 
 from . import tiny_models
 
@@ -117,12 +117,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def opened(model: str) -> WordEncoder:
-    encoder = open_as(model, "words")
+    encoder = open_model(model, "words")
     encoder.prepare()
     return encoder
 
 
-def encode(model: str, given: list[tuple[str, Span]]) -> InContext:
+def encode(model: str, given: list[tuple[str, Span]]) -> ContextEmbeddings:
     return opened(model).encode_words([text for text, _ in given], [span for _, span in given])
 
 

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from biassay.answers.fill import in_turn
-from biassay.models.ahead import Ahead, uncollected
-from biassay.models.lm_passes import Passes
-from biassay.models.lm_questions import Question
-from biassay.models.states import _by_size
-from biassay.models.tokenising import Tokenised
+from biassay.cache.handlers import iter_batches
+from biassay.models.transformers.batches import BatchPrefetcher, pause_gc
+from biassay.models.transformers.forward_plan import ForwardPlan, TokenQuery
+from biassay.models.transformers.hidden_states import _group_by_length
+from biassay.models.transformers.tokenizer import TokenizedTexts
 
 
 def test_what_was_announced_is_worked_on_once_and_elsewhere() -> None:
@@ -24,16 +23,16 @@ def test_what_was_announced_is_worked_on_once_and_elsewhere() -> None:
         seen.append(("".join(batch), threading.current_thread() is threading.main_thread()))
         return "".join(batch).upper()
 
-    ahead = Ahead(work)
-    ahead.expect(["a", "b"])
-    ahead.expect(["c"])
+    ahead = BatchPrefetcher(work)
+    ahead.prefetch(["a", "b"])
+    ahead.prefetch(["c"])
     assert [ahead(["c"]), ahead(["a", "b"]), ahead(["d"])] == ["C", "AB", "D"]
     assert sorted(seen) == [("ab", False), ("ab", True), ("c", False), ("d", True)]  # what lies before c is given up
 
 
 def test_an_error_comes_with_the_batch_that_made_it() -> None:
-    ahead = Ahead(lambda batch: 1 // len(batch))
-    ahead.expect([])
+    ahead = BatchPrefetcher(lambda batch: 1 // len(batch))
+    ahead.prefetch([])
     assert ahead(["a"]) == 1
     with pytest.raises(ZeroDivisionError):
         ahead([])
@@ -49,43 +48,45 @@ def test_every_batch_but_the_first_is_announced_before_the_one_ahead_of_it_is_as
         def batches(self, requests: Sequence[int]) -> list[list[int]]:  # noqa: ARG002
             raise AssertionError
 
-        def expect(self, requests: Sequence[int]) -> None:
-            done.append(("expect", list(requests)))
+        def prefetch(self, requests: Sequence[int]) -> None:
+            done.append(("prefetch", list(requests)))
 
-        def ask(self, requests: Sequence[int]) -> int:
-            done.append(("ask", list(requests)))
+        def fetch(self, requests: Sequence[int]) -> int:
+            done.append(("fetch", list(requests)))
             return sum(requests)
 
-    assert list(in_turn(Asker(), [[1, 2], [3], [4], [5]])) == [3, 3, 4, 5]
+    assert list(iter_batches(Asker(), [[1, 2], [3], [4], [5]])) == [3, 3, 4, 5]
     assert done[0] == ("prepare", [1, 2, 3, 4, 5])
-    assert done[1:4] == [("expect", [3]), ("expect", [4]), ("ask", [1, 2])]
-    assert done[4:] == [("expect", [5]), ("ask", [3]), ("ask", [4]), ("ask", [5])]
+    assert done[1:4] == [("prefetch", [3]), ("prefetch", [4]), ("fetch", [1, 2])]
+    assert done[4:] == [("prefetch", [5]), ("fetch", [3]), ("fetch", [4]), ("fetch", [5])]
 
 
 @pytest.mark.parametrize("kind", ["masked", "causal"])
 def test_every_question_is_asked_in_a_sequence_that_begins_with_its_own(kind: str) -> None:
     rng = np.random.default_rng(0)
     drawn = [tuple(rng.integers(0, 3, rng.integers(1, 6)).tolist()) for _ in range(200)]
-    questions = [Question(ids, int(rng.integers(len(ids))), int(rng.integers(9))) for ids in drawn]
-    passes = Passes.of(questions, kind)  # type: ignore[arg-type]
+    questions = [TokenQuery(ids, int(rng.integers(len(ids))), int(rng.integers(9))) for ids in drawn]
+    passes = ForwardPlan.from_queries(questions, kind)  # type: ignore[arg-type]
     distinct = set(drawn)
     alone = {ids for ids in distinct if not any(ids == other[: len(ids)] for other in distinct - {ids})}
     assert sorted(passes.sequences) == sorted(distinct if kind == "masked" else alone)
     assert [len(ids) for ids in passes.sequences] == sorted(map(len, passes.sequences))
-    answered: dict[int, Question] = {}
+    answered: dict[int, TokenQuery] = {}
     for batch, own in passes.batches(8, 24):
         assert len(batch.sequences) == 1 or len(batch.sequences) * max(map(len, batch.sequences)) <= 24
         padded, mask = batch.padded(-1)
         assert [tuple(row[row >= 0]) for row in padded] == list(batch.sequences)
         assert (mask == (padded >= 0)).all()
-        for number, at, target in zip(own.tolist(), batch.at.tolist(), batch.targets.tolist(), strict=True):
+        for number, at, target in zip(
+            own.tolist(), batch.query_positions.tolist(), batch.targets.tolist(), strict=True
+        ):
             ids, place = batch.sequences[batch.rows[at]], int(batch.places[at])
             asked = questions[number]
             assert ids[: len(asked.ids)] == asked.ids
-            answered[number] = Question(asked.ids, place, target)
+            answered[number] = TokenQuery(asked.ids, place, target)
     assert [answered[number] for number in range(len(questions))] == questions
     everyone = np.arange(len(questions))
-    assert passes.first_asked(everyone, len(questions)).sum() == len(passes.sequences)
+    assert passes.count_first_reads(everyone, len(questions)).sum() == len(passes.sequences)
 
 
 def test_the_collector_rests_until_the_last_of_several_threads_is_done() -> None:
@@ -93,12 +94,12 @@ def test_the_collector_rests_until_the_last_of_several_threads_is_done() -> None
     inside, leave = threading.Event(), threading.Event()
 
     def elsewhere() -> None:
-        with uncollected():
+        with pause_gc():
             inside.set()
             leave.wait(10)
 
     thread = threading.Thread(target=elsewhere)
-    with uncollected():
+    with pause_gc():
         thread.start()
         assert inside.wait(10)
     assert not gc.isenabled()
@@ -107,7 +108,7 @@ def test_the_collector_rests_until_the_last_of_several_threads_is_done() -> None
     assert gc.isenabled()
     gc.disable()
     try:
-        with uncollected():
+        with pause_gc():
             pass
         assert not gc.isenabled()  # as it was before
     finally:
@@ -119,10 +120,10 @@ def test_texts_that_go_together_are_as_many_as_padded_tokens_allow(most: int) ->
     rng = np.random.default_rng(most)
     lengths = rng.integers(1, 12, 60)
     order = np.argsort(lengths, kind="stable")
-    tokenised = Tokenised(
+    tokenised = TokenizedTexts(
         np.zeros(lengths.sum(), dtype=np.int64), np.zeros(lengths.sum(), dtype=bool), lengths, lengths, [], [], 0
     )
-    pieces = [piece.tolist() for piece in _by_size(order, tokenised, most)]
+    pieces = [piece.tolist() for piece in _group_by_length(order, tokenised, most)]
     assert [row for piece in pieces for row in piece] == order.tolist()
     for piece, following in zip(pieces, [*pieces[1:], []], strict=True):
         assert len(piece) == 1 or len(piece) * lengths[piece].max() <= most
@@ -141,14 +142,14 @@ def test_cancelled_batches_are_dropped_and_the_thread_is_idle() -> None:
         done.extend(batch)
         return batch[0]
 
-    ahead = Ahead(work)
+    ahead = BatchPrefetcher(work)
     ahead.cancel()  # nothing was announced
-    ahead.expect(["slow"])
-    ahead.expect(["next"])
+    ahead.prefetch(["slow"])
+    ahead.prefetch(["next"])
     assert running.wait(10)
     ahead.cancel()
     assert done == ["slow"]
     leave.set()
-    ahead.expect(["next"])
+    ahead.prefetch(["next"])
     assert [ahead(["next"]), ahead(["slow"])] == ["next", "slow"]
     assert done == ["slow", "next", "slow"]

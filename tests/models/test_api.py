@@ -37,7 +37,7 @@ def test_vectors_come_in_the_order_of_the_texts_and_each_text_goes_once(endpoint
     assert encoded.vectors.dtype == np.float32
     np.testing.assert_array_equal(encoded.vectors, vectors_of(TEXTS[:count]))
     assert encoded.unknown == ((),) * count
-    assert encoded.cut == (None,) * count
+    assert encoded.truncated_at == (None,) * count
     assert sorted(endpoint.texts) == TEXTS[:count]
     assert max(len(asked["input"]) for _, _, asked in endpoint.seen) <= 3
 

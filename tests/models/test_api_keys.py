@@ -14,7 +14,7 @@ import pytest
 import biassay
 from biassay.cli import main
 from biassay.errors import MeasurementError, UsageError
-from biassay.models.api import provide
+from biassay.models.openai.embeddings import open_text_encoder
 from biassay.models.registry import open_encoder, parse_model
 
 from . import api_server
@@ -33,7 +33,7 @@ endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key
             "api:toy?base_url=https://api.openai.com/v1/",
             "set the environment variable BIASSAY_API_KEY or OPENAI_API_KEY",
         ),
-        ("api:toy?base_url=http://api.openai.com/v1", "only https://api.openai.com/v1 is sent one"),
+        ("api:toy?base_url=http://api.openai.com/v1", "keys are sent only to https://api.openai.com/v1"),
     ],
 )
 @pytest.mark.parametrize("blank", [True, False])
@@ -64,7 +64,7 @@ def test_another_machine_may_need_no_key(
         monkeypatch.setenv("OPENAI_BASE_URL", elsewhere(endpoint))
     encoder = open_encoder("api:toy" if by_environment else f"api:toy?base_url={elsewhere(endpoint)}")
     assert len(encoder.encode(["one"]).vectors) == 1
-    assert encoder.identity.sends_to.endswith("without a key")
+    assert encoder.identity.destination.endswith("without a key")
     assert "Authorization" not in endpoint.seen[-1][1]
 
 
@@ -81,7 +81,7 @@ def test_a_server_that_asks_for_a_key_names_the_variable(
     if by_environment:
         monkeypatch.setenv("OPENAI_BASE_URL", elsewhere(endpoint))
     model = "api:toy" if by_environment else f"api:toy?base_url={elsewhere(endpoint)}"
-    with pytest.raises(MeasurementError, match=f"answered {status}.*the server asks for a key: .*{advice}"):
+    with pytest.raises(MeasurementError, match=f"answered {status}.*the server requires a key: .*{advice}"):
         open_encoder(model).encode(["one"])
 
 
@@ -143,11 +143,11 @@ def test_a_key_is_no_key_for_an_address_of_a_stranger(address: str, monkeypatch:
     for name in ("OPENAI_API_KEY", "BIASSAY_API_KEY"):
         monkeypatch.setenv(name, KEY)
     if "api.openai.com/" in address or ":8443" in address:
-        with pytest.raises(UsageError, match=r"only https://api\.openai\.com/v1 is sent one"):
+        with pytest.raises(UsageError, match=r"keys are sent only to https://api\.openai\.com/v1"):
             open_encoder(f"api:toy?base_url={address}")
     else:
-        encoder = provide(parse_model(f"api:toy?base_url={address}"))
-        assert "Authorization" not in encoder._asking.connections._client().headers
+        encoder = open_text_encoder(parse_model(f"api:toy?base_url={address}"))
+        assert "Authorization" not in encoder._client.connections._client().headers
     with pytest.raises(UsageError, match=r"OPENAI_API_KEY is not sent .* set OPENAI_BASE_URL") as caught:
         open_encoder(f"api:toy?base_url={address}&key_env=OPENAI_API_KEY")
     assert_hidden("".join(traceback.format_exception(caught.value)))
@@ -156,8 +156,8 @@ def test_a_key_is_no_key_for_an_address_of_a_stranger(address: str, monkeypatch:
 @pytest.mark.parametrize("setting", ["", "?key_env=OPENAI_API_KEY", "?base_url=https://API.openai.com:443/v1/"])
 def test_openais_key_is_for_openai(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    encoder = provide(parse_model(f"api:toy{setting}"))
-    assert encoder._asking.connections._client().headers["Authorization"] == f"Bearer {KEY}"
+    encoder = open_text_encoder(parse_model(f"api:toy{setting}"))
+    assert encoder._client.connections._client().headers["Authorization"] == f"Bearer {KEY}"
     assert encoder.identity.revision == "https://api.openai.com/v1 toy"
 
 
@@ -189,14 +189,14 @@ def test_what_cannot_be_a_key_is_refused_and_not_shown(
     endpoint: Endpoint, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BIASSAY_API_KEY", value)
-    with pytest.raises(UsageError, match="BIASSAY_API_KEY holds characters") as caught:
+    with pytest.raises(UsageError, match="BIASSAY_API_KEY has characters") as caught:
         opened(endpoint)
     assert "sk-se" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize("pasted", ["sk-proj-abc123", "gsk_abc123", "", "1KEY"])
 def test_a_key_given_for_the_name_of_a_variable_is_refused_and_not_shown(endpoint: Endpoint, pasted: str) -> None:
-    with pytest.raises(UsageError, match="key_env takes the name of an environment variable") as caught:
+    with pytest.raises(UsageError, match="key_env must be the name of an environment variable") as caught:
         opened(endpoint, f"key_env={pasted}")
     assert "abc123" not in "".join(traceback.format_exception(caught.value))
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from biassay.errors import UsageError
-from biassay.models.api import provide
+from biassay.models.openai.embeddings import open_text_encoder
 from biassay.models.registry import open_encoder, parse_model
 
 from . import api_server
@@ -73,14 +73,14 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(
     url: str, origin: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", url)
-    with pytest.raises(UsageError, match=f"'api:toy': {origin} must not hold") as caught:
+    with pytest.raises(UsageError, match=f"'api:toy': {origin} must not contain") as caught:
         open_encoder(f"api:toy?base_url={quote(url)}" if origin == "base_url" else "api:toy")
     assert "pass-word-1" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.usefixtures("key")
 def test_the_whole_address_of_the_endpoint_is_refused() -> None:
-    with pytest.raises(UsageError, match="the part before /embeddings"):
+    with pytest.raises(UsageError, match="must not include /embeddings"):
         open_encoder("api:toy?base_url=http://localhost:1/v1/embeddings/")
 
 
@@ -123,7 +123,7 @@ def test_certificates_are_checked_where_there_are_any(origin: str, monkeypatch: 
             super().__init__(**settings)
 
     monkeypatch.setattr(httpx, "Client", Client)
-    provide(parse_model(f"api:toy?base_url={origin}&key_env=BIASSAY_API_KEY"))._asking.connections._client()
+    open_text_encoder(parse_model(f"api:toy?base_url={origin}&key_env=BIASSAY_API_KEY"))._client.connections._client()
     assert asked[0]["verify"].verify_mode is ssl.CERT_REQUIRED
     assert asked[0]["verify"].check_hostname is True
     assert asked[0]["follow_redirects"] is False

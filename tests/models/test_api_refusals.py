@@ -28,8 +28,8 @@ endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key
         (404, "check the model's name and base_url="),
         (413, "smaller batch="),
         (422, "smaller batch="),
-        (418, "kept"),
-        (501, "kept"),
+        (418, "cached"),
+        (501, "cached"),
     ],
 )
 @pytest.mark.usefixtures("key")
@@ -65,7 +65,7 @@ def test_the_words_of_a_server_are_found_and_shortened(endpoint: Endpoint, body:
 
 def test_a_missing_key_is_named_when_the_server_wants_one(endpoint: Endpoint) -> None:
     endpoint.always = lambda _: Reply(401)
-    with pytest.raises(MeasurementError, match=r"answered 401.*asks for a key: set .* and add key_env=MY_KEY"):
+    with pytest.raises(MeasurementError, match=r"answered 401.*requires a key: set .* and add key_env=MY_KEY"):
         opened(endpoint).encode(["one"])
 
 
@@ -94,7 +94,7 @@ def test_a_number_that_is_not_finite_is_an_error_at_once(endpoint: Endpoint, num
 
 def test_a_dimension_that_was_not_asked_for_is_an_error_at_once(endpoint: Endpoint) -> None:
     endpoint.always = lambda asked: good({**asked, "dimensions": 5})
-    with pytest.raises(VectorError, match=r"asked for dimensions=3, got vectors of \[5\]; leave dimensions out"):
+    with pytest.raises(VectorError, match=r"requested dimensions=3, got vectors of \[5\]; leave out dimensions="):
         opened(endpoint, "dimensions=3").encode(["one"])
     assert len(endpoint.seen) == 1
 

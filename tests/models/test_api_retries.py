@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from biassay.errors import MeasurementError
-from biassay.models.api import provide
-from biassay.models.api_asking import Pace
+from biassay.models.openai.client import RetryPolicy
+from biassay.models.openai.embeddings import open_text_encoder
 from biassay.models.registry import parse_model
 
 from . import api_server
@@ -38,7 +38,7 @@ def test_waits_are_doubled_up_to_a_minute_and_halved_at_most_by_chance() -> None
     assert [full.delay(n, None) for n in range(1, 10)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
     assert [half.delay(n, None) for n in range(1, 10)] == [0.25, 0.5, 1, 2, 4, 8, 16, 32, 60]
     assert full.delay(101, None) == 60
-    chance = [Pace().delay(1, None) for _ in range(20)]
+    chance = [RetryPolicy().delay(1, None) for _ in range(20)]
     assert all(0.25 <= wait <= 0.5 for wait in chance)
     assert len(set(chance)) > 1
 
@@ -100,9 +100,9 @@ def test_a_broken_connection_is_tried_again(endpoint: Endpoint, fault: Reply | S
 
 
 MALFORMED: dict[str, tuple[Reply | Script, str]] = {
-    "short": (lambda asked: answer(data(asked)[:-1]), "9 vectors to 10 texts"),
+    "short": (lambda asked: answer(data(asked)[:-1]), "9 vectors for 10 texts"),
     "long": (lambda asked: answer([*data(asked), {"index": 10, "embedding": [1.0]}]), "an index that is not one of 0"),
-    "nothing": (answer([]), "0 vectors to 10 texts"),
+    "nothing": (answer([]), "0 vectors for 10 texts"),
     "index twice": (changed(index=0), "the index 0 twice"),
     "index missing": (changed(index=None), "an index that is not one of 0 to 9"),
     "index negative": (changed(index=-1), "an index that is not one of 0 to 9"),
@@ -112,10 +112,10 @@ MALFORMED: dict[str, tuple[Reply | Script, str]] = {
     "no vector": (changed(embedding=None), "list of numbers"),
     "empty vector": (changed(embedding=[]), "list of numbers"),
     "base64": (changed(embedding="AACAPw=="), "list of numbers"),
-    "words": (changed(embedding=["1"] * 8), "holds str"),
-    "nulls": (changed(embedding=[None] * 8), "holds NoneType"),
-    "truths": (changed(embedding=[True] + [0.5] * 7), "holds bool"),
-    "lists": (changed(embedding=[[0.5] * 8]), "holds list"),
+    "words": (changed(embedding=["1"] * 8), "contains str"),
+    "nulls": (changed(embedding=[None] * 8), "contains NoneType"),
+    "truths": (changed(embedding=[True] + [0.5] * 7), "contains bool"),
+    "lists": (changed(embedding=[[0.5] * 8]), "contains list"),
     "endless number": (changed(embedding=[10**400] * 8), "too large"),
     "no data": (Reply(body=b'{"error": "still loading"}'), "no list 'data': still loading"),
     "a list": (Reply(body=b"[1, 2]"), r"no list 'data': \[1, 2\]"),
@@ -146,7 +146,7 @@ def test_a_malformed_answer_is_tried_again_and_then_named(
 def test_in_the_end_status_and_attempts_are_named(endpoint: Endpoint, setting: str, attempts: str) -> None:
     body = json.dumps({"error": {"message": "overloaded\n\x1b[31mnow"}}).encode()
     endpoint.always = lambda _: Reply(503, body)
-    with pytest.raises(MeasurementError, match=rf"answered 503: overloaded \?\[31mnow \({attempts}.*are kept"):
+    with pytest.raises(MeasurementError, match=rf"answered 503: overloaded \?\[31mnow \({attempts}.*are cached"):
         opened(endpoint, setting).encode(["one"])
     assert len(endpoint.seen) == int(attempts[0])
 
@@ -155,13 +155,13 @@ def test_a_server_that_is_not_there_is_named() -> None:
     with socket.socket() as taken:  # bound and not listening: nobody else can take the port
         taken.bind(("127.0.0.1", 0))
         url, clock = f"http://127.0.0.1:{taken.getsockname()[1]}/v1", Clock()
-        encoder = provide(parse_model(f"api:toy?base_url={url}"), clock.pace())
-        with pytest.raises(MeasurementError, match=rf"{url}/embeddings gave no answer: ConnectError.*\(6 attempts\)"):
+        encoder = open_text_encoder(parse_model(f"api:toy?base_url={url}"), clock.pace())
+        with pytest.raises(MeasurementError, match=rf"{url}/embeddings did not respond: ConnectError.*\(6 attempts\)"):
             encoder.encode(["one"])
     assert len(clock.waits) == 5
 
 
 def test_a_server_that_never_answers_is_named(endpoint: Endpoint) -> None:
     endpoint.always = lambda _: Reply(hang=True)
-    with pytest.raises(MeasurementError, match=r"no answer within 0\.05 s \(3 attempts\)"):
+    with pytest.raises(MeasurementError, match=r"did not respond within 0\.05 s \(3 attempts\)"):
         opened(endpoint, "timeout=0.05&retries=2").encode(["one"])

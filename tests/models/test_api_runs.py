@@ -8,8 +8,7 @@ import pytest
 
 import biassay
 from biassay.errors import BiassayError, MeasurementError
-from biassay.texts.sentences import texts_of
-from biassay.texts.vocabulary import random_texts
+from biassay.prompts.sentences import make_random_texts, make_texts
 
 from . import api_server
 from .api_server import KEYED, Endpoint, Reply, good, vectors_of
@@ -21,13 +20,13 @@ endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key
 
 def weat6() -> dict[str, list[str]]:
     [test] = biassay.select_tests(["weat6"])
-    return {role: [text.text for text in texts_of(test).role(role)] for role in "XYAB"}
+    return {role: [text.text for text in make_texts(test).role(role)] for role in "XYAB"}
 
 
-def asked_texts() -> set[str]:
+def requested_texts() -> set[str]:
     """Those of the test, and words that random attribute sets are drawn from."""
     [test] = biassay.select_tests(["weat6"])
-    return {text for texts in weat6().values() for text in texts} | set(random_texts(test))
+    return {text for texts in weat6().values() for text in texts} | set(make_random_texts(test))
 
 
 def test_a_run_finds_what_a_direct_computation_finds(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -38,10 +37,10 @@ def test_a_run_finds_what_a_direct_computation_finds(endpoint: Endpoint, tmp_pat
     [result] = run.results
     # The same float32 vectors through the same arithmetic; only the order of a sum may differ.
     assert result.effect_size == pytest.approx(expected.effect_size, rel=1e-12)
-    assert result.p_value == pytest.approx(expected.p_value, rel=1e-12)
+    assert result.alternatives["sentences"].p_value == pytest.approx(expected.p_value, rel=1e-12)
     assert (result.model, result.model_revision) == ("api:toy", f"{endpoint.base} toy")
-    assert run.manifest.models[0].encoded == len(asked_texts())
-    assert set(endpoint.texts) == asked_texts()
+    assert run.manifest.models[0].encoded == len(requested_texts())
+    assert set(endpoint.texts) == requested_texts()
     assert biassay.Run.load(tmp_path / "run") == run
 
 
@@ -50,7 +49,7 @@ def test_after_a_server_died_only_missing_texts_are_sent(endpoint: Endpoint, tmp
     endpoint.faults = [good] * 3
     endpoint.always = lambda _: Reply(drop=True)
     model = f"api:toy?base_url={endpoint.base}&batch=4&concurrency=1&retries=0"
-    with pytest.raises(MeasurementError, match=r"1 attempt\).*are kept"):
+    with pytest.raises(MeasurementError, match=r"1 attempt\).*are cached"):
         biassay.run(model, tests="weat6", out=tmp_path / "run", cache=tmp_path / "cache")
     kept = endpoint.texts[:12]
     endpoint.always = good
@@ -59,8 +58,8 @@ def test_after_a_server_died_only_missing_texts_are_sent(endpoint: Endpoint, tmp
         run = biassay.run(model, tests="weat6", out=tmp_path / "second", cache=tmp_path / "cache")
     else:
         run = biassay.resume(tmp_path / "run", model, cache=tmp_path / "cache")
-    assert len(endpoint.texts) == len(asked_texts()) - len(kept) == run.manifest.models[0].encoded
-    assert set(endpoint.texts) == asked_texts() - set(kept)
+    assert len(endpoint.texts) == len(requested_texts()) - len(kept) == run.manifest.models[0].encoded
+    assert set(endpoint.texts) == requested_texts() - set(kept)
     endpoint.seen.clear()
     third = biassay.run(model.replace("batch=4", "batch=9"), tests="weat6", cache=tmp_path / "cache")
     assert endpoint.seen == []

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from biassay.errors import MeasurementError
-from biassay.models.api import provide
+from biassay.models.openai.embeddings import open_text_encoder
 from biassay.models.registry import parse_model
 
 from . import api_server
@@ -74,7 +74,7 @@ def test_after_a_failure_nobody_goes_on_waiting(endpoint: Endpoint) -> None:
     endpoint.always = lambda asked: Reply(429 if "b" in asked["input"] else 400, headers={"Retry-After": "60"})
     began = time.monotonic()
     with pytest.raises(MeasurementError, match="answered 400"):
-        provide(parse_model(f"api:toy?base_url={endpoint.base}&batch=1&concurrency=2")).encode(["b", "a"])
+        open_text_encoder(parse_model(f"api:toy?base_url={endpoint.base}&batch=1&concurrency=2")).encode(["b", "a"])
     assert soon(lambda: not threads())
     assert time.monotonic() - began < 5
 
@@ -98,7 +98,7 @@ def test_an_interruption_is_heard_while_a_server_is_silent(endpoint: Endpoint) -
 def test_connections_are_closed_with_their_encoder(endpoint: Endpoint) -> None:
     encoder = opened(endpoint)
     encoder.encode(["one"])
-    (connection,) = encoder._asking.connections._idle
+    (connection,) = encoder._client.connections._idle
     client = connection.client
     assert not client.is_closed
     del encoder
@@ -108,7 +108,7 @@ def test_connections_are_closed_with_their_encoder(endpoint: Endpoint) -> None:
 
 def test_a_connection_in_use_is_closed_after_its_request(endpoint: Endpoint) -> None:
     """Connections that are closed while a thread waits for an answer do not keep its socket open."""
-    connections = opened(endpoint)._asking.connections
+    connections = opened(endpoint)._client.connections
     endpoint.always = lambda asked: (connections.close(), good(asked))[1]
     clients = []
     make = connections._client

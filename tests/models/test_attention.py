@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from biassay.models.attention import without_plans
+from biassay.models.transformers.batches import avoid_cudnn_attention
 
 
 @pytest.mark.extras
@@ -17,8 +17,8 @@ def test_kernels_with_plans_are_left_out_for_as_long_as_a_pass_takes(longest: in
         return tuple(getattr(cuda, f"{name}_sdp_enabled")() for name in names)
 
     before = allowed()
-    with without_plans("cuda", longest):
+    with avoid_cudnn_attention("cuda", longest):
         assert allowed() == (False, flash, True, True)
     assert allowed() == before
-    with without_plans("cpu", longest):
+    with avoid_cudnn_attention("cpu", longest):
         assert allowed() == before

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from biassay.errors import MeasurementError, ModelError, UsageError
-from biassay.models.answering import Reply as Answer
-from biassay.models.registry import open_as
-from biassay.texts.requests import Prompt
+from biassay.models.base import Reply as Answer
+from biassay.models.registry import open_model
+from biassay.prompts.requests import Prompt
 
 from . import api_server
 from .answer_server import TOP, body, chat, opened, said_to
@@ -85,19 +85,19 @@ def test_settings_that_mean_nothing_are_refused(endpoint: Endpoint, setting: str
 
 
 def test_an_address_with_the_path_is_refused(endpoint: Endpoint) -> None:
-    with pytest.raises(UsageError, match="the part before /chat/completions"):
-        open_as(f"chat:toy?base_url={endpoint.base}/chat/completions", "replies")
+    with pytest.raises(UsageError, match="must not include /chat/completions"):
+        open_model(f"chat:toy?base_url={endpoint.base}/chat/completions", "replies")
 
 
 def test_openai_needs_a_key() -> None:
     with pytest.raises(UsageError, match="needs a key"):
-        open_as("chat:gpt", "replies")
+        open_model("chat:gpt", "replies")
 
 
 def test_a_chat_model_encodes_no_texts() -> None:
     for ability in ("texts", "likelihoods", "blanks"):
         with pytest.raises(UsageError, match="'chat:toy' cannot"):
-            open_as("chat:toy?base_url=http://localhost:1/v1", ability)  # type: ignore[call-overload]
+            open_model("chat:toy?base_url=http://localhost:1/v1", ability)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("limit", [1, 3])
@@ -194,7 +194,7 @@ def test_options_have_the_log_probability_of_the_first_token(endpoint: Endpoint)
 )
 def test_a_server_without_log_probabilities_is_found_out_and_said(endpoint: Endpoint, answer: Reply) -> None:
     endpoint.always = lambda _: answer
-    with pytest.raises(ModelError, match="'chat:toy': its server gives no log-probabilities of options"):
+    with pytest.raises(ModelError, match="'chat:toy': the server returns no log-probabilities of options"):
         opened(endpoint, "concurrency=1").reply([Prompt("a", options=("A", "B"))])
     assert len(endpoint.seen) == 1
 
@@ -204,7 +204,7 @@ def test_log_probabilities_that_are_none_are_an_error_at_once(endpoint: Endpoint
     choice = {"message": {"content": "A"}, "logprobs": {"content": [{"token": "A", "top_logprobs": TOP}]}}
     good = body(choice).body.decode()
     endpoint.always = lambda _: Reply(body=good.replace("-0.25", number).encode())
-    with pytest.raises(MeasurementError, match="'chat:toy' gave the log-probability"):
+    with pytest.raises(MeasurementError, match="'chat:toy' returned the log-probability"):
         opened(endpoint).reply([Prompt("a", options=("A", "B"))])
     assert len(endpoint.seen) == 1
 
@@ -246,14 +246,14 @@ def test_what_may_pass_is_tried_again(endpoint: Endpoint, fault: Reply) -> None:
 def test_what_does_not_pass_is_an_error_that_leaves_answers_kept(endpoint: Endpoint, fault: Reply) -> None:
     endpoint.always = lambda _: fault
     with pytest.raises(
-        MeasurementError, match=r"chat:toy.*\(3 attempts\); check base_url=.*; answers that came before are kept"
+        MeasurementError, match=r"chat:toy.*\(3 attempts\); check base_url=.*; earlier responses are cached"
     ):
         opened(endpoint, "retries=2").reply([Prompt("a")])
     assert len(endpoint.seen) == 3
 
 
 @pytest.mark.parametrize(
-    ("status", "advice"), [(401, "check the key in"), (404, "check the model's name"), (400, "kept")]
+    ("status", "advice"), [(401, "check the key in"), (404, "check the model's name"), (400, "cached")]
 )
 @pytest.mark.usefixtures("key")
 def test_a_refusal_of_the_server_is_final(endpoint: Endpoint, status: int, advice: str) -> None:
@@ -264,8 +264,8 @@ def test_a_refusal_of_the_server_is_final(endpoint: Endpoint, status: int, advic
 
 
 def test_nobody_at_the_address() -> None:
-    model = open_as("chat:toy?base_url=http://127.0.0.1:9/v1&retries=0", "replies")
-    with pytest.raises(MeasurementError, match="gave no answer"):
+    model = open_model("chat:toy?base_url=http://127.0.0.1:9/v1&retries=0", "replies")
+    with pytest.raises(MeasurementError, match="did not respond"):
         model.reply([Prompt("a")])
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from biassay.answers.codecs import REPLIES
-from biassay.answers.store import AnswerStore
-from biassay.answers.streaming import stream_missing
+from biassay.cache.codecs import REPLIES
+from biassay.cache.handlers import stream_missing
+from biassay.cache.responses import ResponseCache
 from biassay.errors import BiassayError, UsageError
-from biassay.models.registry import consent_for, open_as
-from biassay.models.spending import Spending
-from biassay.texts.requests import Prompt
+from biassay.models.registry import get_required_consents, open_model
+from biassay.models.token_budget import TokenBudget
+from biassay.prompts.requests import Prompt
 
 from . import api_server
 from .answer_server import body, chat, completing, opened
@@ -53,8 +53,8 @@ def test_a_key_that_the_server_repeats_is_not_shown(endpoint: Endpoint, status: 
 @pytest.mark.usefixtures("key")
 def test_the_store_holds_no_key(endpoint: Endpoint, tmp_path: Path) -> None:
     model = opened(endpoint)
-    store = AnswerStore(tmp_path).of(model.identity, REPLIES)
-    stream_missing(model, [Prompt(f"text {i}") for i in range(5)], store, Spending())
+    store = ResponseCache(tmp_path).for_model(model.identity, REPLIES)
+    stream_missing(model, [Prompt(f"text {i}") for i in range(5)], store, TokenBudget())
     files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert len(files) == 2
     assert not any(b"sk-never" in content for content in files)
@@ -73,8 +73,8 @@ ECHOES: dict[str, object] = {
 def test_a_key_in_a_good_reply_is_not_kept(endpoint: Endpoint, tmp_path: Path, said: object) -> None:
     endpoint.always = lambda _: body({"index": 0, "finish_reason": "stop", "message": {"content": said}})
     model = opened(endpoint)
-    store = AnswerStore(tmp_path).of(model.identity, REPLIES)
-    stream_missing(model, [Prompt("text")], store, Spending())
+    store = ResponseCache(tmp_path).for_model(model.identity, REPLIES)
+    stream_missing(model, [Prompt("text")], store, TokenBudget())
     (kept,) = model.reply([Prompt("text")])
     assert "[key]" in kept.text
     assert "never" not in kept.text.replace("\u200b", "")
@@ -86,7 +86,7 @@ def test_a_key_in_a_good_reply_is_not_kept(endpoint: Endpoint, tmp_path: Path, s
 def test_the_key_of_another_endpoint_is_not_kept_either(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(endpoint)
     monkeypatch.setenv("OTHER_KEY", "gsk_0123456789abcdef")
-    other = open_as(f"completions:gpt?base_url={endpoint.base}&key_env=OTHER_KEY", "replies")
+    other = open_model(f"completions:gpt?base_url={endpoint.base}&key_env=OTHER_KEY", "replies")
     endpoint.always = lambda _: body({"index": 0, "text": f"{KEY}, gsk_0123456789abcdef"})
     assert [reply.text for reply in other.reply([Prompt("text")])] == ["[key], [key]"]
 
@@ -98,18 +98,18 @@ def test_a_key_in_a_model_string_is_refused(endpoint: Endpoint, monkeypatch: pyt
         f"chat:gsk_0123456789abcdef?base_url={endpoint.base}",
         f"chat:x?base_url={endpoint.base}/gsk_0123456789abcdef",
     ):
-        with pytest.raises(UsageError, match="holds the key itself") as caught:
-            open_as(f"{text}&key_env=BIASSAY_API_KEY", "replies")
+        with pytest.raises(UsageError, match="contains the key itself") as caught:
+            open_model(f"{text}&key_env=BIASSAY_API_KEY", "replies")
         assert "gsk" not in str(caught.value)
 
 
 @pytest.mark.parametrize("family", ["chat", "completions"])
 def test_openais_key_is_for_openai(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert open_as(f"{family}:gpt", "replies").identity.sends_to.endswith("OPENAI_API_KEY")
-    with pytest.raises(UsageError, match="is not sent to an address given by base_url="):
-        open_as(f"{family}:gpt?base_url=https://example.org/v1&key_env=OPENAI_API_KEY", "replies")
-    assert len(consent_for(f"{family}:gpt")) == 1
+    assert open_model(f"{family}:gpt", "replies").identity.destination.endswith("OPENAI_API_KEY")
+    with pytest.raises(UsageError, match="is not sent to a URL given by base_url="):
+        open_model(f"{family}:gpt?base_url=https://example.org/v1&key_env=OPENAI_API_KEY", "replies")
+    assert len(get_required_consents(f"{family}:gpt")) == 1
 
 
 def test_an_interruption_is_heard_while_a_server_is_silent(endpoint: Endpoint) -> None:

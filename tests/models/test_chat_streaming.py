@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from biassay.errors import BudgetError, MeasurementError
-from biassay.models.chat import ChatModel
-from biassay.models.spending import Spending
-from biassay.texts.requests import Prompt
+from biassay.models.openai.chat import ChatModel
+from biassay.models.token_budget import TokenBudget
+from biassay.prompts.requests import Prompt
 
 from . import api_server
 from .answer_server import chat, opened
@@ -31,8 +31,8 @@ def endpoint() -> Iterator[Endpoint]:
         yield server
 
 
-def collect(model: ChatModel, spending: Spending, came: list[int]) -> None:
-    for together in model.stream(PROMPTS, spending):
+def collect(model: ChatModel, token_budget: TokenBudget, came: list[int]) -> None:
+    for together in model.stream(PROMPTS, token_budget):
         came += [place for place, _ in together]
 
 
@@ -48,20 +48,20 @@ def test_after_a_failure_what_is_under_way_is_kept_and_nothing_more_is_sent(endp
     endpoint.always = refuse_one
     came: list[int] = []
     with pytest.raises(MeasurementError, match="answered 400"):
-        collect(opened(endpoint, "concurrency=4"), Spending(), came)
+        collect(opened(endpoint, "concurrency=4"), TokenBudget(), came)
     assert sorted(came) == [1, 2, 3]
     assert len(endpoint.seen) == 4
 
 
 def test_a_budget_is_never_exceeded_and_what_is_under_way_is_kept(endpoint: Endpoint) -> None:
     """A prompt of "text 0" is guessed at 2 + 4 tokens in and at most 20 out, and takes 10 and 5."""
-    spending, came = Spending(100), list[int]()
+    token_budget, came = TokenBudget(100), list[int]()
     model = opened(endpoint, "concurrency=3&max_tokens=20")
     assert model.estimate(PROMPTS) == (60, 200)
     with pytest.raises(BudgetError, match=r"100 tokens.*75 tokens are used.*30.*5 requests remain"):
-        collect(model, spending, came)
+        collect(model, token_budget, came)
     assert sorted(came) == [0, 1, 2, 3, 4]  # 75 used: another 30 might be too many
-    assert (spending.tokens_in, spending.tokens_out) == (50, 25)
+    assert (token_budget.tokens_in, token_budget.tokens_out) == (50, 25)
     assert len(endpoint.seen) == 5
 
 
@@ -79,40 +79,40 @@ LOST = [
 def test_a_failed_attempt_counts_where_it_may_be_paid(endpoint: Endpoint, fault: Reply, may_be_paid: bool) -> None:
     """It is guessed at 6 tokens in and at most 20 out; the answer that comes then takes 10 and 5."""
     endpoint.faults = [fault]
-    spending = Spending()
+    token_budget = TokenBudget()
     timeout = 2 if fault.hang else 60
-    list(opened(endpoint, f"timeout={timeout}&max_tokens=20").stream(PROMPTS[:1], spending))
+    list(opened(endpoint, f"timeout={timeout}&max_tokens=20").stream(PROMPTS[:1], token_budget))
     assert len(endpoint.seen) == 2
-    assert (spending.tokens_in, spending.tokens_out) == ((16, 25) if may_be_paid else (10, 5))
+    assert (token_budget.tokens_in, token_budget.tokens_out) == ((16, 25) if may_be_paid else (10, 5))
 
 
 def test_no_further_attempt_is_made_that_might_exceed_the_budget(endpoint: Endpoint) -> None:
     """Each attempt may take 26 tokens: of 100, three are spent, and a fourth would be too many."""
     endpoint.always = lambda _: Reply(drop=True)
-    spending = Spending(100)
+    token_budget = TokenBudget(100)
     with pytest.raises(BudgetError, match=r"100 tokens.*78 tokens are used"):
-        list(opened(endpoint, "max_tokens=20&retries=9").stream(PROMPTS, spending))
+        list(opened(endpoint, "max_tokens=20&retries=9").stream(PROMPTS, token_budget))
     assert len(endpoint.seen) == 3
 
 
 def test_an_error_after_the_last_attempt_is_that_of_the_server(endpoint: Endpoint) -> None:
     endpoint.always = lambda _: Reply(drop=True)
-    spending = Spending(60)
+    token_budget = TokenBudget(60)
     with pytest.raises(MeasurementError, match="2 attempts") as caught:
-        list(opened(endpoint, "max_tokens=20&retries=1").stream(PROMPTS, spending))
+        list(opened(endpoint, "max_tokens=20&retries=1").stream(PROMPTS, token_budget))
     assert not isinstance(caught.value, BudgetError)
-    assert spending.used == 52
+    assert token_budget.used == 52
 
 
 def test_a_budget_of_nothing_asks_nothing(endpoint: Endpoint) -> None:
     with pytest.raises(BudgetError):
-        list(opened(endpoint).stream(PROMPTS, Spending(0)))
+        list(opened(endpoint).stream(PROMPTS, TokenBudget(0)))
     assert endpoint.seen == []
 
 
 def test_tokens_that_are_not_told_count_as_estimated(endpoint: Endpoint) -> None:
     choice = {"message": {"content": "x"}, "finish_reason": "stop"}
     endpoint.always = lambda _: Reply(body=json.dumps({"choices": [choice]}).encode())
-    spending = Spending()
-    list(opened(endpoint, "max_tokens=20").stream(PROMPTS, spending))
-    assert (spending.tokens_in, spending.tokens_out) == (60, 200)
+    token_budget = TokenBudget()
+    list(opened(endpoint, "max_tokens=20").stream(PROMPTS, token_budget))
+    assert (token_budget.tokens_in, token_budget.tokens_out) == (60, 200)

@@ -12,11 +12,11 @@ import pytest
 from tests.blanks import blank
 
 from biassay.errors import BudgetError, MeasurementError, ModelError, UsageError
-from biassay.models.base import COLUMNS
-from biassay.models.completions import Completions, CompletionsBlanks, CompletionsLikelihoods
+from biassay.models.base import BLANK_COLUMNS
+from biassay.models.openai.completions import CompletionsBlanks, CompletionsLikelihoods, CompletionsModel
 from biassay.models.registry import parse_model
-from biassay.models.spending import Spending
-from biassay.texts.requests import Likelihood, Prompt
+from biassay.models.token_budget import TokenBudget
+from biassay.prompts.requests import LikelihoodRequest, Prompt
 
 from . import api_server
 from .answer_server import (
@@ -74,14 +74,19 @@ def test_a_prompt_is_plain_text(endpoint: Endpoint) -> None:
     assert path == "/v1/completions"
     assert (asked["prompt"], asked["temperature"], asked["max_tokens"]) == ("You are x.\n\nSay:", 0, 9)
     assert isinstance(asked["seed"], int)
-    assert (reply.text, reply.ended, reply.tokens_in, reply.tokens_out) == (said_to(asked["prompt"]), "length", 10, 5)
+    assert (reply.text, reply.finish_reason, reply.tokens_in, reply.tokens_out) == (
+        said_to(asked["prompt"]),
+        "length",
+        10,
+        5,
+    )
 
 
 @pytest.mark.parametrize("way", [*WAYS.values(), with_offsets, with_beginning], ids=[*WAYS, "offsets", "beginning"])
 @pytest.mark.parametrize("text", [TEXT, "a 三 b"])
 def test_likelihoods_by_token_and_where_they_stand(endpoint: Endpoint, way: Script, text: str) -> None:
     endpoint.always = way
-    [found] = completing(endpoint, kind=CompletionsLikelihoods).likelihoods([Likelihood(text)])
+    [found] = completing(endpoint, kind=CompletionsLikelihoods).likelihoods([LikelihoodRequest(text)])
     ends = np.cumsum([len(token) for token in tokens_of(text)])
     np.testing.assert_array_equal(found.spans[:, 1], ends)
     np.testing.assert_array_equal(found.spans[:, 0], [0, *ends[:-1]])
@@ -119,7 +124,7 @@ def test_options_go_together_where_the_server_takes_that(endpoint: Endpoint, way
 
 def test_the_way_is_found_out_once(endpoint: Endpoint) -> None:
     endpoint.always = vllm
-    texts = [Likelihood(f"text number {i}") for i in range(10)]
+    texts = [LikelihoodRequest(f"text number {i}") for i in range(10)]
     completing(endpoint, kind=CompletionsLikelihoods).likelihoods(texts)
     assert sum("echo" in asked for _, _, asked in endpoint.seen) == 1
     assert len(endpoint.seen) == 11
@@ -135,7 +140,7 @@ NEITHER: dict[str, Script] = {
 @pytest.mark.parametrize("answer", NEITHER.values(), ids=NEITHER)
 def test_a_server_without_log_probabilities_is_found_out_and_said(endpoint: Endpoint, answer: Script) -> None:
     endpoint.always = answer
-    with pytest.raises(ModelError, match=r"no log-probabilities of given texts: to echo .*; to prompt_logprobs "):
+    with pytest.raises(ModelError, match=r"no log-probabilities of given texts \(echo .*; prompt_logprobs: "):
         completing(endpoint, "concurrency=1").reply([Prompt("a", options=("b",)), Prompt("c", options=("d",))])
     assert len(endpoint.seen) == 2
 
@@ -162,7 +167,7 @@ def test_what_a_server_gives_for_a_log_probability_is_not_repeated(endpoint: End
 
     endpoint.always = wrong
     with pytest.raises(MeasurementError) as caught:
-        completing(endpoint, kind=CompletionsLikelihoods).likelihoods([Likelihood("one two")])
+        completing(endpoint, kind=CompletionsLikelihoods).likelihoods([LikelihoodRequest("one two")])
     assert "sk-secret" not in str(caught.value)
     assert len(str(caught.value)) < 200
 
@@ -171,7 +176,7 @@ def test_a_rate_counts_every_text_where_a_server_takes_one_at_a_time(endpoint: E
     endpoint.always = one_by_one
     clock = Clock()
     name = parse_model(model_string(endpoint, "completions", "rate=0.001&concurrency=1"))
-    Completions(name, clock.pace()).reply([Prompt("one", options=(" two", " three", " four"))])
+    CompletionsModel(name, clock.pace()).reply([Prompt("one", options=(" two", " three", " four"))])
     assert len(endpoint.seen) == 4  # one, two others at once in vain, and each of these
     assert [round(wait / 60_000) for wait in clock.waits] == [0, 1, 2, 3]
 
@@ -185,8 +190,8 @@ def test_log_probabilities_that_are_none_are_an_error(endpoint: Endpoint, number
         return Reply(good.status, good.body.decode().replace(number_there, number).encode())
 
     endpoint.always = wrong
-    with pytest.raises(MeasurementError, match="gave the log-probability"):
-        completing(endpoint, kind=CompletionsLikelihoods).likelihoods([Likelihood("one two")])
+    with pytest.raises(MeasurementError, match="returned the log-probability"):
+        completing(endpoint, kind=CompletionsLikelihoods).likelihoods([LikelihoodRequest("one two")])
 
 
 @pytest.mark.parametrize(
@@ -202,7 +207,7 @@ def test_log_probabilities_that_are_none_are_an_error(endpoint: Endpoint, number
 def test_tokens_of_another_text_are_refused(endpoint: Endpoint, changes: dict[str, Any]) -> None:
     endpoint.always = lambda _: body({"text": "one two", "logprobs": changes})
     with pytest.raises(MeasurementError, match="answered with tokens"):
-        completing(endpoint, "retries=1", CompletionsLikelihoods).likelihoods([Likelihood("one two")])
+        completing(endpoint, "retries=1", CompletionsLikelihoods).likelihoods([LikelihoodRequest("one two")])
     assert len(endpoint.seen) == 2
 
 
@@ -215,7 +220,7 @@ def test_blanks_are_filled_as_a_causal_model_does(endpoint: Endpoint) -> None:
     kind, hard = (log_ps(f"The nurse is {word}.")[n:-1] for word in ("kind", "hard-working"))
     np.testing.assert_array_equal(filled.columns[:, 0], np.array([*kind, *hard], dtype=np.float32))
     assert np.isnan(filled.columns[:, 1:]).all()
-    assert COLUMNS[0] == "log_p"
+    assert BLANK_COLUMNS[0] == "log_p"
     assert (filled.unknown, filled.passes) == (0, 2)
     again = model.fill([blank("A man is {trait}!", "kind")])[0]
     assert again.pieces[0] == filled.pieces[0]
@@ -234,7 +239,7 @@ def test_answers_in_words_have_settings_that_likelihoods_have_not(endpoint: Endp
     assert likelihoods.settings == ()
     assert len({answers.key, likelihoods.key, blanks.key}) == 3
     for kind in KINDS[1:]:
-        with pytest.raises(UsageError, match="temperature= is for answers in words"):
+        with pytest.raises(UsageError, match="temperature= applies to generated text"):
             completing(endpoint, "temperature=0", kind)
 
 
@@ -242,8 +247,8 @@ def test_estimates_and_budgets_count_every_option(endpoint: Endpoint) -> None:
     model = completing(endpoint)
     prompt = Prompt("a" * 40, options=(" b", " c"))
     assert model.estimate([prompt]) == (22, 2)
-    spending = Spending(23)
+    token_budget = TokenBudget(23)
     with pytest.raises(BudgetError):
-        list(model.stream([prompt], spending))
-    assert (endpoint.seen, spending.used) == ([], 0)
+        list(model.stream([prompt], token_budget))
+    assert (endpoint.seen, token_budget.used) == ([], 0)
     assert math.isfinite(completing(endpoint).reply([prompt])[0].log_p[0])

@@ -50,7 +50,9 @@ def test_all_layers_from_zero_state_equal_the_reference(published: Path) -> None
 
 
 def test_default_pooling_equals_the_reference(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("biassay.models.elmo.tokens", lambda text: [(word, (0, 0)) for word in text.split()])
+    monkeypatch.setattr(
+        "biassay.models.recurrent.elmo.tokenize", lambda text: [(word, (0, 0)) for word in text.split()]
+    )
     sentences = split_sentences(published)
     with np.load(published / "own_stateless.npz") as expected:
         texts = [" ".join(sentences[k][i]) for k, i in expected["pooled_index"]]
@@ -69,13 +71,13 @@ def test_word_vectors_equal_the_458_published_ones(published: Path) -> None:
 
 
 def test_boundaries_have_the_vectors_of_their_marks(published: Path) -> None:
-    from biassay.models.elmo_model import TEXT_BEGIN, TEXT_END, character_ids
+    from biassay.models.recurrent.elmo_network import TEXT_END, TEXT_START, character_ids
 
-    assert (character_ids(TEXT_BEGIN, 50), character_ids(TEXT_END, 50)) == ([258, 256, 259], [258, 257, 259])
+    assert (character_ids(TEXT_START, 50), character_ids(TEXT_END, 50)) == ([258, 256, 259], [258, 257, 259])
     words = (published / "vocab_test.txt").read_text().split()
     with h5py.File(published / "elmo_token_embeddings.hdf5", "r") as file:
         expected = file["embedding"][()][[words.index("<S>"), words.index("</S>")]]
-    found = opened(published)._model().word_vectors([TEXT_BEGIN, TEXT_END]).numpy()
+    found = opened(published)._model().word_vectors([TEXT_START, TEXT_END]).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 

@@ -38,9 +38,9 @@ def test_texts_are_taken_in_parts_that_fit_and_come_back_in_order(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = opened(folder).encode(TEXTS * 3).vectors
-    monkeypatch.setattr("biassay.models.elmo_model._PLACES_AT_ONCE", {"cpu": 13})
-    monkeypatch.setattr("biassay.models.elmo_model._WORDS_AT_ONCE", 2)
-    monkeypatch.setattr("biassay.models.elmo_model._WORDS_KEPT", 5)
+    monkeypatch.setattr("biassay.models.recurrent.elmo_network._MAX_BATCH_POSITIONS", {"cpu": 13})
+    monkeypatch.setattr("biassay.models.recurrent.elmo_network._MAX_BATCH_WORDS", 2)
+    monkeypatch.setattr("biassay.models.recurrent.elmo_network._MAX_CACHED_WORDS", 5)
     np.testing.assert_allclose(opened(folder).encode(TEXTS * 3).vectors, whole, rtol=1e-6, atol=2e-6)  # as above
 
 
@@ -62,7 +62,7 @@ def test_layers_of_no_words_and_of_no_texts(folder: Path) -> None:
 def test_all_is_understood_and_read_to_the_end(folder: Path) -> None:
     encoded = opened(folder).encode(TEXTS)
     assert encoded.unknown == ((),) * len(TEXTS)
-    assert encoded.cut == (None,) * len(TEXTS)
+    assert encoded.truncated_at == (None,) * len(TEXTS)
 
 
 def test_a_run_and_its_vectors_from_the_store(folder: Path) -> None:

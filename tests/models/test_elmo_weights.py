@@ -26,14 +26,14 @@ def refused(folder: Path, message: str) -> None:
 @pytest.mark.parametrize("name", sorted(random_weights(OPTIONS)))
 def test_every_missing_data_set_is_named_and_never_made_up(tmp_path: Path, name: str) -> None:
     folder = write_model(tmp_path / "model", OPTIONS, **{name: None})
-    refused(folder, rf"weights.hdf5: 1 of 29 data sets are missing, the first is {name} of shape \(")
+    refused(folder, rf"weights.hdf5: 1 of 29 data sets are missing; the options require {name} of shape \(")
 
 
 @pytest.mark.parametrize("name", sorted(random_weights(OPTIONS)))
 def test_every_data_set_of_the_wrong_shape_is_named(tmp_path: Path, name: str) -> None:
     wrong = random_weights(OPTIONS)[name][..., :-1]
     folder = write_model(tmp_path / "model", OPTIONS, **{name: wrong})
-    refused(folder, rf"{name} has the shape \(.*\), the options ask for \(")
+    refused(folder, rf"{name} has the shape \(.*\); the options require \(")
 
 
 def test_data_sets_of_other_content(tmp_path: Path) -> None:
@@ -43,8 +43,8 @@ def test_data_sets_of_other_content(tmp_path: Path) -> None:
         [
             (good.astype(np.int64), "CNN_proj/b_proj holds int64, expected floating-point numbers"),
             (words, "CNN_proj/b_proj holds object, expected"),
-            (np.where(good > 0, np.nan, good), "CNN_proj/b_proj holds numbers that are not finite"),
-            (np.full(good.shape, 1e300), "CNN_proj/b_proj holds numbers that are not finite"),
+            (np.where(good > 0, np.nan, good), "CNN_proj/b_proj has values that are not finite"),
+            (np.full(good.shape, 1e300), "CNN_proj/b_proj has values that are not finite"),
         ]
     ):
         refused(write_model(tmp_path / str(number), OPTIONS, **{"CNN_proj/b_proj": wrong}), message)
@@ -54,7 +54,7 @@ def test_a_group_in_the_place_of_a_data_set_is_a_missing_one(tmp_path: Path) -> 
     folder = write_model(tmp_path / "model", OPTIONS, char_embed=None)
     with h5py.File(folder / "weights.hdf5", "a") as file:
         file.create_group("char_embed")
-    refused(folder, "the first is char_embed of shape")
+    refused(folder, "the options require char_embed of shape")
 
 
 def test_weights_stored_in_another_file_are_refused(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_weights_stored_in_another_file_are_refused(tmp_path: Path) -> None:
 def test_layers_that_the_options_forget_are_not_left_out(tmp_path: Path, field: str, left_over: str) -> None:
     folder = write_model(tmp_path / "model")
     (folder / "options.json").write_text(json.dumps(options(**{field: 1})))
-    refused(folder, rf"the data set \S*{left_over} has no place in the network that the options describe")
+    refused(folder, rf"the data set \S*{left_over} is not part of the network that the options describe")
 
 
 def test_other_data_sets_may_stand_beside_the_weights(tmp_path: Path) -> None:
@@ -92,4 +92,4 @@ def test_files_that_are_no_hdf5_or_end_early(tmp_path: Path) -> None:
     content = (folder / "weights.hdf5").read_bytes()
     for damaged in (b"", b"version https://git-lfs.github.com/spec/v1\n", content[:600], content[: len(content) // 2]):
         (folder / "weights.hdf5").write_bytes(damaged)
-        refused(folder, r"weights.hdf5: damaged, or not an HDF5 file: .*; fetch it again")
+        refused(folder, r"weights.hdf5: damaged, or not an HDF5 file: .*; download it again")

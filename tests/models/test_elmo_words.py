@@ -10,10 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from biassay.errors import UnknownNameError, UsageError, VectorError
-from biassay.models.base import InContext, Span
-from biassay.models.elmo import ElmoEncoder
-from biassay.models.elmo_words import NOT_COVERED
-from biassay.models.registry import open_as, open_encoder
+from biassay.models.base import ContextEmbeddings, Span
+from biassay.models.recurrent.elmo import NOT_COVERED, ElmoEncoder
+from biassay.models.registry import open_encoder, open_model
 
 from .elmo_models import write_model
 
@@ -39,8 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
-def encode(model: str, texts: list[str], spans: list[Span]) -> InContext:
-    encoder = open_as(model, "words")
+def encode(model: str, texts: list[str], spans: list[Span]) -> ContextEmbeddings:
+    encoder = open_model(model, "words")
     encoder.prepare()
     return encoder.encode_words(texts, spans)
 
@@ -67,11 +66,11 @@ def test_words_equal_the_layers_at_their_tokens(part: str, layers: str, folder: 
 
 
 def test_the_last_token_and_the_sum_of_layers_are_the_default(folder: Path) -> None:
-    plain = open_as(f"elmo:{folder}", "words")
+    plain = open_model(f"elmo:{folder}", "words")
     assert plain.identity.settings == (("word", "last"), ("layers", "sum"))
-    assert plain.identity.key == open_as(f"elmo:{folder}?word=last&layers=sum&device=cpu", "words").identity.key
+    assert plain.identity.key == open_model(f"elmo:{folder}?word=last&layers=sum&device=cpu", "words").identity.key
     assert plain.identity.key != open_encoder(f"elmo:{folder}").identity.key
-    assert plain.identity.key != open_as(f"elmo:{folder}?word=mean", "words").identity.key
+    assert plain.identity.key != open_model(f"elmo:{folder}?word=mean", "words").identity.key
 
 
 def test_a_span_without_a_token_is_missing(folder: Path) -> None:
@@ -90,12 +89,12 @@ def test_the_same_call_gives_the_same_bits(folder: Path) -> None:
     [
         ("word=lst", UnknownNameError, "did you mean 'last'"),
         ("layers=9", UnknownNameError, "one of sum, concat, 0, 1, 2"),
-        ("pool=max", UsageError, "nothing to pool"),
+        ("pool=max", UsageError, "pool= applies to the vectors of whole texts"),
     ],
 )
 def test_wrong_settings(query: str, error: type[Exception], message: str, folder: Path) -> None:
     with pytest.raises(error, match=message):
-        open_as(f"elmo:{folder}?{query}", "words")
+        open_model(f"elmo:{folder}?{query}", "words")
 
 
 def test_a_span_that_is_none_is_refused(folder: Path) -> None:

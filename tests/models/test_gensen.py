@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 import biassay
 from biassay.errors import MissingExtraError, ModelError, UnknownNameError, UsageError, VectorFileError
-from biassay.models.base import Encoded
-from biassay.models.gensen import GenSenEncoder, LinearMap, provide, read_pretrained
+from biassay.models.base import TextEmbeddings
+from biassay.models.recurrent.gensen import GenSenEncoder, LinearMap, open_text_encoder, read_pretrained
+from biassay.models.recurrent.treebank import tokenize_treebank
 from biassay.models.registry import open_encoder, parse_model
-from biassay.models.treebank import treebank_tokens
 
 pytestmark = pytest.mark.extras
 
@@ -31,14 +31,14 @@ SIZE, HIDDEN = 4, 3
 EXPANSIONS = ["vectors.txt", "vectors_original_layout.h5", "vectors_sentbias_layout.h5"]
 
 
-def encode(model: str, texts: list[str]) -> Encoded:
+def encode(model: str, texts: list[str]) -> TextEmbeddings:
     encoder = open_encoder(model)
     encoder.prepare(texts)
     return encoder.encode(texts)
 
 
 def opened(model: str) -> GenSenEncoder:
-    return provide(parse_model(model))
+    return open_text_encoder(parse_model(model))
 
 
 @pytest.fixture
@@ -77,8 +77,8 @@ def test_two_models_stand_side_by_side_in_the_order_given(toy: Path, expected: d
 
 def test_raw_sentences_are_cut_as_the_released_code_cuts(toy: Path, expected: dict[str, Any], arrays: Any) -> None:
     texts = expected["raw_sentences"]
-    assert [[word for word, _ in treebank_tokens(text)] for text in texts] == expected["raw_tokens"]
-    assert [[word for word, _ in treebank_tokens(t)] for t in expected["sentences"]] == [
+    assert [[word for word, _ in tokenize_treebank(text)] for text in texts] == expected["raw_tokens"]
+    assert [[word for word, _ in tokenize_treebank(t)] for t in expected["sentences"]] == [
         text.split() for text in expected["sentences"]
     ]
     np.testing.assert_allclose(encode(both(toy), texts).vectors, arrays["raw_concat_last_tokenized"], **ROUNDING)
@@ -246,7 +246,7 @@ def test_regression_over_several_blocks_is_that_over_all_rows() -> None:
 def test_expansion_with_too_few_words_in_common_is_told(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "g")
     path = write_vectors(tmp_path / "v.txt", ["the", "cat", "sat", "dog"])
-    with pytest.raises(ModelError, match=r"v.txt: 3 words in common with the model are too few .* 3 values"):
+    with pytest.raises(ModelError, match=r"v.txt: 3 words in common with the model are too few .* 3 dimensions"):
         encode(f"gensen:{folder}?expand={path}", ["the dog"])
 
 
@@ -309,7 +309,7 @@ def test_a_folder_of_another_layout_is_told(tmp_path: Path, toy: Path) -> None:
     with pytest.raises(ModelError, match=r"neither a folder .*gone nor a file .*gone\.model; write gensen:DIR"):
         open_encoder(f"gensen:{tmp_path}/gone")
     folder = write_model(tmp_path / "g")
-    with pytest.raises(UsageError, match=r"one model or two with . between them, got 3"):
+    with pytest.raises(UsageError, match=r"expected one model, or two joined by \+, got 3"):
         open_encoder(f"gensen:{folder}+{folder}+{folder}")
     (folder / "m_vocab.pkl").unlink()
     with pytest.raises(ModelError, match=r"there is no file .*g/m_vocab\.pkl; write gensen:DIR"):
@@ -326,12 +326,12 @@ def test_settings_that_are_not_there_are_told(tmp_path: Path, monkeypatch: pytes
     folder = write_model(tmp_path / "g")
     with pytest.raises(UnknownNameError, match=r"'mean' \(one of last, max\)"):
         open_encoder(f"gensen:{folder}?pool=mean")
-    with pytest.raises(UsageError, match=r"lower is 1 .* got 'yes'"):
+    with pytest.raises(UsageError, match=r"lower must be true or false, got 'yes'"):
         open_encoder(f"gensen:{folder}?lower=yes")
     with pytest.raises(VectorFileError, match=r"there is no file of vectors .*gone.txt"):
         open_encoder(f"gensen:{folder}?expand={tmp_path}/gone.txt")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(UsageError, match="CUDA was asked for"):
+    with pytest.raises(UsageError, match="device=cuda was requested"):
         open_encoder(f"gensen:{folder}?device=cuda").prepare(["joy"])
 
 
@@ -350,7 +350,7 @@ def test_only_a_file_of_hdf5_needs_its_library(tmp_path: Path, monkeypatch: pyte
         ({"<s>": 0, "</s>": 1}, "the vocabulary lacks '<unk>'"),
         (
             {"<s>": 0, "</s>": 1, "<unk>": 9},
-            "'<unk>' has the number 9, and 'src_embedding.weight' of m.model has 9 rows",
+            "'<unk>' has the number 9, but 'src_embedding.weight' of m.model has 9 rows",
         ),
         ({"<s>": -1, "</s>": 1, "<unk>": 2}, "'<s>' has the number -1"),
     ],
@@ -383,7 +383,7 @@ def test_a_run_from_front_to_back(tmp_path: Path) -> None:
         biassay.run(f"gensen:{one}+{two}{query}", tests=str(tmp_path / "small.json")).results[0]
         for query in ("", f"?expand={path}")
     )
-    assert refused.status == "refused"
+    assert refused.status == "skipped"
     assert "lily" in str(refused.reason)
     assert "?lower=1; ?expand=PATH" in str(refused.reason)
     assert (measured.model, measured.options) == ("gensen:one+two", "pool=last;expand=v.txt")

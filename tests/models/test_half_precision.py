@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from biassay.errors import ModelError
-from biassay.models.half_precision import TRIAL, refuse_deadly
-from biassay.models.registry import open_as, open_encoder
+from biassay.models.registry import open_encoder, open_model
+from biassay.models.transformers.hub import TRIAL_SCRIPT, check_half_precision
 
 from . import tiny_models
 
@@ -63,16 +63,16 @@ def test_what_would_end_python_is_refused(python: Python, does: str, code: str) 
     python(does)
     for dtype in (torch.bfloat16, torch.float16):
         with pytest.raises(ModelError, match=rf"code {code}\).*dtype=float32.*ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"):
-            refuse_deadly("m", torch.nn.Linear(2, 2, dtype=dtype))
-    refuse_deadly("m", torch.nn.Linear(2, 2))
-    refuse_deadly("m", torch.nn.Linear(2, 2, dtype=torch.bfloat16, device="meta"))
+            check_half_precision("m", torch.nn.Linear(2, 2, dtype=dtype))
+    check_half_precision("m", torch.nn.Linear(2, 2))
+    check_half_precision("m", torch.nn.Linear(2, 2, dtype=torch.bfloat16, device="meta"))
 
 
 def test_every_family_with_half_precision_is_refused(python: Python, reference: Path, tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
     trials = python("kill -ILL $$")
     folder = f"hf:{reference / 'masked_lm' / 'bert'}?dtype=bfloat16&device=cpu"
-    model, encoder = open_as(folder, "blanks"), open_encoder(folder)
+    model, encoder = open_model(folder, "blanks"), open_encoder(folder)
     sentences = open_encoder(half_sentence_transformer(tmp_path / "tiny"))
     with pytest.raises(ModelError, match="code -4"):
         model.prepare()
@@ -94,9 +94,9 @@ def test_half_precision_runs_where_the_trial_goes_well(python: Python, tmp_path:
 def test_without_amx_nothing_is_tried(python: Python, monkeypatch: pytest.MonkeyPatch) -> None:
     trials = python("exit 1")
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False, raising=False)
-    refuse_deadly("m", torch.nn.Linear(2, 2, dtype=torch.bfloat16))
+    check_half_precision("m", torch.nn.Linear(2, 2, dtype=torch.bfloat16))
     assert not trials.exists()
 
 
 def test_the_trial_itself_is_sound() -> None:
-    exec(TRIAL, {})
+    exec(TRIAL_SCRIPT, {})

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 import biassay
-from biassay.answers.inventory import list_cache
+from biassay.cache.inventory import list_cache
 from biassay.errors import ModelError, UnknownNameError, UsageError, VectorError
-from biassay.models.base import Encoded
-from biassay.models.model_files import file_digests
+from biassay.models.base import TextEmbeddings
 from biassay.models.registry import open_encoder
+from biassay.models.transformers.model_files import hash_files
 
 from . import tiny_models
 
@@ -50,7 +50,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {kind: tiny_models.save_tiny(kind, tmp_path_factory.mktemp(kind) / "tiny") for kind in KINDS}
 
 
-def encode(model: str, texts: list[str]) -> Encoded:
+def encode(model: str, texts: list[str]) -> TextEmbeddings:
     encoder = open_encoder(model)
     encoder.prepare(texts)
     return encoder.encode(texts)
@@ -162,19 +162,19 @@ def test_a_text_of_unknown_tokens_only_is_all_unknown(models: dict[str, Path]) -
 def test_a_text_that_is_too_long_is_cut_and_told(models: dict[str, Path]) -> None:
     long = "joy " * 40 + "love"
     found = encode(f"hf:{models['bert']}", [long, "joy"])
-    assert found.cut == (30 * 4, None)  # 32 tokens, two of them special
+    assert found.truncated_at == (30 * 4, None)  # 32 tokens, two of them special
     within = encode(f"hf:{models['bert']}", [long[: 30 * 4].strip()])
     assert found.vectors[0] == pytest.approx(within.vectors[0], abs=2e-5)
-    assert within.cut == (None,)
+    assert within.truncated_at == (None,)
 
 
 def test_roberta_has_two_positions_less_than_it_says(models: dict[str, Path]) -> None:
     found = encode(f"hf:{models['roberta']}", ["x" * 62, "x" * 63])
-    assert found.cut == (None, 62)
+    assert found.truncated_at == (None, 62)
 
 
 def test_an_empty_text_is_refused(models: dict[str, Path]) -> None:
-    with pytest.raises(VectorError, match="no token besides special ones"):
+    with pytest.raises(VectorError, match="consists of special tokens only"):
         encode(f"hf:{models['bert']}", ["joy", " "])
 
 
@@ -239,7 +239,7 @@ def test_weights_of_the_wrong_shape_are_told(tmp_path: Path) -> None:
         ("pool=clss", UnknownNameError, "did you mean 'cls'"),
         ("layer=9", UsageError, "no layer 9: 0 is the embedding, 1 to 3 the layers"),
         ("layer=-5", UsageError, "no layer -5"),
-        ("layer=top", UsageError, "layer is a number"),
+        ("layer=top", UsageError, "layer must be a number"),
         ("join=add", UnknownNameError, "sum, concat"),
         ("dtype=int8", UnknownNameError, "float32, bfloat16, float16"),
         ("device=gpu", UnknownNameError, "auto, cpu, cuda"),
@@ -265,7 +265,7 @@ def test_code_that_comes_with_a_model_does_not_run_unasked(tmp_path: Path) -> No
     own = config | {"model_type": "own", "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}}
     (folder / "config.json").write_text(json.dumps(own))
     (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
-    with pytest.raises(ModelError, match=r"code of its own.*\?trust_remote_code=true"):
+    with pytest.raises(ModelError, match=r"comes with code that would run.*\?trust_remote_code=true"):
         open_encoder(f"hf:{folder}")
     assert not (tmp_path / "ran").exists()
 
@@ -306,9 +306,8 @@ def test_a_run_of_tiny_models_makes_one_table(models: dict[str, Path], tmp_path:
     )
     assert [r.status for r in run.results] == ["measured"] * 6
     for own in (run.results[:2], run.results[2:4], run.results[4:]):  # the tests of one model are a family
-        for plain, corrected in (("p_value", "p_value_holm"), ("p_value_crossed", "p_value_crossed_holm")):
-            adjusted = biassay.holm([getattr(row, plain) for row in own]).adjusted
-            assert [getattr(row, corrected) for row in own] == pytest.approx(adjusted.tolist())
+        adjusted = biassay.holm([row.p_value for row in own]).adjusted
+        assert [row.p_adjusted for row in own] == pytest.approx(adjusted.tolist())
     again = biassay.run(f"hf:{models['gpt2']}", tests=["weat6"], cache=tmp_path)
     assert again.manifest.models[0].encoded == 0
 
@@ -336,7 +335,7 @@ def test_minilm_is_the_same_as_st_and_as_hf(minilm: Path) -> None:
 
 def test_a_sentence_transformer_without_its_pooling_is_refused(minilm: Path, tmp_path: Path) -> None:
     half = shutil.copytree(minilm, tmp_path / "half", ignore=lambda *_: ["1_Pooling"])
-    with pytest.raises(ModelError, match="1_Pooling, which is not there"):
+    with pytest.raises(ModelError, match="1_Pooling, which is missing"):
         open_encoder(f"hf:{half}")
     assert ("pool", "mean") in open_encoder(f"hf:{half}?pool=mean").identity.settings
 
@@ -354,8 +353,8 @@ def test_a_folder_has_no_revision(models: dict[str, Path]) -> None:
 def test_minilm_tells_what_it_cuts(minilm: Path) -> None:
     pytest.importorskip("sentence_transformers")
     long = "flower " * 600
-    assert encode(f"st:{minilm}", [long, "joy"]).cut[0] is not None
-    assert encode(f"hf:{minilm}", [long]).cut[0] == 510 * 7
+    assert encode(f"st:{minilm}", [long, "joy"]).truncated_at[0] is not None
+    assert encode(f"hf:{minilm}", [long]).truncated_at[0] == 510 * 7
 
 
 def test_a_folder_without_modules_is_no_sentence_transformer(models: dict[str, Path]) -> None:
@@ -404,13 +403,13 @@ def test_a_gguf_model_is_its_file_alone(smollm2_gguf: Path, smollm2: Path, tmp_p
     neighbour = {"do_lower_case": True, "model_max_length": 7, "chat_template": "{{ 'no' }}"}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(neighbour))
     model = f"hf:{tmp_path / 'model.gguf'}"
-    expected = file_digests(smollm2)
+    expected = hash_files(smollm2)
     revision = open_encoder(model).identity.revision
     (kept,) = (own_cache / "gguf").iterdir()
-    assert file_digests(kept) == expected
+    assert hash_files(kept) == expected
     (kept / "tokenizer_config.json").write_text(json.dumps(neighbour))
     assert open_encoder(model).identity.revision == revision
-    assert file_digests(kept) == expected
+    assert hash_files(kept) == expected
 
 
 def test_a_damaged_gguf_file_leaves_nothing_behind(tmp_path: Path, own_cache: Path) -> None:

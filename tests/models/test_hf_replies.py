@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from biassay.errors import ModelError, UsageError
-from biassay.models.answering import Reply
-from biassay.models.registry import open_as
-from biassay.texts.requests import Likelihood, Prompt
+from biassay.models.base import Reply
+from biassay.models.registry import open_model
+from biassay.prompts.requests import LikelihoodRequest, Prompt
 
 from .tiny_models import save_tiny
 
@@ -62,7 +62,7 @@ def rendered(direct: tuple[Any, Any], *messages: tuple[str, str]) -> str:
 def test_options_have_the_log_probability_of_all_their_tokens(folder: Path, direct: tuple[Any, Any]) -> None:
     options = ("A", "yes", "not at all")
     prompts = [Prompt("hello", options=options), Prompt("who?", "be brief", options[:2])]
-    found = open_as(f"hf:{folder}", "replies").reply(prompts)
+    found = open_model(f"hf:{folder}", "replies").reply(prompts)
     befores = [rendered(direct, ("user", "hello")), rendered(direct, ("system", "be brief"), ("user", "who?"))]
     for prompt, reply, before in zip(prompts, found, befores, strict=True):
         expected = [sum(log_p_of(direct, before, option)) for option in prompt.options]
@@ -71,7 +71,7 @@ def test_options_have_the_log_probability_of_all_their_tokens(folder: Path, dire
 
 
 def test_plain_text_where_there_is_no_template(folder: Path, direct: tuple[Any, Any]) -> None:
-    model = open_as(f"hf:{folder}?chat=false", "replies")
+    model = open_model(f"hf:{folder}?chat=false", "replies")
     [reply] = model.reply([Prompt("hello", options=(" you", " me"))])
     expected = [sum(log_p_of(direct, "hello", option)) for option in (" you", " me")]
     np.testing.assert_allclose(reply.log_p, expected, atol=1e-5)
@@ -82,7 +82,7 @@ def test_a_temperature_of_nothing_is_the_likeliest_answer(folder: Path, direct: 
     import torch
 
     model, tokenizer = direct
-    found = open_as(f"hf:{folder}?temperature=0&max_tokens=8", "replies").reply(PROMPTS)
+    found = open_model(f"hf:{folder}?temperature=0&max_tokens=8", "replies").reply(PROMPTS)
     for prompt, reply in zip(PROMPTS, found, strict=True):
         ids = tokenizer(rendered(direct, ("user", prompt.text)), add_special_tokens=False)["input_ids"]
         read, ended = len(ids), "length"
@@ -96,11 +96,11 @@ def test_a_temperature_of_nothing_is_the_likeliest_answer(folder: Path, direct: 
 
 def test_an_answer_depends_on_its_seed_and_not_on_its_company(folder: Path) -> None:
     name = f"hf:{folder}?max_tokens=12"
-    together = open_as(name, "replies").reply(PROMPTS)
-    alone = [open_as(name, "replies").reply([prompt])[0] for prompt in PROMPTS[::-1]][::-1]
+    together = open_model(name, "replies").reply(PROMPTS)
+    alone = [open_model(name, "replies").reply([prompt])[0] for prompt in PROMPTS[::-1]][::-1]
     assert together == alone
     assert together[0].text != together[3].text  # another number of the same answer
-    assert open_as(f"{name}&seed=1", "replies").reply(PROMPTS) != together
+    assert open_model(f"{name}&seed=1", "replies").reply(PROMPTS) != together
 
 
 @pytest.mark.parametrize("settings", ["", "&temperature=0"])
@@ -108,11 +108,11 @@ def test_near_the_limit_an_answer_has_the_room_that_its_own_prompt_leaves(folder
     """64 tokens in all: a longer prompt in the batch takes nothing from the answers to shorter ones."""
     name = f"hf:{folder}?max_tokens=40{settings}"
     prompts = [Prompt("a", sample=i) for i in range(8)] + [Prompt("b" * n, sample=n) for n in (30, 31, 40)]
-    together = open_as(name, "replies").reply(prompts)
-    assert together == [open_as(name, "replies").reply([prompt])[0] for prompt in prompts]
+    together = open_model(name, "replies").reply(prompts)
+    assert together == [open_model(name, "replies").reply([prompt])[0] for prompt in prompts]
     for reply in together:
-        assert reply.ended == "stop" or reply.tokens_out == min(40, 64 - (reply.tokens_in or 0))
-    assert len({reply.tokens_out for reply in together if reply.ended == "length"}) > 1
+        assert reply.finish_reason == "stop" or reply.tokens_out == min(40, 64 - (reply.tokens_in or 0))
+    assert len({reply.tokens_out for reply in together if reply.finish_reason == "length"}) > 1
 
 
 def test_a_template_that_asks_for_the_date_is_told_the_same_on_every_day(
@@ -124,13 +124,13 @@ def test_a_template_that_asks_for_the_date_is_told_the_same_on_every_day(
     save_tiny("gpt2", place, head=True)
     asks = "  {% if strftime_now is defined %}{{ strftime_now('%d %b %Y|%-d/%m') }}{% endif %}\n" + TEMPLATE
     (place / "chat_template.jinja").write_text(asks)
-    model: Any = open_as(f"hf:{place}", "replies")
+    model: Any = open_model(f"hf:{place}", "replies")
     model.prepare([])
     texts, direct = [], []
     for day in (3, 4):
         now = type("Then", (datetime,), {"now": classmethod(lambda _, day=day: datetime(2031, 5, day))})
         monkeypatch.setattr(chat_template_utils, "datetime", now)
-        texts.append(model._text(Prompt("hello")))
+        texts.append(model._format_prompt(Prompt("hello")))
         direct.append(rendered((None, model._model.tokenizer), ("user", "hello")))
     assert direct[0] != direct[1]  # the library's own
     assert texts[0] == texts[1] == direct[0].replace("03 May 2031|3/05", "26 Jul 2024|26/07")
@@ -150,7 +150,7 @@ def test_draws_follow_the_probabilities(folder: Path, direct: tuple[Any, Any]) -
         text = tokenizer.decode([token], skip_special_tokens=True)  # parts of a character look alike
         likely[text] = likely.get(text, 0.0) + share
     prompts = [Prompt("a", sample=i) for i in range(600)]
-    replies = open_as(f"hf:{folder}?max_tokens=1&temperature=0.5", "replies").reply(prompts)
+    replies = open_model(f"hf:{folder}?max_tokens=1&temperature=0.5", "replies").reply(prompts)
     texts = sorted(likely, key=lambda text: -likely[text])[:6]
     counts = [sum(reply.text == text for reply in replies) for text in texts]
     expected = 600 * np.array([likely[text] for text in texts])
@@ -160,17 +160,17 @@ def test_draws_follow_the_probabilities(folder: Path, direct: tuple[Any, Any]) -
 
 def test_settings_are_part_of_the_identity(folder: Path) -> None:
     settings = ("", "temperature=0", "max_tokens=7", "system=x", "seed=1", "chat=false", "dtype=bfloat16")
-    models = [open_as(f"hf:{folder}?{one}".rstrip("?"), "replies") for one in settings]
+    models = [open_model(f"hf:{folder}?{one}".rstrip("?"), "replies") for one in settings]
     assert len({model.identity.key for model in models}) == len(settings)
     assert dict(models[0].identity.settings) == {"temperature": "1", "max_tokens": "512", "seed": "0"}
     assert models[0].option_log_p == "continuation"
 
 
 def test_batches_hold_every_prompt_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("biassay.models.hf_replies._WRITTEN_AT_ONCE", {"cpu": 2})
-    monkeypatch.setattr("biassay.models.hf_replies._SCORED_AT_ONCE", {"cpu": 2})
+    monkeypatch.setattr("biassay.models.transformers.generation._MAX_GENERATED_PROMPTS", {"cpu": 2})
+    monkeypatch.setattr("biassay.models.transformers.generation._MAX_SCORED_PROMPTS", {"cpu": 2})
     prompts = [*PROMPTS, *(Prompt(f"b{i}", options=("A",)) for i in range(3))]
-    batches = open_as(f"hf:{folder}", "replies").batches(prompts)
+    batches = open_model(f"hf:{folder}", "replies").batches(prompts)
     assert sorted(place for batch in batches for place in batch) == list(range(7))
     assert sorted(map(len, batches)) == [1, 2, 2, 2]
     assert all(len({bool(prompts[place].options) for place in batch}) == 1 for batch in batches)
@@ -182,8 +182,8 @@ def test_batches_hold_every_prompt_once(folder: Path, monkeypatch: pytest.Monkey
 def test_a_model_without_a_template_says_so(tmp_path: Path) -> None:
     name = f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}"
     with pytest.raises(ModelError, match=r"no chat template.*\?chat=false"):
-        open_as(name, "replies").reply([Prompt("a")])
-    assert open_as(f"{name}?chat=false&max_tokens=2", "replies").reply([Prompt("a")])[0].tokens_out in (1, 2)
+        open_model(name, "replies").reply([Prompt("a")])
+    assert open_model(f"{name}?chat=false&max_tokens=2", "replies").reply([Prompt("a")])[0].tokens_out in (1, 2)
 
 
 def test_a_template_that_refuses_is_named(tmp_path: Path) -> None:
@@ -193,26 +193,26 @@ def test_a_template_that_refuses_is_named(tmp_path: Path) -> None:
         "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + TEMPLATE
     )
     with pytest.raises(ModelError, match="no system"):
-        open_as(f"hf:{place}?system=x", "replies").reply([Prompt("a")])
+        open_model(f"hf:{place}?system=x", "replies").reply([Prompt("a")])
 
 
 def test_a_masked_model_answers_no_prompts(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="masked"):
-        open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "replies")
+        open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "replies")
 
 
 def test_a_prompt_that_is_too_long_is_named(folder: Path) -> None:
     for options in ((), ("A",)):
         with pytest.raises(ModelError, match="64 tokens"):
-            open_as(f"hf:{folder}", "replies").reply([Prompt("a" * 70, options=options)])
+            open_model(f"hf:{folder}", "replies").reply([Prompt("a" * 70, options=options)])
 
 
 @pytest.mark.parametrize("ability", ["texts", "words", "blanks", "likelihoods"])
 def test_settings_of_answers_are_for_answers(folder: Path, ability: Any) -> None:
-    with pytest.raises(UsageError, match="temperature= is for answers in words"):
-        open_as(f"hf:{folder}?temperature=0", ability)
-    with pytest.raises(UsageError, match="pool= is for vectors"):
-        open_as(f"hf:{folder}?pool=mean", "replies")
+    with pytest.raises(UsageError, match="temperature= applies to generated text"):
+        open_model(f"hf:{folder}?temperature=0", ability)
+    with pytest.raises(UsageError, match="pool= applies to vectors"):
+        open_model(f"hf:{folder}?pool=mean", "replies")
 
 
 # Likelihoods
@@ -225,7 +225,7 @@ def test_likelihoods_of_causal_models(kind: str, tmp_path: Path) -> None:
     place = save_tiny(kind, tmp_path / "m", head=True)
     model, tokenizer = AutoModelForCausalLM.from_pretrained(place).eval(), AutoTokenizer.from_pretrained(place)
     texts = ["she is good", "naïve"]
-    found = open_as(f"hf:{place}", "likelihoods").likelihoods([Likelihood(text) for text in texts])
+    found = open_model(f"hf:{place}", "likelihoods").likelihoods([LikelihoodRequest(text) for text in texts])
     for text, one in zip(texts, found, strict=True):
         expected = log_p_of((model, tokenizer), "</s>", text)  # the end of the text before stands for a beginning
         np.testing.assert_allclose(one.log_p, expected, atol=1e-5)
@@ -245,9 +245,9 @@ def test_pseudo_likelihoods_of_masked_models(kind: str, tmp_path: Path) -> None:
         tokenizer.mask_token = "<mask>"
         tokenizer.save_pretrained(place)
     text = "she is good"
-    opened = open_as(f"hf:{place}", "likelihoods")
+    opened = open_model(f"hf:{place}", "likelihoods")
     assert opened.kind == "masked"
-    [one] = opened.likelihoods([Likelihood(text)])
+    [one] = opened.likelihoods([LikelihoodRequest(text)])
     ids = tokenizer(text)["input_ids"]
     expected = []
     for at in range(1, len(ids) - 1):
@@ -260,8 +260,8 @@ def test_pseudo_likelihoods_of_masked_models(kind: str, tmp_path: Path) -> None:
 
 
 def test_what_a_model_does_not_know_has_no_likelihood(tmp_path: Path) -> None:
-    opened = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "likelihoods")
-    [one] = opened.likelihoods([Likelihood("she is zzz")])
+    opened = open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "likelihoods")
+    [one] = opened.likelihoods([LikelihoodRequest("she is zzz")])
     assert np.isnan(one.log_p).tolist() == [False, False, True]
     assert math.isfinite(one.within(0, 6))
 
@@ -271,7 +271,7 @@ def test_what_a_model_does_not_know_has_no_likelihood(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_smollm2_answers_and_its_options_agree_with_the_library(smollm2: Path) -> None:
-    model: Any = open_as(f"hf:{smollm2}?temperature=0&max_tokens=12", "replies")
+    model: Any = open_model(f"hf:{smollm2}?temperature=0&max_tokens=12", "replies")
     question = "Which is a colour? Answer with one letter.\nA: red\nB: stone"
     prompts = [Prompt("What is the capital of France?"), Prompt(question, options=("A", "B", "not sure"))]
     said, chosen = model.reply(prompts)

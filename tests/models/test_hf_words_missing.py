@@ -11,7 +11,7 @@ import pytest
 
 from biassay.errors import VectorError
 from biassay.models.base import Span
-from biassay.models.tokenising import NOT_COVERED, TOO_LONG, UNKNOWN
+from biassay.models.transformers.tokenizer import NOT_COVERED, TOO_LONG, UNKNOWN
 
 from . import hf_word_models
 from .hf_word_models import CLOSE, direct, encode, library, opened, states_of, unmarked

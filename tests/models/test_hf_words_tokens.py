@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biassay.models.base import Span
-from biassay.models.tokenising import NOT_COVERED, UNKNOWN, Tokeniser
+from biassay.models.transformers.tokenizer import NOT_COVERED, UNKNOWN, TextTokenizer
 
 from . import tiny_models
 from .hf_word_models import merged_tokenizer, own_tokens, piece_tokenizer
@@ -25,10 +25,10 @@ LETTERS = st.text(alphabet="joysantwe éüß日本🙂-'. \u0301\u200b\uff21ﬁ"
 
 
 @cache
-def tokeniser(name: str) -> tuple[Any, Tokeniser]:
+def text_tokenizer(name: str) -> tuple[Any, TextTokenizer]:
     tokenizer = TOKENIZERS[name]()
     tokenizer.model_max_length = 10_000
-    return tokenizer, Tokeniser(tokenizer, transformers.BertConfig(max_position_embeddings=10_000), name)
+    return tokenizer, TextTokenizer(tokenizer, transformers.BertConfig(max_position_embeddings=10_000), name)
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
@@ -36,17 +36,17 @@ def tokeniser(name: str) -> tuple[Any, Tokeniser]:
 @given(before=LETTERS, word=LETTERS, behind=LETTERS)
 def test_tokens_are_found_whatever_the_text(name: str, before: str, word: str, behind: str) -> None:
     text, span = before + word + behind, (len(before), len(before) + len(word))
-    tokenizer, ours = tokeniser(name)
+    tokenizer, ours = text_tokenizer(name)
     expected = own_tokens(tokenizer, text, span)
     ids = tokenizer(text)["input_ids"]
     found = ours.locate([text], [span])
     if not expected or all(ids[i] == tokenizer.unk_token_id for i in expected):
         assert found.missing == [UNKNOWN if expected else NOT_COVERED]
-        assert len(found.tokenised.ids) == 1
+        assert len(found.tokenized.ids) == 1
         return
     assert found.missing == [None]
-    assert found.tokenised.ids.tolist() == ids
-    assert np.flatnonzero(found.tokenised.words).tolist() == expected
+    assert found.tokenized.ids.tolist() == ids
+    assert np.flatnonzero(found.tokenized.words).tolist() == expected
 
 
 class Listed:
@@ -74,5 +74,5 @@ class Listed:
     ],
 )
 def test_tokens_that_stand_for_nothing_never_count(offsets: list[Span], expected: list[int]) -> None:
-    ours: Any = tokeniser("wordpiece")[1]
-    assert list(ours._word("a joy s", (2, 5), Listed(offsets))[1]) == expected
+    ours: Any = text_tokenizer("wordpiece")[1]
+    assert list(ours._locate_word("a joy s", (2, 5), Listed(offsets))[1]) == expected

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import biassay
-from biassay import files
+from biassay import io
 from biassay.cli import main
 
 from . import tiny_models
@@ -40,8 +40,8 @@ class OwnModel(BertModel):
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A minute has passed since the files were written, so that digests are cached."""
-    now = files.time.time
-    monkeypatch.setattr(files.time, "time", lambda: now() + 60)
+    now = io.time.time
+    monkeypatch.setattr(io.time, "time", lambda: now() + 60)
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_a_gate_measures_a_changed_model_again(
 
 
 def test_a_changed_chat_template_is_asked_again(tmp_path: Path) -> None:
-    from biassay.models.registry import open_as
+    from biassay.models.registry import open_model
 
     folder = tiny_models.save_tiny("llama", tmp_path / "tiny", head=True)
     (folder / "additional_chat_templates").mkdir()
@@ -171,7 +171,7 @@ def test_a_changed_chat_template_is_asked_again(tmp_path: Path) -> None:
     for name in ("chat_template.jinja", "additional_chat_templates/tool_use.jinja"):
         for text in ("one", "two"):
             (folder / name).write_text(text)
-            keys.add(open_as(f"hf:{folder}", "replies").identity.key)
+            keys.add(open_model(f"hf:{folder}", "replies").identity.key)
     assert len(keys) == 4
 
 
@@ -224,18 +224,18 @@ def test_a_model_that_is_replaced_before_it_is_loaded_is_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from biassay.errors import ModelError
-    from biassay.models import states
     from biassay.models.registry import open_encoder
+    from biassay.models.transformers import hidden_states
 
     encoder = open_encoder(f"hf:{folder}")
-    load: Any = states.load_weights
+    load: Any = hidden_states.load_weights
 
     def swap_and_load(*args: Any, **kwargs: Any) -> Any:
         shard = folder / "parts" / "one.safetensors"
         _in_place(shard, changed_shard(shard))
         return load(*args, **kwargs)
 
-    monkeypatch.setattr(states, "load_weights", swap_and_load)
+    monkeypatch.setattr(hidden_states, "load_weights", swap_and_load)
     with pytest.raises(ModelError, match=r"parts/one\.safetensors changed while the model was loaded"):
         encoder.prepare(["joy"])
 

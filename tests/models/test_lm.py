@@ -12,17 +12,17 @@ from tests.blanks import blank
 from tests.models.tiny_models import byte_tokenizer, save_tiny, wordpiece_tokenizer
 
 from biassay.errors import ModelError, UsageError
-from biassay.models.lm import LanguageModel
-from biassay.models.registry import open_as
+from biassay.models.registry import open_model
+from biassay.models.transformers.language_model import LanguageModel
+from biassay.prompts.requests import Blank
 from biassay.stats.sensitivity import sensitivity
-from biassay.texts.requests import Blank
 
 pytestmark = pytest.mark.extras
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
 def test_reference_tokens_probabilities_and_distances(reference: Path, name: str) -> None:
-    model = open_as(f"hf:{reference / 'masked_lm' / name}", "blanks")
+    model = open_model(f"hf:{reference / 'masked_lm' / name}", "blanks")
     lines = (reference / "masked_lm" / f"records_{name}.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
     blanks = []
@@ -30,9 +30,9 @@ def test_reference_tokens_probabilities_and_distances(reference: Path, name: str
         group = "{mask}" if record["role"] == "prior_mask" else record["group"]
         text = record["template"].replace("<mask>", "{trait}").replace("<group>", group)
         blanks.append(blank(text, record["adjective"]))
-        asked = model._questions.of(blanks[-1:])[0]
-        assert list(asked.questions[0].ids) == record["input_ids"]
-        assert [question.place for question in asked.questions] == record["trait_mask_positions"]
+        asked = model._blank_tokenizer.tokenize(blanks[-1:])[0]
+        assert list(asked.queries[0].ids) == record["input_ids"]
+        assert [question.place for question in asked.queries] == record["trait_mask_positions"]
     for record, filled in zip(records, model.fill(blanks), strict=True):
         assert filled.words == [tuple(record["trait_piece_ids"])]
         log_p, initial, continuing, distance = filled.columns.T
@@ -91,10 +91,10 @@ def test_any_output_layer_gives_what_a_full_pass_gives(kind: str, more: dict[str
     import torch
     import transformers as library
 
-    model = open_as(f"hf:{save(kind, tmp_path / 'm', **more)}", "blanks")
+    model = open_model(f"hf:{save(kind, tmp_path / 'm', **more)}", "blanks")
     texts = ["she is {trait}.", "the person here is {trait}."]
     blanks = [blank(text, "good", "evil") for text in texts]
-    asked = [question for one in model._questions.of(blanks) for question in one.questions]
+    asked = [question for one in model._blank_tokenizer.tokenize(blanks) for question in one.queries]
     found = np.concatenate([filled.columns for filled in model.fill(blanks)])
     auto = library.AutoModelForMaskedLM if model.kind == "masked" else library.AutoModelForCausalLM
     plain: Any = auto.from_pretrained(tmp_path / "m").eval()
@@ -114,7 +114,7 @@ def test_any_output_layer_gives_what_a_full_pass_gives(kind: str, more: dict[str
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
 def test_company_and_order_change_nothing(kind: str, tmp_path: Path) -> None:
-    model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
+    model = open_model(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
     texts = ["she is {trait}.", "the person there is {trait}.", "a {trait}."]
     blanks = [blank(text, "good", "home") for text in texts]
     together = [filled.columns for filled in model.fill(blanks)]
@@ -137,9 +137,9 @@ def test_words_share_passes(
     kind: str, words: tuple[str, ...], passes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """BERT reads one mask, two masks, and both first pieces; GPT-2 each word once, though asked about every letter."""
-    model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
+    model = open_model(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
     read: list[int] = []
-    model._shares = False  # type: ignore[attr-defined]  # whole sequences
+    model._can_share_prefixes = False  # type: ignore[attr-defined]  # whole sequences
     forward = LanguageModel._forward
 
     def counting(self: LanguageModel, batch: Any, behind: Any) -> Any:
@@ -153,7 +153,7 @@ def test_words_share_passes(
 
 
 def test_words_that_share_their_first_piece_are_told_apart(tmp_path: Path) -> None:
-    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
+    model = open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
     (filled,) = model.fill([blank("she is {trait}.", "loves", "loveing")])
     one, other = filled.words
     assert one is not None
@@ -166,13 +166,13 @@ def test_words_that_share_their_first_piece_are_told_apart(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("text", "places"), [("{mask} are {trait}.", [3, 4]), ("the {trait} are {mask}.", [2, 3])])
 def test_a_masked_group_is_no_place_of_the_trait(text: str, places: list[int], tmp_path: Path) -> None:
-    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
-    assert [question.place for question in model._questions.of([blank(text, "loves")])[0].questions] == places
+    model = open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
+    assert [question.place for question in model._blank_tokenizer.tokenize([blank(text, "loves")])[0].queries] == places
 
 
 def test_causal_questions_are_prefixes(tmp_path: Path) -> None:
-    model = open_as(f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}", "blanks")
-    questions = model._questions.of([blank("she is {trait}.", "bad")])[0].questions
+    model = open_model(f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}", "blanks")
+    questions = model._blank_tokenizer.tokenize([blank("she is {trait}.", "bad")])[0].queries
     for question in questions:
         assert question.place == len(question.ids) - 1
     pieces = tuple(question.target for question in questions)
@@ -183,7 +183,7 @@ def test_causal_questions_are_prefixes(tmp_path: Path) -> None:
 
 
 def test_unknown_words_have_no_pieces_and_unknown_texts_are_counted(tmp_path: Path) -> None:
-    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
+    model = open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
     known, lost = model.fill([blank("she is {trait}.", "zzz", "good"), blank("qqq is xxx {trait}.")])
     assert known.words[0] is None
     assert known.words[1] is not None
@@ -195,36 +195,36 @@ def test_unknown_words_have_no_pieces_and_unknown_texts_are_counted(tmp_path: Pa
 def test_batches_hold_whole_blanks_and_texts_that_begin_alike(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
+    model = open_model(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
     starts = ("she", "he", "the person")
     texts = [f"{start} is {end} {{trait}}." for end in ("good", "bad") for start in starts]
     blanks = [blank(text, "joy", "loves") for text in texts]
-    size = sum(model._questions.of(blanks[:1])[0].lengths)
+    size = sum(model._blank_tokenizer.tokenize(blanks[:1])[0].lengths)
     assert sorted(model.batches(blanks)[0]) == list(range(6))
-    monkeypatch.setattr("biassay.models.lm._QUESTIONS_AT_ONCE", {"cpu": 2 * size})
+    monkeypatch.setattr("biassay.models.transformers.language_model._MAX_BATCH_QUERIES", {"cpu": 2 * size})
     assert sorted(map(sorted, model.batches(blanks))) == [[0, 3], [1, 4], [2, 5]]
-    monkeypatch.setattr("biassay.models.lm._QUESTIONS_AT_ONCE", {"cpu": 1})
+    monkeypatch.setattr("biassay.models.transformers.language_model._MAX_BATCH_QUERIES", {"cpu": 1})
     assert sorted(model.batches(blanks)) == [[i] for i in range(6)]
     assert model.batches([]) == []
 
 
 def test_a_checkpoint_without_its_head_is_refused(tmp_path: Path) -> None:
-    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=False)}", "blanks")
+    model = open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=False)}", "blanks")
     with pytest.raises(ModelError, match=r"lacks cls\.predictions"):
         model.fill([blank("she is {trait}.", "good")])
 
 
 def test_models_that_predict_no_words_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'glove'.*hf:NAME"):
-        open_as("glove", "blanks")
+        open_model("glove", "blanks")
     folder = save_tiny("bert", tmp_path / "m", head=True)
-    with pytest.raises(UsageError, match="pool= is for vectors"):
-        open_as(f"hf:{folder}?pool=mean", "blanks")
+    with pytest.raises(UsageError, match="pool= applies to vectors"):
+        open_model(f"hf:{folder}?pool=mean", "blanks")
     settings = json.loads((folder / "tokenizer_config.json").read_text())
     del settings["mask_token"]
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     with pytest.raises(ModelError, match="no mask token"):
-        open_as(f"hf:{folder}", "blanks").prepare()
+        open_model(f"hf:{folder}", "blanks").prepare()
 
 
 def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
@@ -234,4 +234,4 @@ def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
     library.T5ForConditionalGeneration(config).save_pretrained(tmp_path / "m")
     wordpiece_tokenizer().save_pretrained(tmp_path / "m")
     with pytest.raises(ModelError, match="neither a masked nor a causal"):
-        open_as(f"hf:{tmp_path / 'm'}", "blanks")
+        open_model(f"hf:{tmp_path / 'm'}", "blanks")

@@ -13,10 +13,10 @@ import torch
 from tests.blanks import blank
 
 from biassay.errors import ModelError
-from biassay.models import weights
-from biassay.models.memory import halves_of, in_halves
-from biassay.models.registry import open_as
-from biassay.texts.requests import Likelihood, Prompt
+from biassay.models.registry import open_model
+from biassay.models.transformers import hub
+from biassay.models.transformers.batches import retry_in_halves, split_in_half
+from biassay.prompts.requests import LikelihoodRequest, Prompt
 
 from .tiny_models import save_tiny
 
@@ -39,10 +39,10 @@ def test_what_does_not_fit_is_halved_until_it_does(error: Exception, room: int) 
             raise error
         return [10 * number for number in batch]
 
-    parts = in_halves("m", work, list(range(7)), halves_of)
+    parts = retry_in_halves("m", work, list(range(7)), split_in_half)
     assert [number for part in parts for number in part] == [10 * number for number in range(7)]
     with pytest.raises(ModelError, match="model 'm': one text does not fit into memory"):
-        in_halves("m", lambda batch: work(batch * 9), [1, 2], halves_of)
+        retry_in_halves("m", lambda batch: work(batch * 9), [1, 2], split_in_half)
 
 
 def test_other_errors_are_left_alone() -> None:
@@ -50,7 +50,7 @@ def test_other_errors_are_left_alone() -> None:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
     with pytest.raises(RuntimeError, match="shapes"):
-        in_halves("m", work, [1, 2], halves_of)
+        retry_in_halves("m", work, [1, 2], split_in_half)
 
 
 def scarce(forward: Callable[..., Any], size: Callable[..., int]) -> Callable[..., Any]:
@@ -69,25 +69,25 @@ def test_language_models_with_little_memory_say_the_same(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}"
-    model, texts = open_as(name, "blanks"), open_as(name, "likelihoods")
+    model, texts = open_model(name, "blanks"), open_model(name, "likelihoods")
     blanks = [blank(f"{text} is {{trait}}.", "good", "evil", "bad") for text in ("she", "the person", "he")]
-    filled, found = model.fill(blanks), texts.likelihoods([Likelihood(text) for text in TEXTS])
+    filled, found = model.fill(blanks), texts.likelihoods([LikelihoodRequest(text) for text in TEXTS])
     monkeypatch.setattr(
-        "biassay.models.lm.LanguageModel._forward",
+        "biassay.models.transformers.language_model.LanguageModel._forward",
         scarce(type(model)._forward, lambda _, batch, __: len(batch.sequences)),  # type: ignore[attr-defined]
     )
     for one, other in zip(filled, model.fill(blanks), strict=True):
         np.testing.assert_array_equal(one.pieces, other.pieces)
         np.testing.assert_allclose(one.columns, other.columns, atol=1e-5)
-    for first, again in zip(found, texts.likelihoods([Likelihood(text) for text in TEXTS]), strict=True):
+    for first, again in zip(found, texts.likelihoods([LikelihoodRequest(text) for text in TEXTS]), strict=True):
         np.testing.assert_allclose(first.log_p, again.log_p, atol=1e-5)
 
 
 def test_answers_drawn_by_halves_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}?chat=false&max_tokens=5"
     prompts = [Prompt(text) for text in TEXTS]
-    expected = open_as(name, "replies").reply(prompts)
-    model: Any = open_as(name, "replies")
+    expected = open_model(name, "replies").reply(prompts)
+    model: Any = open_model(name, "replies")
     model.prepare(prompts)
     own = model._model.model
     monkeypatch.setattr(own, "generate", scarce(own.generate, lambda **given: len(given["input_ids"])))
@@ -97,20 +97,20 @@ def test_answers_drawn_by_halves_are_the_same(tmp_path: Path, monkeypatch: pytes
 @pytest.fixture
 def spread(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were a GPU that is too small, and little memory: some layers are read from disk."""
-    monkeypatch.setattr(weights, "_is_too_large", lambda *_: True)
-    monkeypatch.setattr(weights, "_most_memory", lambda: {"cpu": 12_000})
+    monkeypatch.setattr(hub, "_is_too_large", lambda *_: True)
+    monkeypatch.setattr(hub, "_get_memory_limits", lambda: {"cpu": 12_000})
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_a_model_that_is_spread_says_the_same(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     name = f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}"
     asked = [blank("she is {trait}.", "good", "bad"), blank("the person is {trait}.", "good", "bad")]
-    vectors, filled = open_as(name, "texts").encode(TEXTS).vectors, open_as(name, "blanks").fill(asked)
+    vectors, filled = open_model(name, "texts").encode(TEXTS).vectors, open_model(name, "blanks").fill(asked)
     request.getfixturevalue("spread")
-    encoder: Any = open_as(name, "texts")
+    encoder: Any = open_model(name, "texts")
     np.testing.assert_allclose(encoder.encode(TEXTS).vectors, vectors, atol=1e-6)
     assert "disk" in encoder._states._model.hf_device_map.values()
-    for one, other in zip(filled, open_as(name, "blanks").fill(asked), strict=True):
+    for one, other in zip(filled, open_model(name, "blanks").fill(asked), strict=True):
         np.testing.assert_allclose(one.columns, other.columns, atol=1e-5)
 
 
@@ -132,5 +132,5 @@ def test_a_quantised_checkpoint_is_the_model_of_its_rounded_weights(tmp_path: Pa
     config = json.loads((folders[1] / "config.json").read_text())
     how = {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [32, 32]}
     (folders[1] / "config.json").write_text(json.dumps(config | {"quantization_config": how}))
-    expected, found = (open_as(f"hf:{folder}", "texts").encode(TEXTS).vectors for folder in folders)
+    expected, found = (open_model(f"hf:{folder}", "texts").encode(TEXTS).vectors for folder in folders)
     np.testing.assert_allclose(found, expected, atol=1e-5)

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 import pytest
 
 from biassay.errors import ModelError
-from biassay.models import hub, model_files
-from biassay.models.hub import Source, locate
 from biassay.models.registry import parse_model
+from biassay.models.transformers import hub, model_files
+from biassay.models.transformers.hub import CheckpointRef, find_checkpoint
 
 PARTS = [
     *("config.json", "model.safetensors", "vocab.txt", "bpe.codes", "modules.json", "modeling_own.py", "own/part.py"),
@@ -33,7 +33,7 @@ INDEX = {
 
 
 def revision(folder: Path, settings: str = "") -> str:
-    return locate(parse_model(f"st:{folder}{settings}")).fingerprint()
+    return find_checkpoint(parse_model(f"st:{folder}{settings}")).fingerprint()
 
 
 @pytest.fixture
@@ -192,13 +192,13 @@ def test_code_and_models_that_a_configuration_names_elsewhere_count(folder: Path
 def test_a_folder_is_called_as_the_user_calls_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder.parent / "minilm").symlink_to(folder)
     monkeypatch.chdir(folder.parent)
-    assert locate(parse_model("st:./minilm")).name == f"st:{folder.parent.name}/minilm"
+    assert find_checkpoint(parse_model("st:./minilm")).name == f"st:{folder.parent.name}/minilm"
     monkeypatch.chdir(folder)
-    assert locate(parse_model("st:.")).name == f"st:{folder.parent.name}/model"
+    assert find_checkpoint(parse_model("st:.")).name == f"st:{folder.parent.name}/model"
 
 
 def test_files_that_change_while_a_model_is_loaded_are_an_error(folder: Path) -> None:
-    source = locate(parse_model(f"st:{folder}"))
+    source = find_checkpoint(parse_model(f"st:{folder}"))
     source.fingerprint()
     source.check_unchanged()
     (folder / "model.safetensors").write_text("another")
@@ -209,7 +209,7 @@ def test_files_that_change_while_a_model_is_loaded_are_an_error(folder: Path) ->
 def test_a_reader_of_gguf_files_without_a_bar_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     module = SimpleNamespace()
     monkeypatch.setattr(hub, "import_module", lambda _: module)
-    with hub._without_bar():
+    with hub._hide_progress_bar():
         assert vars(module) == {}
     assert vars(module) == {}
 
@@ -246,13 +246,13 @@ def add_blob(path: Path, content: bytes) -> Path:
 
 
 def hub_revision(*, trusted: bool = False) -> str:
-    return Source("owner/name", "v1", "hf:owner/name", trusted=trusted).fingerprint()
+    return CheckpointRef("owner/name", "v1", "hf:owner/name", trusted=trusted).fingerprint()
 
 
 @pytest.mark.usefixtures("hub_cache")
 def test_an_untouched_hub_model_is_known_by_its_commit() -> None:
     assert hub_revision() == f"{COMMIT} owner/name"
-    assert Source("owner/name", "v1", "hf:owner/name", trusted=False).options["revision"] == COMMIT
+    assert CheckpointRef("owner/name", "v1", "hf:owner/name", trusted=False).options["revision"] == COMMIT
 
 
 def test_files_downloaded_later_change_nothing(hub_cache: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_snapshot_edited_in_place_is_another_model(hub_cache: Path, edit: Call
 def test_code_edited_in_a_snapshot_is_refused_where_it_would_run(hub_cache: Path) -> None:
     assert hub_revision(trusted=True) == f"{COMMIT} owner/name trust_remote_code"
     _edit_blob(hub_cache / "own.py")
-    with pytest.raises(ModelError, match=r"own\.py is not the file of owner/name's commit"):
+    with pytest.raises(ModelError, match=r"own\.py differs from the commit of owner/name"):
         hub_revision(trusted=True)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from biassay.models.readings import own_reading, readings_of
-from biassay.models.registry import open_as, open_encoder
+from biassay.models.registry import open_encoder, open_model
+from biassay.models.representation import default_representation, list_representations
 
 from . import tiny_models
 
@@ -31,27 +31,27 @@ def no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("weights were loaded")
 
-    monkeypatch.setattr("biassay.models.states.load_weights", refuse)
+    monkeypatch.setattr("biassay.models.transformers.hidden_states.load_weights", refuse)
 
 
 def names(encoder: Any) -> list[str]:
-    return [reading.name for reading in readings_of(encoder)]
+    return [reading.name for reading in list_representations(encoder)]
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama"])
 def test_every_reading_is_that_of_the_model_opened_so_to_the_last_bit(kind: str, models: dict[str, Path]) -> None:
     encoder: Any = open_encoder(f"hf:{models[kind]}")
     texts = [*TEXTS, LONG]
-    found = encoder.encode_readings(texts, names(encoder))
+    found = encoder.encode_representations(texts, names(encoder))
     assert len(found) == 4 * (5 if kind in ("bert", "roberta") else 4)
-    for reading in encoder.readings:
+    for reading in encoder.representations:
         alone = open_encoder(f"hf:{models[kind]}?{reading.name}")
         expected = alone.encode(texts)
         assert reading.identity == alone.identity
-        assert own_reading(alone).identity.key == reading.identity.key
+        assert default_representation(alone).identity.key == reading.identity.key
         np.testing.assert_array_equal(found[reading.name].vectors, expected.vectors)
         assert found[reading.name].unknown == expected.unknown
-        assert found[reading.name].cut == expected.cut
+        assert found[reading.name].truncated_at == expected.truncated_at
 
 
 @pytest.mark.usefixtures("no_weights")
@@ -75,10 +75,12 @@ def test_each_layer_is_there_once_and_the_own_one_as_it_was_asked_for(
     query: str, layers: list[str], own: str, models: dict[str, Path]
 ) -> None:
     encoder: Any = open_encoder(f"hf:{models['bert']}{query}")
-    assert list(dict.fromkeys(dict(reading.settings)["layer"] for reading in encoder.readings)) == layers
+    assert list(dict.fromkeys(dict(reading.settings)["layer"] for reading in encoder.representations)) == layers
     assert len(set(names(encoder))) == 5 * len(layers)
-    assert own_reading(encoder).name == own
-    np.testing.assert_array_equal(encoder.encode_readings(TEXTS, [own])[own].vectors, encoder.encode(TEXTS).vectors)
+    assert default_representation(encoder).name == own
+    np.testing.assert_array_equal(
+        encoder.encode_representations(TEXTS, [own])[own].vectors, encoder.encode(TEXTS).vectors
+    )
 
 
 def test_all_readings_are_of_one_pass(models: dict[str, Path]) -> None:
@@ -89,7 +91,7 @@ def test_all_readings_are_of_one_pass(models: dict[str, Path]) -> None:
         lambda module, *_: passes.append(type(module).__name__)
     )
     try:
-        encoder.encode_readings(TEXTS, names(encoder))
+        encoder.encode_representations(TEXTS, names(encoder))
     finally:
         handle.remove()
     assert passes.count("BertModel") == 1
@@ -100,7 +102,7 @@ def test_readings_that_do_not_fit_into_memory_are_halved(
     models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder: Any = open_encoder(f"hf:{models['gpt2']}")
-    expected = encoder.encode_readings(TEXTS, names(encoder))
+    expected = encoder.encode_representations(TEXTS, names(encoder))
     forward, sizes = encoder._states._forward, []
 
     def scarce(tokenised: Any, rows: Any, ways: Any) -> Any:
@@ -110,7 +112,7 @@ def test_readings_that_do_not_fit_into_memory_are_halved(
         return forward(tokenised, rows, ways)
 
     monkeypatch.setattr(encoder._states, "_forward", scarce)
-    found = encoder.encode_readings(TEXTS, names(encoder))
+    found = encoder.encode_representations(TEXTS, names(encoder))
     assert max(sizes) > 2
     assert list(found) == list(expected)
     for name, one in found.items():
@@ -121,8 +123,8 @@ def test_a_model_that_names_no_readings_has_its_own(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_text("joy 1 2\n")
     encoder = open_encoder(f"vectors:{path}?case=fold")
-    (reading,) = readings_of(encoder)
-    assert reading == own_reading(encoder)
+    (reading,) = list_representations(encoder)
+    assert reading == default_representation(encoder)
     assert (reading.name, reading.identity) == ("", encoder.identity)
 
 
@@ -134,7 +136,7 @@ def test_pieces_are_counted_without_special_ones(models: dict[str, Path]) -> Non
     texts = ["joy", "flowers", "John's joy", "qq", LONG, ""]
     counts = [1, 2, 4, 1, 100, 0]
     for opened in ("texts", "words"):
-        model: Any = open_as(f"hf:{models['bert']}", opened)  # type: ignore[call-overload]
+        model: Any = open_model(f"hf:{models['bert']}", opened)  # type: ignore[call-overload]
         assert model.count_tokens(texts).tolist() == counts
     roberta: Any = open_encoder(f"hf:{models['roberta']}")
     assert roberta.count_tokens(["joy", "é", LONG]).tolist() == [3, 2, 400]
@@ -143,7 +145,7 @@ def test_pieces_are_counted_without_special_ones(models: dict[str, Path]) -> Non
 def test_language_models_count_as_encoders_do(tmp_path: Path) -> None:
     for kind in ("bert", "gpt2"):
         folder = tiny_models.save_tiny(kind, tmp_path / kind, head=True)
-        blanks: Any = open_as(f"hf:{folder}", "blanks")
+        blanks: Any = open_model(f"hf:{folder}", "blanks")
         texts: Any = open_encoder(f"hf:{folder}")
         assert blanks.count_tokens(TEXTS).tolist() == texts.count_tokens(TEXTS).tolist()
 

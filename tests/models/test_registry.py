@@ -14,8 +14,15 @@ import pytest
 
 from biassay.errors import BiassayError, MissingExtraError, UnknownNameError, UsageError, VectorError
 from biassay.models import registry
-from biassay.models.family import ABILITIES, Family, ModelName
-from biassay.models.registry import consent_for, families, open_as, open_encoder, packages_of, parse_model
+from biassay.models.backend import CAPABILITIES, ModelBackend, ModelName
+from biassay.models.registry import (
+    get_backends,
+    get_packages,
+    get_required_consents,
+    open_encoder,
+    open_model,
+    parse_model,
+)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +73,8 @@ def test_nearest_names_are_found_whatever_follows_the_prefix(text: str, nearest:
 def test_unknown_model_gets_all_forms(text: str) -> None:
     with pytest.raises(UnknownNameError) as caught:
         parse_model(text)
-    for family in families().values():
-        assert family.form in str(caught.value)
+    for family in get_backends().values():
+        assert family.syntax in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["vectors", "vectors:", "vectors?case=fold", "python", "python:"])
@@ -129,19 +136,22 @@ def test_what_follows_the_question_mark_is_in_no_message(text: str) -> None:
 def test_a_family_is_declared_in_its_own_file(name: str) -> None:
     """The file declares what the table says and no more; every setting is explained; needs come with the extra."""
     module = import_module(registry._BUILTIN[name].partition(":")[0])
-    declared = {value.name for value in vars(module).values() if isinstance(value, Family)}
+    declared = {value.name for value in vars(module).values() if isinstance(value, ModelBackend)}
     assert declared == {n for n, target in registry._BUILTIN.items() if target.startswith(f"{module.__name__}:")}
-    family = families()[name]
-    assert family.name == name == family.form.partition(":")[0]
+    family = get_backends()[name]
+    assert family.name == name == family.syntax.partition(":")[0]
     assert family.selftest is not None
-    assert all(about and "\n" not in about for about in (family.about, *family.settings.values()))
+    assert all(about and "\n" not in about for about in (family.description, *family.settings.values()))
     assert (family.extra is None) == (family.needs == ()) == (family.install is None)
     extra = "api" if name in ("chat", "completions") else name
     assert family.install in (None, f'pip install "biassay[{extra}]"')
 
 
 def test_abilities_of_families() -> None:
-    able = {ability: [n for n, family in families().items() if ability in family.abilities] for ability in ABILITIES}
+    able = {
+        ability: [n for n, family in get_backends().items() if ability in family.capabilities]
+        for ability in CAPABILITIES
+    }
     assert able == {
         "texts": [name for name in registry._BUILTIN if name not in ("chat", "completions")],
         "words": ["hf", "elmo"],
@@ -150,7 +160,7 @@ def test_abilities_of_families() -> None:
         "likelihoods": ["hf", "completions"],
     }
     whole = ["glove", "vectors", "api", "chat", "completions", "python"]
-    assert [name for name, family in families().items() if not family.splits] == whole
+    assert [name for name, family in get_backends().items() if not family.splittable] == whole
 
 
 @pytest.mark.parametrize(
@@ -171,13 +181,13 @@ def test_abilities_of_families() -> None:
     ],
 )
 def test_what_only_the_user_may_decide(model: str, count: int) -> None:
-    assert len(consent_for(model)) == count
+    assert len(get_required_consents(model)) == count
 
 
 def test_packages_whose_versions_are_recorded() -> None:
-    assert packages_of("st") == ("torch", "transformers", "sentence-transformers")
-    assert packages_of("python:module:name") == ()
-    assert packages_of("of-another-package") == ()
+    assert get_packages("st") == ("torch", "transformers", "sentence-transformers")
+    assert get_packages("python:module:name") == ()
+    assert get_packages("of-another-package") == ()
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "google/bert_uncased_L-2", "some/where@main"])
@@ -199,7 +209,9 @@ def test_a_file_is_taken_for_vectors_and_a_folder_for_a_model(tmp_path: Path, mo
 
 
 def test_what_is_missing_is_found_without_importing(monkeypatch: pytest.MonkeyPatch) -> None:
-    family = Family(name="x", form="x:NAME", about="", needs=("no_such_package_here", "colorsys"), extra="x")
+    family = ModelBackend(
+        name="x", syntax="x:NAME", description="", needs=("no_such_package_here", "colorsys"), extra="x"
+    )
     assert family.missing == ("no_such_package_here",)
     monkeypatch.setitem(sys.modules, "colorsys", None)  # as a test or a user hides a package
     assert family.missing == ("no_such_package_here", "colorsys")
@@ -208,7 +220,7 @@ def test_what_is_missing_is_found_without_importing(monkeypatch: pytest.MonkeyPa
 def test_setting_without_a_value_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_text("cat 1 2\n")
-    with pytest.raises(UnknownNameError, match="unknown case ''"):
+    with pytest.raises(UnknownNameError, match=r"unknown case of model .*: ''"):
         open_encoder(f"vectors:{path}?case")
 
 
@@ -235,8 +247,8 @@ def test_listing_and_parsing_import_no_model() -> None:
     """In a new process, since other tests may have imported them here; a name imports the file of its family only."""
     code = (
         "import sys; from biassay.models import registry as r; r.parse_model('use')\n"
-        "assert 'biassay.models.hf' not in sys.modules\n"
-        "print({p for f in r.families().values() for p in f.needs} & set(sys.modules))"
+        "assert 'biassay.models.transformers.encoder' not in sys.modules\n"
+        "print({p for f in r.get_backends().values() for p in f.needs} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
@@ -248,26 +260,26 @@ def test_listing_and_parsing_import_no_model() -> None:
 @pytest.mark.parametrize("model", ["use", "glove", "vectors:v.txt", "infersent:d", "gensen:d", "api:m", "python:m:n"])
 def test_families_without_words_in_context_name_those_that_have_them(model: str) -> None:
     with pytest.raises(UsageError, match=r"\(models that can: hf:NAME\[@REVISION\], elmo:DIR\)"):
-        open_as(model, "words")
+        open_model(model, "words")
 
 
 def test_a_sentence_transformer_can_be_opened_as_hf() -> None:
     with pytest.raises(UsageError, match="hf:some/where "):
-        open_as(parse_model("st:some/where?device=cpu"), "words")
+        open_model(parse_model("st:some/where?device=cpu"), "words")
 
 
 @pytest.mark.parametrize("model", ["hf:x", "elmo:x"])
 def test_word_and_pool_are_each_for_one_kind_of_vector(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("biassay.models.family.find_spec", lambda _: True)  # whatever is installed here
+    monkeypatch.setattr("biassay.models.backend.find_spec", lambda _: True)  # whatever is installed here
     with pytest.raises(UsageError, match=f"model '{model}': word="):
         open_encoder(f"{model}?word=last")
     with pytest.raises(UsageError, match=f"model '{model}': .*pool="):
-        open_as(f"{model}?pool=mean", "words")
+        open_model(f"{model}?pool=mean", "words")
 
 
 def test_no_key_is_shown_when_words_in_context_are_refused() -> None:
     with pytest.raises(UsageError) as caught:
-        open_as(f"api:model?key_env={SECRET}", "words")
+        open_model(f"api:model?key_env={SECRET}", "words")
     assert "sk-proj" not in str(caught.value)
 
 
@@ -374,7 +386,7 @@ def test_changed_code_is_another_model_whatever_the_revision(
 )
 def test_wrong_shape_is_named(name: str, shape: str, module: Callable[[str], str]) -> None:
     encoder = open_encoder(module(name))
-    with pytest.raises(VectorError, match=rf"own_encoders:{name}.*2 texts .*{shape}; expected \(2, d\)"):
+    with pytest.raises(VectorError, match=rf"own_encoders:{name}.*{shape} for 2 texts; expected \(2, d\)"):
         encoder.encode(["cat", "dog"])
 
 

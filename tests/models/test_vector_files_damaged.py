@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import pickle
 import struct
@@ -18,8 +17,7 @@ from numpy.typing import NDArray
 from biassay.errors import UnknownNameError, UsageError, VectorFileError
 from biassay.models.registry import open_encoder
 from biassay.models.vector_files import read_vectors
-from biassay.models.vector_text import CHUNK, TextReader
-from biassay.models.vocabulary import vocabulary_blocks
+from biassay.models.vocabulary import iter_file
 
 from .vector_forms import FORMS, PLAIN, WIDE, WORDS, binary_of, content_of, matrix_of, text_of, write, write_bytes
 from .whole_files import whole
@@ -366,30 +364,12 @@ def test_words_file_far_too_long_for_its_array_is_not_read(tmp_path: Path, monke
         read_vectors(tmp_path / "matrix.npy", ["cat"])
 
 
-class _Endless(io.RawIOBase):
-    """A beginning and then a line without end."""
-
-    def __init__(self, beginning: bytes) -> None:
-        self.beginning, self.given = beginning, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        assert self.given < 64 << 20
-        buffer[:] = b"x" * len(buffer)
-        if not self.given:
-            buffer[: len(self.beginning)] = self.beginning
-        self.given += len(buffer)
-        return len(buffer)
-
-
 @pytest.mark.parametrize(("beginning", "line"), [(b"", 1), (b"3 2\n", 2), (b"cat 1 2\ndog 3 4\n", 3)])
-def test_line_without_end_is_given_up(beginning: bytes, line: int) -> None:
-    endless = _Endless(beginning)
-    with pytest.raises(VectorFileError, match=f"v.txt: line {line}: longer than"):
-        TextReader(Path("v.txt"), ["cat"]).read(io.BufferedReader(endless, CHUNK))
-    assert endless.given <= 4 * CHUNK
+def test_line_without_end_is_given_up(beginning: bytes, line: int, tmp_path: Path, error_of: ErrorOf) -> None:
+    path = write_bytes(tmp_path, "v.txt", beginning)
+    with path.open("ab") as file:
+        file.truncate(1 << 40)  # takes no room on the disk
+    assert f"v.txt: line {line}: longer than" in error_of(path, file_format="text")
 
 
 @pytest.mark.parametrize("given", ["", "txt", "word2vec"])
@@ -398,9 +378,9 @@ def test_unknown_format_lists_the_known_ones(given: str, tmp_path: Path) -> None
     with pytest.raises(UnknownNameError, match="text, word2vec-binary, npy"):
         read_vectors(path, ["cat"], given)
     with pytest.raises(UnknownNameError, match="text, word2vec-binary, npy"):
-        vocabulary_blocks(path, given)
+        iter_file(path, given)
 
 
 def test_a_block_has_a_row(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="rows=0"):
-        vocabulary_blocks(tmp_path / "absent.txt", rows=0)
+        iter_file(tmp_path / "absent.txt", rows=0)

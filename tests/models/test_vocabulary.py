@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from biassay.errors import VectorFileError
 from biassay.models.registry import open_encoder
-from biassay.models.static import embedded_vectors, frequent_words
 from biassay.models.vector_files import read_vectors
-from biassay.models.vocabulary import HasVocabulary, array_blocks, vocabulary_blocks
+from biassay.models.vocabulary import HasVocabulary, iter_arrays, iter_file
+from biassay.models.word_vectors import frequent_words, load_embedded_vectors
 
 from .vector_forms import (
     FORMS,
@@ -47,14 +47,14 @@ def test_every_format_agrees_with_words_asked_for(form: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("form", FORMS)
 def test_words_asked_for_come_with_their_places_and_the_beginning_of_the_file(form: str, tmp_path: Path) -> None:
     found = read_vectors(write(tmp_path, form, WORDS, matrix_of(WORDS)), [WORDS[5], WORDS[2], "none"])
-    assert found.places == {WORDS[2]: 3, WORDS[5]: 6}
-    assert [word.split(" ")[0] for word in WORDS] == [word.split(" ")[0] for word in found.beginning]
+    assert found.ranks == {WORDS[2]: 3, WORDS[5]: 6}
+    assert [word.split(" ")[0] for word in WORDS] == [word.split(" ")[0] for word in found.first_words]
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("rows", [1, 3, 7, 8, 9])
 def test_length_of_blocks_does_not_change_the_stream(form: str, rows: int, tmp_path: Path) -> None:
-    blocks = list(vocabulary_blocks(write(tmp_path, form, WORDS, matrix_of(WORDS)), rows=rows))
+    blocks = list(iter_file(write(tmp_path, form, WORDS, matrix_of(WORDS)), rows=rows))
     assert [len(block.words) for block in blocks] == [min(rows, 8 - at) for at in range(0, 8, rows)]
     words, vectors = joined(blocks)
     assert words == WORDS
@@ -67,7 +67,7 @@ def test_words_across_read_chunks_are_whole(form: str, tmp_path: Path) -> None:
     """Ten megabytes: more than is read at once, and more than one block."""
     words = [f"w{i}" for i in range(9000)]
     matrix = np.tile(np.arange(1, 301, dtype=np.float32), (9000, 1)) + np.arange(9000, dtype=np.float32)[:, None]
-    blocks = list(vocabulary_blocks(write(tmp_path, form, words, matrix)))
+    blocks = list(iter_file(write(tmp_path, form, words, matrix)))
     assert [len(block.words) for block in blocks] == [8192, 808]
     found, vectors = joined(blocks)
     assert found == words
@@ -77,7 +77,7 @@ def test_words_across_read_chunks_are_whole(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_progress_rises_to_the_whole(form: str, tmp_path: Path) -> None:
     path = write(tmp_path, form, WORDS, matrix_of(WORDS))
-    blocks = list(vocabulary_blocks(path, rows=2))
+    blocks = list(iter_file(path, rows=2))
     done = [block.done for block in blocks]
     assert done == sorted(done)
     assert {block.total for block in blocks} == {8 if form == "matrix.npy" else path.stat().st_size}
@@ -154,7 +154,7 @@ def test_zero_vectors_are_left_out_and_counted(form: str, tmp_path: Path) -> Non
     matrix = matrix_of(WORDS)
     matrix[[0, 3, 7]] = 0
     matrix[4, 0] = 0
-    blocks = list(vocabulary_blocks(write(tmp_path, form, WORDS, matrix), rows=2))
+    blocks = list(iter_file(write(tmp_path, form, WORDS, matrix), rows=2))
     words, vectors = joined(blocks)
     assert words == [WORDS[row] for row in (1, 2, 4, 5, 6)]
     np.testing.assert_array_equal(vectors, matrix[[1, 2, 4, 5, 6]])
@@ -180,7 +180,7 @@ def test_format_can_be_given(tmp_path: Path) -> None:
 def test_a_stream_may_be_left_early(tmp_path: Path) -> None:
     """Nothing stays open: a warning would be an error."""
     for form in FORMS:
-        stream = vocabulary_blocks(write(tmp_path, form, WORDS, matrix_of(WORDS)), rows=2)
+        stream = iter_file(write(tmp_path, form, WORDS, matrix_of(WORDS)), rows=2)
         assert next(stream).words == WORDS[:2]
         del stream
 
@@ -261,14 +261,14 @@ def test_embedded_vocabulary_is_the_20000_most_frequent_of_the_embedded_vectors(
     assert isinstance(encoder, HasVocabulary)
     blocks = list(encoder.vocabulary())
     words, vectors = joined(blocks)
-    expected = embedded_vectors()
+    expected = load_embedded_vectors()
     assert words == frequent_words() == list(expected)[:20_000]
     np.testing.assert_array_equal(vectors, np.stack(list(expected.values())[:20_000]))
     assert blocks[-1].done == blocks[-1].total == 20_000
 
 
 def test_blocks_of_an_array_are_its_rows() -> None:
-    blocks = list(array_blocks(WORDS, matrix_of(WORDS), rows=3))
+    blocks = list(iter_arrays(WORDS, matrix_of(WORDS), rows=3))
     assert [(block.words, block.done, block.total) for block in blocks] == [
         (WORDS[:3], 3, 8),
         (WORDS[3:6], 6, 8),

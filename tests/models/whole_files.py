@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from biassay.errors import VectorFileError
-from biassay.models.vocabulary import Block, vocabulary_blocks
+from biassay.models.vocabulary import VocabularyBlock, iter_file
 
 from .vector_forms import (
     Matrix,
 )
 
 
-def joined(blocks: list[Block]) -> tuple[list[str], Matrix]:
+def joined(blocks: list[VocabularyBlock]) -> tuple[list[str], Matrix]:
     return [word for block in blocks for word in block.words], np.concatenate([block.vectors for block in blocks])
 
 
 def whole(path: Path, rows: int = 3, file_format: str | None = None) -> tuple[list[str], Matrix]:
-    return joined(list(vocabulary_blocks(path, file_format, rows=rows)))
+    return joined(list(iter_file(path, file_format, rows=rows)))
 
 
 def as_lists(path: Path) -> dict[str, list[float]]:

@@ -12,18 +12,18 @@ from types import ModuleType
 import pytest
 
 import biassay
-from biassay import plugins
+from biassay import packages
+from biassay.datasets.catalogue import load_catalogue
 from biassay.errors import PluginWarning, RunFolderError, UnknownNameError
 from biassay.models import registry
-from biassay.plugins import plugin_names, skim_names
+from biassay.packages import get_plugin_names, list_names_fast
 from biassay.runs.run import Run
-from biassay.stimuli.catalogue import catalogue
-from biassay.studies.associations.metric_registry import metric_named, metric_names
-from biassay.studies.registry import study_named, study_names
+from biassay.studies.associations.metrics import get_metric, metric_names
+from biassay.studies.registry import get_study, study_names
 
 Cli = Callable[..., tuple[int, str, str]]
 Add = Callable[..., None]
-GROUPS = {"biassay.studies": (study_names, study_named), "biassay.metrics": (metric_names, metric_named)}
+GROUPS = {"biassay.studies": (study_names, get_study), "biassay.metrics": (metric_names, get_metric)}
 OWN = {"biassay.studies": "associations", "biassay.metrics": "cosine"}
 GOOD = {"biassay.studies": "biassay_example.pronouns.study:STUDY", "biassay.metrics": "biassay_example.angular:METRIC"}
 
@@ -35,9 +35,9 @@ def add(monkeypatch: pytest.MonkeyPatch) -> Iterator[Add]:
     sys.modules["another_package"].__dict__.update(number=3, path=Path("relative.toml"))
 
     def forget() -> None:
-        plugins._points.cache_clear()
-        registry._plugins.cache_clear()
-        catalogue.cache_clear()
+        packages._get_entry_points.cache_clear()
+        registry._load_plugin_backends.cache_clear()
+        load_catalogue.cache_clear()
 
     def add(group: str = "", **values: str) -> None:
         points = [EntryPoint(name, value, group) for name, value in values.items()]
@@ -87,7 +87,7 @@ def test_a_name_of_biassays_own_is_refused(add: Add, group: str) -> None:
 def test_tests_that_cannot_be_used_are_left_out(add: Add) -> None:
     add("biassay.tests", broken="no_such_package_here:it", odd="another_package:path")
     with pytest.warns(PluginWarning) as warned:
-        known = catalogue()
+        known = load_catalogue()
     assert sorted(str(one.message).partition(" ")[0] for one in warned) == ["'broken'", "'odd'"]
     assert "weat6" in known.tests
     assert "workplaces" not in known.collections
@@ -121,7 +121,7 @@ def test_a_run_of_a_study_that_is_not_installed_says_what_it_needs(
 
 def test_names_are_the_same_whether_read_or_skimmed() -> None:
     for group in ("biassay.models", "biassay.metrics", "biassay.tests", "biassay.studies"):
-        assert skim_names(group) == plugin_names(group) != {}
+        assert list_names_fast(group) == get_plugin_names(group) != {}
 
 
 def test_the_list_of_commands_imports_no_package() -> None:

@@ -13,15 +13,15 @@ import pytest
 
 import biassay
 from biassay.errors import ModelError, UnknownNameError, UsageError
-from biassay.models.registry import families, open_as
-from biassay.models.selftest import self_test
-from biassay.texts.requests import Blank, Slot
+from biassay.models.registry import get_backends, open_model
+from biassay.models.selftest import run_self_test
+from biassay.prompts.requests import Blank, Slot
 
 Cli = Callable[..., tuple[int, str, str]]
 
 
 def log_p(model: str, before: str, words: tuple[str, ...]) -> list[float]:
-    (filled,) = open_as(model, "blanks").fill([Blank((before, Slot.BLANK, " here."), words)])
+    (filled,) = open_model(model, "blanks").fill([Blank((before, Slot.BLANK, " here."), words)])
     assert (filled.lengths == [len(word) + 1 for word in words]).all()
     return np.add.reduceat(filled.columns[:, 0], filled.starts).tolist()
 
@@ -30,7 +30,7 @@ def log_p(model: str, before: str, words: tuple[str, ...]) -> list[float]:
 def test_all_words_of_letters_up_to_a_length_share_what_longer_ones_leave(tmp_path: Path, n: int) -> None:
     """Over an alphabet of two letters: every word either ends or goes on."""
     (tmp_path / "ab.txt").write_text("ab a. ba b. aab")
-    model = open_as(f"letters:{tmp_path / 'ab.txt'}?n={n}", "blanks")
+    model = open_model(f"letters:{tmp_path / 'ab.txt'}?n={n}", "blanks")
     words = tuple("".join(letters) for length in (1, 2) for letters in itertools.product("ab", repeat=length))
     (filled,) = model.fill([Blank(("a b ", Slot.BLANK, ""), words)])
     pieces = [np.exp(own) for own in np.split(filled.columns[:, 0].astype(float), filled.starts[1:])]
@@ -56,24 +56,24 @@ def test_sentences_that_are_nearer_count_for_more(book: Path) -> None:
 
 
 def test_what_it_does_not_know(book: Path) -> None:
-    model = open_as(f"letters:{book}", "blanks")
+    model = open_model(f"letters:{book}", "blanks")
     (filled,) = model.fill([Blank(("The ü said that ", Slot.BLANK, "."), ("he", "ñ"))])
     assert (filled.words[1], filled.unknown) == (None, 1)
-    assert open_as(f"letters:{book}", "texts").encode(["a ñu came"]).unknown == (((2, 4),),)
+    assert open_model(f"letters:{book}", "texts").encode(["a ñu came"]).unknown == (((2, 4),),)
 
 
 def test_bad_models_are_refused(book: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="nowhere"):
-        open_as("letters:nowhere.txt", "texts")
+        open_model("letters:nowhere.txt", "texts")
     with pytest.raises(UsageError, match="'9'"):
-        open_as(f"letters:{book}?n=9", "texts")
+        open_model(f"letters:{book}?n=9", "texts")
     with pytest.raises(UnknownNameError):
-        open_as(f"letters:{book}?m=3", "texts")
+        open_model(f"letters:{book}?m=3", "texts")
     (tmp_path / "empty.txt").write_text(" \n")
     with pytest.raises(ModelError, match="empty"):
         biassay.measure("pronouns", f"letters:{tmp_path / 'empty.txt'}")
     with pytest.raises(UsageError):
-        open_as(f"letters:{book}", "blanks").fill([Blank((Slot.MASKED, " is ", Slot.BLANK), ("he",))])
+        open_model(f"letters:{book}", "blanks").fill([Blank((Slot.MASKED, " is ", Slot.BLANK), ("he",))])
 
 
 def test_it_is_listed_and_tried_like_the_others(cli: Cli) -> None:
@@ -85,11 +85,11 @@ def test_it_is_listed_and_tried_like_the_others(cli: Cli) -> None:
         True,
         ["n"],
     )
-    assert self_test(families()["letters"]).status == "PASS"
+    assert run_self_test(get_backends()["letters"]).status == "PASS"
 
 
 def test_the_doctor_sees_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("biassay.cli.doctor.families", lambda: {"letters": families()["letters"]})
+    monkeypatch.setattr("biassay.cli.doctor.get_backends", lambda: {"letters": get_backends()["letters"]})
     code, stdout, _ = cli("doctor", "--json")
     content = json.loads(stdout)
     assert (code, [(one["family"], one["status"]) for one in content["selftests"]]) == (0, [("letters", "PASS")])
@@ -101,7 +101,7 @@ def test_the_metric_and_the_tests_of_the_example_run(book: Path, cli: Cli) -> No
     assert (code, [test["name"] for test in json.loads(stdout)]) == (0, ["garage-kitchen"])
     model = f"letters:{book}"
     (angular,) = biassay.run(model, "garage-kitchen", metric="angular").results
-    vectors = open_as(model, "texts")
+    vectors = open_model(model, "texts")
     test = biassay.select_tests(["garage-kitchen"])[0]
     sets = {role: vectors.encode(test.concept(role).words).vectors.astype(float) for role in "XYAB"}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.pages.browser import Opened, chromium, violations
+from tests.reporting.browser import Opened, chromium, violations
 
-from biassay.runs.reporting import compare_runs, report_runs
+from biassay.runs.compare import compare_runs, report_runs
 from biassay.runs.run import Run
 
 pytestmark = pytest.mark.extras

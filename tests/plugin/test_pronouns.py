@@ -55,19 +55,19 @@ def test_the_p_value_is_that_of_all_splits(book: Path, own: Path) -> None:
 
 
 def test_findings(measured: Run, book: Path, own: Path) -> None:
-    assert [(one.model, one.standing, one.about) for one in measured.findings()] == [
+    assert [(one.model, one.evidence, one.about) for one in measured.findings()] == [
         ("short", "significant", "people"),
         ("long", "significant", "people"),
     ]
     assert [one.effect for one in measured.findings()] == [row.effect_size for row in measured.tables["models"]]
     turned = biassay.measure("pronouns", f"letters:{book}", {"first": "she", "second": "he"}).findings()[0]
-    assert (turned.standing, turned.opposite, turned.effect) == (
+    assert (turned.evidence, turned.opposite, turned.effect) == (
         "uncorrected",
         True,
         pytest.approx(-measured.findings()[0].effect),
     )
     few = biassay.measure("pronouns", f"letters:{book}", {"occupations": str(own), "alpha": 0.05}).findings()[0]
-    assert few.standing == "not_testable"
+    assert few.evidence == "not_testable"
 
 
 def test_a_run_is_read_back_and_cut_to_an_occupation(measured: Run, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_model_that_cannot_be_measured_says_why(cli: Cli, book: Path, tmp_path
     assert [row["reason"] is None for row in content["models"]] == [False, False, True]
     assert "ñandú" in content["models"][0]["reason"]
     assert content["manifest"]["models"][0]["words_lost"] == ["ñandú"]
-    assert [one["standing"] for one in content["findings"]][:2] == ["skipped"] * 2
+    assert [one["evidence"] for one in content["findings"]][:2] == ["skipped"] * 2
     assert content["models"][2]["p_value_holm"] == content["models"][2]["p_value"]
     assert cli("report", tmp_path / "run", "--publish", tmp_path / "paper", "--quiet")[0] == 0
     found = json.loads(cli("compare", tmp_path / "run", "--baseline", "good", "--json")[1])
@@ -123,7 +123,7 @@ def test_the_command(cli: Cli, book: Path, tmp_path: Path, measured: Run) -> Non
     content = json.loads(stdout)
     assert (code, content["manifest"]["study"], content["manifest"]["package"]) == (0, "pronouns", "biassay-example")
     assert content["models"][0]["effect_size"] == measured.tables["models"][0].effect_size
-    assert content["findings"][0]["standing"] == "significant"
+    assert content["findings"][0]["evidence"] == "significant"
     assert content["manifest"]["versions"]["biassay-example"]
     assert (tmp_path / "run" / "results.tsv").read_text().count("\n") == 21
     assert cli("pronouns")[0] == 2

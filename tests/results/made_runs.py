@@ -4,62 +4,111 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, TestRecord, place_finder
+from biassay.results.outcomes import Outcome, Result
+from biassay.results.run_data import FORMAT_VERSION, Manifest, ModelRecord, TestRecord, make_model_index_finder
 from biassay.runs.run import Run
 from biassay.stats.crossed import crossed_test
-from biassay.stats.meta import random_effects
-from biassay.studies.associations.averaging import associations_of_words, average_clusters, labels_of_words
-from biassay.studies.associations.families import with_corrections
-from biassay.studies.associations.records import ContextsRecord, InputsRecord, Result, Scale
-from biassay.studies.associations.samples import SAMPLE_ARRAYS
-from biassay.studies.associations.settings import Settings
+from biassay.stats.power import largest_d
+from biassay.stats.random_effects import random_effects
+from biassay.studies.associations.corrections import decide_associations
+from biassay.studies.associations.results import (
+    SAMPLE_ARRAYS,
+    AssociationInputsRecord,
+    AssociationRecord,
+    ContextsRecord,
+    Scale,
+)
+from biassay.studies.associations.settings import AssociationSettings
+from biassay.studies.associations.weat import associate_words, average_clusters, label_words
 
 ROLES = ("X", "Y", "A", "B")
-LATER = ("p_value_holm", "significant", "significant_holm")
-LATER_BY_WORD = ("p_value_by_word_holm", "significant_by_word", "significant_by_word_holm")
+_RECORD = {field.name for field in dataclasses.fields(AssociationRecord)}
 
 
-def result(model: str = "m", test: str = "t", p: float | None = 0.5, **given: Any) -> Result:
-    """A result without settings of its model; ``given`` replaces fields."""
-    names = ("title", "targ1", "targ2", "attr1", "attr2", "p_route", "p_route_by_word", "source", "test_version")
-    numbers = ("effect_size", "statistic", "log10_p_value", "p_error", "effect_size_by_word", "log10_p_value_by_word")
-    fields: dict[str, Any] = {name: name for name in names}
-    fields |= dict.fromkeys((*numbers, "p_error_by_word"), 0.25) | {"p_floor_by_word": 0.0}
-    fields |= dict.fromkeys((*LATER, *LATER_BY_WORD, "reason", "model_revision"))
+def result(model: str = "m", test: str = "t", p: float | None = 0.5, **given: Any) -> AssociationRecord:
+    """A record without settings of its model; ``given`` replaces fields as in `altered`."""
+    names = ("title", "targ1", "targ2", "attr1", "attr2", "sentences_route", "fixed_words_route", "source")
+    fields: dict[str, Any] = {name: name for name in (*names, "test_version")}
     fields |= dict.fromkeys(("num_targ1", "num_targ2", "num_attr1", "num_attr2"), 4)
-    fields |= {"model": model, "options": "", "test": test, "p_value": p, "p_value_by_word": p}
-    fields |= {"p_value_crossed": p, "D": None if p is None else 0.1, "df_crossed": 10.0, "D_low": 0.0, "D_high": 0.2}
-    fields |= {"d_low": 0.0, "d_high": 0.5}
+    fields |= {"model": model, "options": "", "test": test, "statistic": 0.25}
+    fields |= {"cosine_difference": None if p is None else 0.1, "cosine_ci_low": 0.0, "cosine_ci_high": 0.2}
     fields |= {"status": "measured", "level": "word", "protocol": "exact", "alternative": "greater", "alpha": 0.05}
     fields |= {"num_words": dict.fromkeys(ROLES, 4), "num_cut": dict.fromkeys(ROLES, 0), "seed": 0}
     fields |= {"lost": dict.fromkeys(ROLES, ()), "associations": {}, "test_digest": f"digest of {test}"}
-    return Result(**fields | given)
-
-
-def as_refused(row: Result) -> Result:
-    """The same test, refused: nothing was computed."""
-    numbers = (
-        "effect_size",
-        "statistic",
-        "p_",
-        "log10_p_",
-        "significant",
-        "d_",
-        "D",
-        "df_",
-        "share",
-        "smallest",
-        "family",
-        "calibrated",
+    crossed = Outcome(
+        effect_size=0.25, ci_low=0.0, ci_high=0.5, limit=largest_d(4, 4), p_value=p, df=10.0, test="crossed"
     )
-    nothing: dict[str, Any] = {f.name: None for f in dataclasses.fields(Result) if f.name.startswith(numbers)}
+    plain = Outcome(effect_size=0.25, p_value=p, log10_p_value=0.25)
+    words, sentences = (dataclasses.replace(plain, test=name) for name in ("fixed_words", "sentences"))
+    alternatives = {"fixed_words": dataclasses.replace(words, p_floor=0.0), "sentences": sentences}
+    return altered(AssociationRecord(**fields, outcome=crossed, alternatives=alternatives), **given)
+
+
+def stored(row: Result | AssociationRecord) -> AssociationRecord:
+    """The record of a result."""
+    return cast("AssociationRecord", row.record) if isinstance(row, Result) else row
+
+
+def altered(row: Result | AssociationRecord, **given: Any) -> AssociationRecord:
+    """The record with other values, named as attributes of a result: ``p_value``, ``sentences_p_value``, ``title``."""
+    record = stored(row)
+    outcomes = {record.outcome.test: record.outcome, **record.alternatives}
+    own = {name: value for name, value in given.items() if name in _RECORD}
+    for name, value in given.items():
+        if name in own:
+            continue
+        prefix = next((one for one in AssociationRecord.outcome_names if name.startswith(f"{one}_")), None)
+        which, field = record.outcome.test if prefix is None else prefix, name.removeprefix(f"{prefix}_")
+        outcomes[which] = dataclasses.replace(outcomes.get(which) or Outcome(test=which), **{field: value})
+    primary = outcomes.pop(record.outcome.test)
+    return dataclasses.replace(record, **{"outcome": primary, "alternatives": outcomes} | own)
+
+
+def led_by(row: Result | AssociationRecord, test: str, **given: Any) -> AssociationRecord:
+    """The record with another primary outcome; those that lead before it are left out, except under a protocol."""
+    record = stored(row)
+    outcomes = {record.outcome.test: record.outcome, **record.alternatives}
+    primary = outcomes.pop(test)
+    return altered(dataclasses.replace(record, outcome=primary, alternatives=outcomes), **given)
+
+
+def as_papers(row: Result | AssociationRecord, protocol: str = "may2019", **given: Any) -> AssociationRecord:
+    """The record under a protocol of the papers: the test over texts leads."""
+    return led_by(row, "sentences", protocol=protocol, **given)
+
+
+def as_by_word(row: Result | AssociationRecord, **given: Any) -> AssociationRecord:
+    """The record without a crossed test: the test over target words leads."""
+    record = led_by(row, "fixed_words", cosine_difference=None, **given)
+    return dataclasses.replace(record, alternatives={k: v for k, v in record.alternatives.items() if k != "crossed"})
+
+
+def as_by_text(row: Result | AssociationRecord, **given: Any) -> AssociationRecord:
+    """The record of texts whose words are unknown: the test over texts is described."""
+    record = led_by(row, "sentences", cosine_difference=None, claim="descriptive", **given)
+    return dataclasses.replace(record, alternatives={})
+
+
+def over_contexts(row: Result | AssociationRecord, **given: Any) -> AssociationRecord:
+    """The record as one over contexts, with a pooled effect."""
+    numbers = {"pooled_effect_size": 0.25, "pooled_standard_error": 0.125, "pooled_p_value": 0.5, "statistic": 2.0}
+    own = {"share_significant": 0.25, "n_samples": 40, "new_contexts_low": -0.5, "new_contexts_high": 0.75}
+    own |= {"fewest_documents": 3, "num_contexts": {role: {"one": 7, "two": 8} for role in ROLES}}
+    return altered(row, **numbers | own | given)
+
+
+def as_refused(row: Result | AssociationRecord) -> AssociationRecord:
+    """The same test, skipped: nothing was computed."""
+    numbers = ("statistic", "p_equi", "cosine_", "share_", "calibrated", "n_samples", "new_contexts", "num_contexts")
+    nothing: dict[str, Any] = {name: None for name in _RECORD if name.startswith(numbers)}
+    nothing |= {"outcome": Outcome(), "alternatives": {}, "fewest_documents": None}
     return dataclasses.replace(
-        row, **nothing, status="refused", reason="too many words", associations={}, contextual=None
+        stored(row), **nothing, status="skipped", reason="too many words", associations={}, shared_templates=None
     )
 
 
@@ -82,7 +131,7 @@ def contexts(**given: Any) -> ContextsRecord:
 
 def run_of(
     run_id: str,
-    rows: Iterable[Result],
+    rows: Iterable[Result | AssociationRecord],
     arrays: Mapping[str, NDArray[np.float64]] | None = None,
     *,
     settings: Mapping[str, Any] | None = None,
@@ -90,8 +139,8 @@ def run_of(
     **given: Any,
 ) -> Run:
     """A run with these rows, corrected on its own; its models in the order of their rows."""
-    rows = tuple(rows)
-    tests = dict.fromkeys((r.test, r.test_digest) for r in rows)
+    records = tuple(map(stored, rows))
+    tests = dict.fromkeys((r.test, r.test_digest) for r in records)
     fields: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "run_id": run_id,
@@ -101,13 +150,22 @@ def run_of(
         "created": "2026-01-02T00:00:00+00:00",
         "finished": "2026-01-03T00:00:00+00:00",
         "versions": {"biassay": "0"},
-        "models": tuple(record(name) for name in dict.fromkeys(r.model for r in rows)),
-        "settings": Settings(**{"contexts": contexts.file if contexts else None} | dict(settings or {})),
-        "inputs": InputsRecord(tuple(TestRecord(name, name, d, "s", "c", "l", "1") for name, d in tests), contexts),
+        "models": tuple(record(name) for name in dict.fromkeys(r.model for r in records)),
+        "settings": AssociationSettings(**{"contexts": contexts.file if contexts else None} | dict(settings or {})),
+        "inputs": AssociationInputsRecord(
+            tuple(TestRecord(name, name, d, "s", "c", "l", "1") for name, d in tests), contexts
+        ),
     }
     made = Manifest(**fields | given)
-    tables = {"results": with_corrections(rows, made.settings), "diagnostics": (), "scales": ()}
-    return Run(made, tables if rows else {}, arrays or {})
+    decisions = decide_associations(made.settings, records)
+    tables = {"results": records, "diagnostics": (), "scales": (), "decisions": decisions}
+    return Run(made, tables if records else {}, arrays or {})
+
+
+def decided(row: AssociationRecord) -> Result:
+    """The record with the decision of a run that has no other."""
+    (only,) = run_of("one", [row]).results
+    return cast("Result", only)
 
 
 def some_samples(place: int, test: str, seed: int = 0, count: int = 5) -> dict[str, NDArray[np.float64]]:
@@ -121,7 +179,7 @@ def consistent(run: Run) -> Run:
 
     A folder whose arrays give other effects is refused.
     """
-    arrays, places = dict(run.arrays), place_finder(run.manifest.models)
+    arrays, places = dict(run.arrays), make_model_index_finder(run.manifest.models)
     results = tuple(_consistent(row, places(row), arrays) for row in run.tables.get("results", ()))
     scales = tuple(
         dataclasses.replace(row, cosine_sd=float(np.std(arrays[f"{places(row)}/scales/{row.form}"], dtype=np.float64)))
@@ -130,47 +188,55 @@ def consistent(run: Run) -> Run:
     return Run(run.manifest, {**run.tables, "results": results, "scales": scales} if run.tables else {}, arrays)
 
 
-def _consistent(row: Result, place: int | None, arrays: dict[str, NDArray[np.float64]]) -> Result:
+def _consistent(row: AssociationRecord, place: int | None, arrays: dict[str, NDArray[np.float64]]) -> AssociationRecord:
     own = f"{place}/{row.test}"
-    if row.contextual is not None:
+    if row.get_outcome("pooled") is not None:
         if f"{own}/samples" not in arrays:
             arrays |= some_samples(place or 0, row.test)
         effects, variances, p_values = (arrays[f"{own}/{name}"] for name in SAMPLE_ARRAYS)
         pooled, share = random_effects(effects, variances), float((p_values <= row.alpha).mean())
-        numbers = {"standard_error": pooled.standard_error, "z": pooled.z, "share_significant": share}
-        over = dataclasses.replace(row.contextual, **numbers, n_samples=len(effects))
-        row = dataclasses.replace(row, effect_size=pooled.mean, contextual=over)
-    if row.D is None or row.searched:
+        row = altered(
+            row,
+            pooled_effect_size=pooled.mean,
+            pooled_standard_error=pooled.standard_error,
+            statistic=pooled.z,
+            share_significant=share,
+            n_samples=len(effects),
+        )
+    if row.cosine_difference is None or row.searched:
         return row
     words = {role: list(row.associations.get(role, ())) or [f"{role}1", f"{role}2"] for role in ROLES}
     x, y, a, b = sizes = tuple(len(words[role]) for role in ROLES)
     if f"{own}/cosines" not in arrays:
         table = np.zeros((x + y, a + b))
-        table[:x, :a] = row.D
+        table[:x, :a] = row.cosine_difference
         arrays[f"{own}/cosines"] = table
     cosines = arrays[f"{own}/cosines"]
-    targets, attributes = associations_of_words(cosines, sizes, labels_of_words(words, row.clusters))
+    targets, attributes = associate_words(cosines, sizes, label_words(words, row.clusters))
     values = np.split(np.concatenate([targets, attributes]), np.cumsum(sizes)[:-1])
     associations = {
         role: dict(zip(words[role], own.tolist(), strict=True)) for role, own in zip(ROLES, values, strict=True)
     }
-    clusters, (n, _, k, _) = average_clusters(cosines, sizes, labels_of_words(words, row.clusters))
-    return dataclasses.replace(row, associations=associations, D=crossed_test(clusters, n, k).D)
+    clusters, (n, _, k, _) = average_clusters(cosines, sizes, label_words(words, row.clusters))
+    return dataclasses.replace(row, associations=associations, cosine_difference=crossed_test(clusters, n, k).D)
 
 
-def with_rows(run: Run, rows: Iterable[Result], **given: Any) -> Run:
-    """The same run with other rows; ``given`` changes its manifest."""
-    rows = tuple(rows)
-    of = {(r.model, r.options, r.model_revision, r.test) for r in rows}
+def with_rows(run: Run, rows: Iterable[Result | AssociationRecord], **given: Any) -> Run:
+    """The same run with other rows, decided anew; ``given`` changes its manifest."""
+    records, manifest = tuple(map(stored, rows)), dataclasses.replace(run.manifest, **given)
+    of = {(r.model, r.options, r.model_revision, r.test) for r in records}
     known = (r for r in run.tables.get("diagnostics", ()) if (r.model, r.options, r.model_revision, r.test) in of)
-    tables: dict[str, tuple[Any, ...]] = {"results": rows, "diagnostics": tuple(known)} if rows else {"results": ()}
+    tables: dict[str, tuple[Any, ...]] = (
+        {"results": records, "diagnostics": tuple(known)} if records else {"results": ()}
+    )
     if "scales" in run.tables:
-        alone = {n: getattr(rows[0], n) for n in ("model", "options", "model_revision")} if rows else {}
+        alone = {n: getattr(records[0], n) for n in ("model", "options", "model_revision")} if records else {}
         if len(run.manifest.models) > 1:
             alone = {}
         scales = (dataclasses.replace(scale, **alone) for scale in run.tables["scales"])
-        tables["scales"] = tuple(scale for scale in scales if scale.model in {r.model for r in rows})
-    return Run(dataclasses.replace(run.manifest, **given), tables, run.arrays)
+        tables["scales"] = tuple(scale for scale in scales if scale.model in {r.model for r in records})
+    tables["decisions"] = decide_associations(manifest.settings, records)
+    return Run(manifest, tables, run.arrays)
 
 
 def with_scales(run: Run, sd: float = 0.1, words: int = 80) -> Run:
@@ -193,8 +259,10 @@ def stopped(run: Run, measured: int = 0) -> Run:
     """The run as it was when only its first models were measured."""
     models = tuple(dataclasses.replace(m, measured=i < measured) for i, m in enumerate(run.manifest.models))
     kept = {(m.name, m.options) for m in models if m.measured}
-    rows = tuple(r for r in run.results if (r.model, r.options) in kept)
+    rows, decisions = (
+        tuple(r for r in run.tables[table] if (r.model, r.options) in kept) for table in ("results", "decisions")
+    )
     arrays = {name: array for name, array in run.arrays.items() if int(name.partition("/")[0]) < measured}
     manifest = dataclasses.replace(run.manifest, status="running", finished=None, models=models)
     own = tuple(r for r in run.tables.get("diagnostics", ()) if (r.model, r.options) in kept)
-    return Run(manifest, {"results": rows, "diagnostics": own} if measured else {}, arrays)
+    return Run(manifest, {"results": rows, "diagnostics": own, "decisions": decisions} if measured else {}, arrays)

@@ -7,8 +7,8 @@ from tests.results.made_runs import record, result, run_of
 
 from biassay.errors import UnknownNameError
 from biassay.results.comparison import choose_baseline
-from biassay.results.data import is_of, rows_by_model
-from biassay.results.labels import model_labels, record_labels, short_name
+from biassay.results.run_data import belongs_to, group_rows_by_model
+from biassay.results.views import model_labels, record_labels, short_name
 
 
 def labels(*models: tuple[str, str, dict[str, str]]) -> list[str]:
@@ -100,7 +100,7 @@ def test_rows_stand_with_the_models_that_they_are_of() -> None:
     rows = [
         result(f"m{i % 4}", options=f"layer={i % 2}", model_revision=str(i % 5)) for i in range(120)
     ]  # some are of none
-    found = rows_by_model(models, rows)
-    assert found == [[row for row in rows if is_of(row, model)] for model in models]
+    found = group_rows_by_model(models, rows)
+    assert found == [[row for row in rows if belongs_to(row, model)] for model in models]
     assert any(found)
     assert 0 < sum(map(len, found)) < len(rows)

@@ -18,6 +18,7 @@ from tests.results.made_runs import (
     ROLES,
     consistent,
     contexts,
+    over_contexts,
     record,
     result,
     run_of,
@@ -25,19 +26,17 @@ from tests.results.made_runs import (
     stopped,
     with_rows,
 )
-from tests.results.test_tables import contextual
 
 from biassay.errors import RunFolderError, UsageError
-from biassay.results.codec import structured, to_json
-from biassay.results.data import FORMAT_VERSION, Manifest
-from biassay.runs.folders import check_free
-from biassay.runs.loading import load_data
-from biassay.runs.reporting import report
+from biassay.results.codec import structure_record, to_json
+from biassay.results.run_data import FORMAT_VERSION, Manifest
+from biassay.runs.compare import report
+from biassay.runs.folders import ensure_empty, load_run_data
 from biassay.runs.run import Run, load
-from biassay.studies.associations.records import Result
+from biassay.studies.associations.results import AssociationRecord
 
 FILES = ("manifest.json", "results.json")
-ROWS = [result("m", "t", contextual=contextual()), result("m", "u", 0.001)]
+ROWS = [over_contexts(result("m", "t")), result("m", "u", 0.001)]
 RUN = consistent(run_of("one", ROWS, some_samples(0, "t"), contexts=contexts()))
 texts = st.text(max_size=20)
 numbers = st.floats(-1e150, 1e150) | st.sampled_from([math.nan, math.inf, -math.inf])
@@ -54,7 +53,7 @@ def edited(path: Path, change: Any) -> None:
 
 def refused(folder: Path, name: str) -> str:
     with pytest.raises(RunFolderError) as caught:
-        load_data(folder)
+        load_run_data(folder)
     assert str(caught.value).startswith(f"{folder / name}: ")
     return str(caught.value)
 
@@ -70,22 +69,22 @@ def refused(folder: Path, name: str) -> str:
         p=maybe,
         effect_size=maybe,
         reason=st.none() | texts,
-        significant=st.none() | st.booleans(),
         num_words=st.dictionaries(st.sampled_from(ROLES), st.integers(0, 10**6)),
         lost=st.dictionaries(st.sampled_from(ROLES), st.lists(texts, max_size=3).map(tuple)),
         associations=st.dictionaries(st.sampled_from(ROLES), st.dictionaries(texts, numbers, max_size=3)),
-        contextual=st.none()
-        | st.builds(contextual, z=numbers, new_contexts_low=maybe, n_samples=st.integers(3, 10**6)),
+        sentences_p_value=maybe,
+        new_contexts_low=maybe,
+        n_samples=st.none() | st.integers(3, 10**6),
     )
 )
-def test_a_result_through_strict_json_is_equal(row: Result) -> None:
+def test_a_result_through_strict_json_is_equal(row: AssociationRecord) -> None:
     content = json.loads(to_json(row), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
-    assert structured(content, Result, "here") == row
+    assert structure_record(content, AssociationRecord, "here") == row
 
 
 @pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, 1e-60, 0.1, 1])
 def test_numbers_keep_their_value_in_json(value: float | None) -> None:
-    back = structured(json.loads(to_json(result(p=value))), Result, "here").p_value
+    back = structure_record(json.loads(to_json(result(p=value))), AssociationRecord, "here").outcome.p_value
     if value is None:
         assert back is None
     else:
@@ -95,7 +94,7 @@ def test_numbers_keep_their_value_in_json(value: float | None) -> None:
 
 
 def test_not_computed_and_nan_are_told_apart() -> None:
-    assert [json.loads(to_json(result(p=p)))["p_value"] for p in (None, math.nan)] == [None, "NaN"]
+    assert [json.loads(to_json(result(p=p)))["outcome"]["p_value"] for p in (None, math.nan)] == [None, "NaN"]
     assert result(p=None) != result(p=math.nan)
     assert result(p=math.nan) == result(p=float("nan"))
 
@@ -103,9 +102,10 @@ def test_not_computed_and_nan_are_told_apart() -> None:
 def test_a_record_of_the_wrong_shape_names_the_file() -> None:
     whole = json.loads(to_json(result()))
     without = {key: value for key, value in whole.items() if key != "model"}
-    for wrong in (without, whole | {"p_value": "small"}, whole | {"p_value": True}, whole | {"status": "odd"}, [], 3):
+    odd = [whole | {"outcome": {"p_value": value}} for value in ("small", True)]
+    for wrong in (without, *odd, whole | {"status": "odd"}, [], 3):
         with pytest.raises(RunFolderError, match=r"some/results\.json"):
-            structured(wrong, Result, "some/results.json")
+            structure_record(wrong, AssociationRecord, "some/results.json")
 
 
 # ---- folders
@@ -117,7 +117,7 @@ def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "run").iterdir()} == {*FILES, "results.tsv", "arrays"}
     assert list(again.arrays) == list(RUN.arrays)
     assert all(np.array_equal(array, again.arrays[name]) for name, array in RUN.arrays.items())
-    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["format_version"] == FORMAT_VERSION == 2
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["format_version"] == FORMAT_VERSION == 1
 
 
 def test_a_run_that_began_comes_back_without_results(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_study_that_is_not_installed_says_which_package_it_needs(tmp_path: Pat
     RUN.save(tmp_path)
     edited(tmp_path / "manifest.json", lambda content: content.update(study="dreams", package="biassay-dreams"))
     with pytest.raises(RunFolderError, match=r"'dreams'.*'biassay-dreams'"):
-        load_data(tmp_path)
+        load_run_data(tmp_path)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -192,14 +192,14 @@ def test_a_changed_number_is_refused_unless_the_digest_is_taken_out(tmp_path: Pa
     del content["digest"]
     (tmp_path / name).write_text(json.dumps(content))
     found = load(tmp_path)
-    assert {found.manifest.settings.level, found.results[1].alpha} == {0.05, 0.02}
+    assert {found.manifest.settings.alpha_or_default, found.results[1].alpha} == {0.05, 0.02}
 
 
 @pytest.mark.parametrize(
     "content",
     [
         pytest.param("[" * 100_000, id="brackets"),
-        pytest.param('{"format_version": 2, "versions": ' + '{"a":' * 900 + "1" + "}" * 901, id="nested"),
+        pytest.param('{"format_version": 1, "versions": ' + '{"a":' * 900 + "1" + "}" * 901, id="nested"),
         pytest.param('{"format_version": ' + "9" * 5000 + "}", id="too many digits"),
         pytest.param("[1, 2]", id="list"),
         pytest.param("{", id="cut"),
@@ -213,7 +213,7 @@ def test_json_that_cannot_be_taken_in_is_refused(tmp_path: Path, name: str, cont
     refused(tmp_path, name)
 
 
-@pytest.mark.parametrize("wrong", [{"p_value": 10**400}, {"contextual": {"z": "small"}}, {"num_words": 3}])
+@pytest.mark.parametrize("wrong", [{"outcome": {"p_value": 10**400}}, {"n_samples": "few"}, {"num_words": 3}])
 def test_a_wrong_value_names_the_file(tmp_path: Path, wrong: dict[str, Any]) -> None:
     RUN.save(tmp_path)
     edited(tmp_path / "results.json", lambda content: content["tables"]["results"][0].update(wrong))
@@ -248,15 +248,16 @@ def test_a_pipe_is_no_page_and_no_manifest(tmp_path: Path) -> None:
         report(tmp_path / "run", tmp_path / "page.html")
     (tmp_path / "run" / "manifest.json").unlink()
     os.mkfifo(tmp_path / "run" / "manifest.json")
-    for use in (load_data, check_free, RUN.save):
+    for use in (load_run_data, ensure_empty, RUN.save):
         with pytest.raises(RunFolderError):
             use(tmp_path / "run")
 
 
 def test_json_of_a_run_holds_manifest_tables_and_findings() -> None:
     printed = json.loads(RUN.to_json())
-    assert set(printed) == {"manifest", "results", "diagnostics", "scales", "findings"}
-    assert printed["results"] == [json.loads(to_json(row)) for row in RUN.results]
+    assert set(printed) == {"manifest", "results", "diagnostics", "scales", "decisions", "findings"}
+    assert [row["outcome"] for row in printed["results"]] == [json.loads(to_json(row.outcome)) for row in RUN.results]
+    assert [row["evidence"] for row in printed["results"]] == [row.evidence for row in RUN.results]
     assert printed["findings"] == [json.loads(to_json(one)) for one in RUN.findings()]
     assert printed["manifest"]["inputs"]["contexts"]["file"] == "c.parquet"
 

@@ -12,35 +12,28 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.results.made_runs import ROLES, contexts, result, run_of
+from tests.results.made_runs import contexts, over_contexts, result, run_of
 
 from biassay.errors import MissingExtraError, UnknownNameError
-from biassay.results.storage import write_run
-from biassay.results.tables import Column, tsv_of, tsv_pieces
+from biassay.results.run_folder import write_run
+from biassay.results.tables import Column, format_tsv, iter_tsv
 from biassay.runs.run import Run
-from biassay.studies.associations.columns import RESULTS
-from biassay.studies.associations.records import Contextual, Result
-from biassay.studies.registry import study_named, study_names
+from biassay.studies.associations.results import PAPER_COLUMNS, RESULTS, AssociationRecord
+from biassay.studies.registry import get_study, study_names
 
 NAN = math.nan
 PAPERS = ["model", "options", "test", "p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2"]
-OVER_CONTEXTS = [field.name for field in dataclasses.fields(Contextual) if field.name != "num_contexts"]
+PLAIN = ["model", "options", "test", "effect_size", "ci_low", "ci_high", "standard_error", "scale", "p_value"]
 
 
-def contextual(**given: Any) -> Contextual:
-    fields: dict[str, Any] = {name: 0.125 * place for place, name in enumerate(OVER_CONTEXTS)}
-    fields |= {"n_samples": 40, "fewest_documents": 3, "num_contexts": {role: {"one": 7, "two": 8} for role in ROLES}}
-    return Contextual(**fields | given)
-
-
-def lines(*rows: Result) -> list[dict[str, str]]:
+def lines(*rows: AssociationRecord) -> list[dict[str, str]]:
     text = run_of("one", rows).table().to_tsv()
     return list(csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 @pytest.mark.parametrize("study", study_names())
 def test_every_column_of_every_study_has_a_name_a_label_and_help(study: str) -> None:
-    tables = study_named(study).types.tables
+    tables = get_study(study).schema.tables
     assert tables[0].name == "results"
     for table in tables:
         columns = () if callable(table.columns) else table.columns
@@ -51,25 +44,27 @@ def test_every_column_of_every_study_has_a_name_a_label_and_help(study: str) -> 
             assert column.name.isidentifier()
 
 
-def test_the_papers_nine_columns_come_first() -> None:
-    assert [column.name for column in RESULTS.columns_of(run_of("one", []))][:9] == PAPERS
+def test_the_primary_outcome_comes_first_and_the_papers_have_nine_columns() -> None:
+    assert [column.name for column in RESULTS.columns_of(run_of("one", []))][:9] == PLAIN
+    assert [column.name for column in PAPER_COLUMNS] == PAPERS
 
 
 def test_every_field_has_a_column_but_those_of_single_words() -> None:
-    fields = {field.name for field in dataclasses.fields(Result)} - {"associations", "contextual", "leave_one_out"}
-    assert set(lines(result())[0]) == fields | set(OVER_CONTEXTS) | {"num_clusters"}
+    fields = {field.name for field in dataclasses.fields(AssociationRecord)}
+    fields -= {"outcome", "alternatives", "associations", "leave_one_out", "num_contexts", "warnings"}
+    assert fields <= set(lines(result())[0])
 
 
 @pytest.mark.extras
 def test_file_frame_and_json_hold_the_same(tmp_path: Any) -> None:
     pytest.importorskip("pandas")
     rows = (
-        result(test="a", contextual=contextual(share_significant=0.5)),
+        over_contexts(result(test="a"), share_significant=0.5),
         result(test="b", effect_size=NAN),
         result(test="c", p=None),
     )
     run = run_of("one", rows, contexts=contexts())
-    write_run(tmp_path, run, run.study.types)
+    write_run(tmp_path, run, run.study.schema)
     header, *cells = (line.split("\t") for line in (tmp_path / "results.tsv").read_text().splitlines())
     frame = run.to_frame()
     assert list(frame.columns) == header == [column.name for column in run.table().columns]
@@ -79,17 +74,16 @@ def test_file_frame_and_json_hold_the_same(tmp_path: Any) -> None:
         told = dict(zip(header, line, strict=True))
         assert told["test"] == frame["test"][place] == stored[place]["test"]
         assert told["p_value"] == ("" if stored[place]["p_value"] is None else repr(stored[place]["p_value"]))
-    assert frame["share_significant"][0] == 0.5 == stored[0]["contextual"]["share_significant"]
+    assert frame["share_significant"][0] == 0.5 == stored[0]["share_significant"]
     assert not isinstance(frame["share_significant"][1], float)
 
 
 def test_what_was_not_computed_is_an_empty_cell_and_nan_is_not() -> None:
-    rows = lines(*(result(p_value=v, p_value_by_word=v, test=str(i)) for i, v in enumerate((None, NAN, 0.0))))
+    rows = lines(*(result(p_value=v, fixed_words_p_value=v, test=str(i)) for i, v in enumerate((None, NAN, 0.0))))
     assert [row["p_value"] for row in rows] == ["", "nan", "0.0"]
     assert [row["significant"] for row in rows] == ["", "false", "true"]
-    found = contextual(new_contexts_low=None, new_contexts_high=-math.inf, z=0.0)
-    (row,) = lines(result(contextual=found))
-    assert [row[name] for name in ("new_contexts_low", "new_contexts_high", "z")] == ["", "-inf", "0.0"]
+    (row,) = lines(over_contexts(result(), new_contexts_low=None, new_contexts_high=-math.inf, statistic=0.0))
+    assert [row[name] for name in ("new_contexts_low", "new_contexts_high", "statistic")] == ["", "-inf", "0.0"]
 
 
 @pytest.mark.extras
@@ -100,7 +94,7 @@ def test_a_frame_keeps_not_computed_and_nan_apart() -> None:
     assert math.isnan(nan)
     assert not isinstance(missing, float)
     empty = run_of("one", []).to_frame()
-    assert (len(empty), list(empty.columns[:9])) == (0, PAPERS)
+    assert (len(empty), list(empty.columns[:9])) == (0, PLAIN)
 
 
 def test_a_frame_without_pandas_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +121,7 @@ def test_cells_are_one_line_and_words_of_two_parts_stay_apart() -> None:
 
 def test_numbers_of_numpy_are_written_as_pythons_own() -> None:
     given = result(p_value=np.float64(0.25), associations={"X": {"w": np.float64(0.5)}})
-    assert type(given.p_value) is type(given.associations["X"]["w"]) is float
+    assert type(given.outcome.p_value) is type(given.associations["X"]["w"]) is float
     assert lines(given)[0]["p_value"] == "0.25"
 
 
@@ -164,7 +158,7 @@ def test_a_long_table_is_written_in_pieces_whose_rows_are_made_as_they_come() ->
     expected = "real\ttext\n" + "".join(f"{i}.0\tt{i % 7}\n" for i in range(5000))
     made: list[float] = []
     rows = (made.append(i) or float(i) for i in range(5000))  # type: ignore[func-returns-value]
-    pieces = tsv_pieces(columns, rows)
+    pieces = iter_tsv(columns, rows)
     head, first = next(pieces), next(pieces)
     assert 0 < len(made) < 5000
-    assert head + first + "".join(pieces) == tsv_of(columns, list(map(float, range(5000)))) == expected
+    assert head + first + "".join(pieces) == format_tsv(columns, list(map(float, range(5000)))) == expected

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 import biassay
-from biassay.engines.local import LocalEngine
-from biassay.runs.ahead import Ahead
+from biassay.engines.local import LocalExecutor
+from biassay.runs.prefetch import ModelPrefetcher
 
 from .test_engine import write_test
 
 
-class Two(LocalEngine):
+class Two(LocalExecutor):
     """Two models at a time, in threads of this process."""
 
-    models_at_once = 2
+    max_concurrent_models = 2
 
 
 def test_few_places_are_held_ahead_of_the_one_wanted() -> None:
@@ -33,9 +33,9 @@ def test_few_places_are_held_ahead_of_the_one_wanted() -> None:
             is_first.set()  # as many as may be ahead of the first
         return place
 
-    with Ahead(ask, range(12), Two()) as ahead:
+    with ModelPrefetcher(ask, range(12), Two()) as ahead:
         for place in range(12):
-            assert ahead.of(place) == place
+            assert ahead.result(place) == place
             assert max(found) <= place + 3
 
 
@@ -47,8 +47,8 @@ def test_a_place_that_shares_a_key_with_one_before_it_is_asked_when_wanted() -> 
         threads[place] = threading.get_ident()
         return place
 
-    with Ahead(ask, range(7), Two(), keys.__getitem__) as ahead:
-        assert [ahead.of(place) for place in range(7)] == list(range(7))
+    with ModelPrefetcher(ask, range(7), Two(), keys.__getitem__) as ahead:
+        assert [ahead.result(place) for place in range(7)] == list(range(7))
     assert [place for place in range(7) if threads[place] == threading.get_ident()] == [2, 3]
 
 

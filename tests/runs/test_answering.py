@@ -16,16 +16,15 @@ from tests.models import api_server
 from tests.models.answer_server import chat, echo, said_to
 from tests.models.api_server import Endpoint, Reply
 
-from biassay.answers.answers import Answers
+from biassay.cache.outputs import ModelOutputs
 from biassay.errors import BudgetError, MeasurementError, UsageError
-from biassay.models.registry import open_as
-from biassay.models.spending import Spending
-from biassay.runs.asking import Interview
-from biassay.runs.listener import Silent
-from biassay.runs.models import asked_models
-from biassay.runs.team import Member, open_team
+from biassay.models.registry import open_model
+from biassay.models.token_budget import TokenBudget
+from biassay.prompts.requests import LikelihoodRequest, Prompt
+from biassay.runs.fetch import RequestFetcher
+from biassay.runs.models import OpenedModel, open_models, parse_model_specs
+from biassay.runs.progress import NullListener
 from biassay.studies.study import Requests
-from biassay.texts.requests import Likelihood, Prompt
 
 pytestmark = pytest.mark.extras
 
@@ -40,7 +39,7 @@ def endpoint() -> Iterator[Endpoint]:
         yield server
 
 
-class Listening(Silent):
+class Listening(NullListener):
     def __init__(self) -> None:
         self.notices: list[str] = []
         self.steps: list[tuple[str, int, int]] = []
@@ -52,17 +51,17 @@ class Listening(Silent):
         self.notices.append(message)
 
 
-def member_of(model: str, *abilities: Any) -> Member:
-    (member,) = open_team(asked_models(model), abilities, Silent())
+def member_of(model: str, *capabilities: Any) -> OpenedModel:
+    (member,) = open_models(parse_model_specs(model), capabilities, NullListener())
     return member
 
 
 def asked(
-    server: Endpoint, cache: Path, spending: Spending | None = None, listener: Listening | None = None
-) -> tuple[Answers, int, int]:
+    server: Endpoint, cache: Path, token_budget: TokenBudget | None = None, listener: Listening | None = None
+) -> tuple[ModelOutputs, int, int]:
     member = member_of(f"chat:toy?base_url={server.base}&concurrency=4&max_tokens=20&retries=0", "replies")
-    interview = Interview(cache, None, None, listener or Listening(), spending or Spending())
-    return interview.ask(member, Requests(prompts=PROMPTS))
+    fetcher = RequestFetcher(cache, None, None, listener or Listening(), token_budget or TokenBudget())
+    return fetcher.fetch(member, Requests(prompts=PROMPTS))
 
 
 def test_answers_are_asked_once_kept_and_read_in_order(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -70,8 +69,8 @@ def test_answers_are_asked_once_kept_and_read_in_order(endpoint: Endpoint, tmp_p
     answers, total, now = asked(endpoint, tmp_path, listener=listener)
     assert (total, now, len(endpoint.seen)) == (60, 60, 60)
     assert [reply.text for reply in answers.replies(PROMPTS)] == [said_to(prompt.text) for prompt in PROMPTS]
-    assert answers.abilities.option_log_p == "first token"
-    assert listener.steps[-1] == ("prompts asked", 60, 60)
+    assert answers.capabilities.option_log_p == "first token"
+    assert listener.steps[-1] == ("prompts", 60, 60)
     again, total, now = asked(endpoint, tmp_path)
     assert (total, now, len(endpoint.seen)) == (60, 0, 60)
     assert again.replies(PROMPTS[:1]) == answers.replies(PROMPTS[:1])
@@ -90,16 +89,16 @@ def test_what_it_will_cost_and_what_it_cost_is_told(endpoint: Endpoint, tmp_path
 def test_a_budget_stops_and_a_larger_one_goes_on(endpoint: Endpoint, tmp_path: Path, limit: int, answered: int) -> None:
     """An answer takes 15 tokens; 27 are set aside for the first one, and 30 for others."""
     with pytest.raises(BudgetError):
-        asked(endpoint, tmp_path, Spending(limit))
+        asked(endpoint, tmp_path, TokenBudget(limit))
     assert len(endpoint.seen) == answered
     endpoint.seen.clear()
-    _, _, now = asked(endpoint, tmp_path, Spending(60 * 15 + 4 * 15))
+    _, _, now = asked(endpoint, tmp_path, TokenBudget(60 * 15 + 4 * 15))
     assert now == len(endpoint.seen) == 60 - answered
 
 
 def test_where_all_is_kept_a_budget_of_nothing_is_enough(endpoint: Endpoint, tmp_path: Path) -> None:
     asked(endpoint, tmp_path)
-    assert asked(endpoint, tmp_path, Spending(0))[2] == 0
+    assert asked(endpoint, tmp_path, TokenBudget(0))[2] == 0
 
 
 def test_after_a_failure_only_what_is_missing_is_asked(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -114,12 +113,12 @@ def test_after_a_failure_only_what_is_missing_is_asked(endpoint: Endpoint, tmp_p
 
 def test_likelihoods_are_kept_by_text(endpoint: Endpoint, tmp_path: Path) -> None:
     endpoint.always = echo
-    texts = [Likelihood(f"text number {i}") for i in range(9)]
+    texts = [LikelihoodRequest(f"text number {i}") for i in range(9)]
     member = member_of(f"completions:toy?base_url={endpoint.base}", "likelihoods")
-    interview = Interview(tmp_path, None, None, Silent())
-    assert member.abilities.kind == "causal"
+    fetcher = RequestFetcher(tmp_path, None, None, NullListener())
+    assert member.capabilities.kind == "causal"
     for expected in (9, 0):
-        answers, total, now = interview.ask(member, Requests(likelihoods=[*texts, texts[0]]))
+        answers, total, now = fetcher.fetch(member, Requests(likelihoods=[*texts, texts[0]]))
         assert (total, now) == (9, expected)
     assert [len(one.log_p) for one in answers.likelihoods(texts)] == [3] * 9
 
@@ -129,8 +128,8 @@ def test_a_model_that_only_answers_is_refused_by_what_needs_vectors(endpoint: En
 
     with pytest.raises(UsageError, match="'chat:toy' cannot encode texts"):
         biassay.run(f"chat:toy?base_url={endpoint.base}", tests="weat6")
-    with pytest.raises(UsageError, match="cannot answer prompts"):
-        open_as("glove", "replies")
+    with pytest.raises(UsageError, match="cannot reply to prompts"):
+        open_model("glove", "replies")
 
 
 # Killed
@@ -139,18 +138,18 @@ def test_a_model_that_only_answers_is_refused_by_what_needs_vectors(endpoint: En
 KILLED = """
 import sys
 from pathlib import Path
-from biassay.runs.asking import Interview
-from biassay.runs.listener import Silent
-from biassay.runs.models import asked_models
-from biassay.runs.team import open_team
+from biassay.runs.fetch import RequestFetcher
+from biassay.runs.progress import NullListener
+from biassay.runs.models import parse_model_specs
+from biassay.runs.models import open_models
 from biassay.studies.study import Requests
-from biassay.texts.requests import Prompt
-class Telling(Silent):
+from biassay.prompts.requests import Prompt
+class Telling(NullListener):
     def progress(self, who, unit, done, total):
         print(done, flush=True)
-(member,) = open_team(asked_models(sys.argv[1]), ("replies",), Silent())
+(member,) = open_models(parse_model_specs(sys.argv[1]), ("replies",), NullListener())
 prompts = [Prompt(f"question {i}", sample=n) for i in range(20) for n in range(3)]
-Interview(Path(sys.argv[2]), None, None, Telling()).ask(member, Requests(prompts=prompts))
+RequestFetcher(Path(sys.argv[2]), None, None, Telling()).fetch(member, Requests(prompts=prompts))
 """
 
 

@@ -15,18 +15,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.results.made_runs import stopped
-from tests.texts.old_contexts import without_digest
 
 import biassay
+from biassay.corpus.contexts import cut_window, read_contexts
 from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
-from biassay.models.registry import open_as
-from biassay.runs import embedding
-from biassay.runs.associations import run_ceat
-from biassay.runs.corpus import find_contexts
-from biassay.runs.functions import resume
-from biassay.runs.listener import Silent
-from biassay.studies.seeds import seed_of
-from biassay.texts.contexts import UNCHECKED, read_contexts, window
+from biassay.models.registry import open_model
+from biassay.runs import fetch
+from biassay.runs.api import resume
+from biassay.runs.contexts import find_contexts
+from biassay.runs.progress import NullListener
+from biassay.studies.study import derive_seed
 
 from .conftest import WORDS, write_corpus, write_test_file
 from .test_damaged_cache import put_folder
@@ -50,10 +48,10 @@ def contexts(found: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "SHARD_ROWS", 64)
+    monkeypatch.setattr(fetch, "SHARD_ROWS", 64)
 
 
-class Heard(Silent):
+class Heard(NullListener):
     """Keeps the notices."""
 
     def __init__(self) -> None:
@@ -65,12 +63,12 @@ class Heard(Silent):
 
 def vectors_of(model: str, contexts: Path, words: int | None, dtype: str) -> dict[str, np.ndarray]:
     """Every context encoded by itself, without batches or a store."""
-    kept, encoder = read_contexts(contexts), open_as(model, "words")
+    kept, encoder = read_contexts(contexts), open_model(model, "words")
     encoder.prepare()
     found = {}
     for word in (w for group in WORDS.values() for w in group):
-        rows = kept.of(word)
-        pairs = [window(t, s, words) for t, s in zip(kept.texts(rows), kept.spans(rows), strict=True)]
+        rows = kept.get_rows(word)
+        pairs = [cut_window(t, s, words) for t, s in zip(kept.texts(rows), kept.spans(rows), strict=True)]
         found[word] = np.concatenate([encoder.encode_words([t], [s]).vectors for t, s in pairs]).astype(dtype)
     return found
 
@@ -79,30 +77,29 @@ def vectors_of(model: str, contexts: Path, words: int | None, dtype: str) -> dic
 def test_numbers_are_those_of_ceat_on_the_vectors(
     contexts: Path, tiny_model: str, words: int | None, dtype: str, tolerance: float
 ) -> None:
-    run = run_ceat(tiny_model, contexts, n_samples=300, window=words, dtype=dtype, seed=5)
+    run = biassay.run(tiny_model, contexts=contexts, n_samples=300, window=words, dtype=dtype, seed=5)
     (result,) = run.results
     vectors = vectors_of(tiny_model, contexts, words, dtype)
     who = f"hf {result.model_revision} {result.options}"
-    rng = np.random.default_rng(seed_of(5, "own", "contexts", who))
+    rng = np.random.default_rng(derive_seed(5, "own", "contexts", who))
     kept = read_contexts(contexts)
-    documents = [[kept.table["source"].to_pylist()[kept.of(w)] for w in group] for group in WORDS.values()]
+    documents = [[kept.table["source"].to_pylist()[kept.get_rows(w)] for w in group] for group in WORDS.values()]
     sets = ([vectors[w] for w in group] for group in WORDS.values())
     found = biassay.ceat(*sets, n_samples=300, documents=documents, rng=rng)
     assert result.status == "measured"
-    assert result.effect_size == pytest.approx(found.effect_size, abs=tolerance)
-    assert result.contextual is not None
-    assert result.contextual.standard_error == pytest.approx(found.standard_error, abs=tolerance)
-    assert result.p_value_by_word == pytest.approx(found.p_value_by_word, abs=0.1)
+    assert result.pooled_effect_size == pytest.approx(found.effect_size, abs=tolerance)
+    assert result.pooled_standard_error == pytest.approx(found.standard_error, abs=tolerance)
+    assert result.fixed_words_p_value == pytest.approx(found.p_value_by_word, abs=0.1)
     assert run.arrays["0/own/samples"] == pytest.approx(found.samples, abs=10 * tolerance)
-    assert result.contextual.num_contexts["X"]["John"] == 40
-    predicted = (result.contextual.new_contexts_low, result.contextual.new_contexts_high)
+    assert result.num_contexts["X"]["John"] == 40
+    predicted = (result.new_contexts_low, result.new_contexts_high)
     assert predicted == pytest.approx(found.prediction_interval, abs=10 * tolerance)
     assert (result.num_targ1, result.num_attr2, result.level) == (4, 4, "context")
 
 
 @pytest.mark.parametrize("damage", ["flipped", "truncated", "empty", "folder", "deleted", "unreadable"])
 def test_damaged_shards_are_encoded_again(contexts: Path, tiny_model: str, tmp_path: Path, damage: str) -> None:
-    first = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "cache")
+    first = biassay.run(tiny_model, contexts=contexts, n_samples=100, cache=tmp_path / "cache")
     shards = sorted((tmp_path / "cache" / "contexts").rglob("*.npy"))
     content = shards[1].read_bytes()
     if damage == "folder":
@@ -115,7 +112,7 @@ def test_damaged_shards_are_encoded_again(contexts: Path, tiny_model: str, tmp_p
         flipped = content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]
         shards[1].write_bytes({"flipped": flipped, "truncated": content[:-1], "empty": b""}[damage])
     heard = Heard()
-    again = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "cache", listener=heard)
+    again = biassay.run(tiny_model, contexts=contexts, n_samples=100, cache=tmp_path / "cache", listener=heard)
     assert again.tables == first.tables
     told = [notice for notice in heard.notices if "damaged" in notice]
     whole = damage == "deleted" or (damage == "unreadable" and os.access(shards[1], os.R_OK))
@@ -126,17 +123,17 @@ def test_damaged_shards_are_encoded_again(contexts: Path, tiny_model: str, tmp_p
 def test_a_cache_deleted_while_contexts_are_encoded_is_created_again(
     contexts: Path, tiny_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "one")
-    real, written = embedding.ShardStore.write, list[int]()
+    first = biassay.run(tiny_model, contexts=contexts, n_samples=100, cache=tmp_path / "one")
+    real, written = fetch.ShardStore.write, list[int]()
 
-    def write(store: embedding.ShardStore, number: int, vectors: np.ndarray) -> None:
+    def write(store: fetch.ShardStore, number: int, vectors: np.ndarray) -> None:
         if len(written) == 2:
             shutil.rmtree(tmp_path / "other")
         written.append(number)
         real(store, number, vectors)
 
-    monkeypatch.setattr(embedding.ShardStore, "write", write)
-    again = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "other")
+    monkeypatch.setattr(fetch.ShardStore, "write", write)
+    again = biassay.run(tiny_model, contexts=contexts, n_samples=100, cache=tmp_path / "other")
     assert again.tables == first.tables
     assert len(written) == len(set(written)) + 2
 
@@ -153,7 +150,7 @@ def test_contexts_of_one_document_predict_no_others(tiny_model: str, test_file: 
             (corpus / "one.jsonl").write_text(json.dumps({"body": text}) + "\n")
         place = tmp_path / f"{name}.parquet"
         find_contexts(corpus, place, str(test_file), per_stimulus=20, workers=1)
-        found[name] = run_ceat(tiny_model, place, n_samples=100).results[0].contextual
+        found[name] = biassay.run(tiny_model, contexts=place, n_samples=100).results[0]
     assert found["own"].fewest_documents > 1
     assert found["own"].new_contexts_low < found["own"].new_contexts_high
     assert (found["one"].fewest_documents, found["one"].new_contexts_low, found["one"].new_contexts_high) == (
@@ -164,7 +161,7 @@ def test_contexts_of_one_document_predict_no_others(tiny_model: str, test_file: 
 
 
 def test_a_run_folder_holds_everything(contexts: Path, tiny_model: str, other_model: str, tmp_path: Path) -> None:
-    run = run_ceat([tiny_model, other_model], contexts, n_samples=200, out=tmp_path / "run")
+    run = biassay.run([tiny_model, other_model], contexts=contexts, n_samples=200, out=tmp_path / "run")
     again = biassay.load(tmp_path / "run")
     assert again == run
     assert again.manifest.status == "complete"
@@ -174,8 +171,8 @@ def test_a_run_folder_holds_everything(contexts: Path, tiny_model: str, other_mo
     assert (settings.n_samples, settings.mode, settings.window, record.documents) == (200, "random", None, 1440)
     assert record.file == settings.contexts == str(contexts)
     header, first, *_ = (tmp_path / "run" / "results.tsv").read_text().splitlines()
-    assert header.split("\t")[:5] == ["model", "options", "test", "p_value", "effect_size"]
-    assert {"standard_error", "z", "new_contexts_low", "new_contexts_high", "fewest_documents"} <= set(
+    assert header.split("\t")[:5] == ["model", "options", "test", "effect_size", "ci_low"]
+    assert {"pooled_standard_error", "statistic", "new_contexts_low", "new_contexts_high", "fewest_documents"} <= set(
         header.split("\t")
     )
     assert len(first.split("\t")) == len(header.split("\t"))
@@ -187,7 +184,8 @@ def test_fixed_draws_are_the_same_for_all_models(contexts: Path, tiny_model: str
     depth = json.loads((Path(tiny_model.removeprefix("hf:")) / "config.json").read_text())["num_hidden_layers"]
     models = [tiny_model, f"{tiny_model}?layer={depth}"]  # the top by two names
     fixed, random = (
-        run_ceat(models, contexts, n_samples=100, mode=mode, dtype="float32") for mode in ("fixed", "random")
+        biassay.run(models, contexts=contexts, n_samples=100, mode=mode, dtype="float32")
+        for mode in ("fixed", "random")
     )
     assert fixed.results[0].options != fixed.results[1].options
     assert np.array_equal(fixed.arrays["0/own/samples"], fixed.arrays["1/own/samples"])
@@ -196,65 +194,60 @@ def test_fixed_draws_are_the_same_for_all_models(contexts: Path, tiny_model: str
 
 
 def test_vectors_are_kept_and_used_again(contexts: Path, tiny_model: str) -> None:
-    first = run_ceat(tiny_model, contexts, n_samples=50)
-    again = run_ceat(tiny_model, contexts, n_samples=50)
+    first = biassay.run(tiny_model, contexts=contexts, n_samples=50)
+    again = biassay.run(tiny_model, contexts=contexts, n_samples=50)
     assert first.manifest.models[0].encoded == first.manifest.models[0].texts == 640
     assert again.manifest.models[0].encoded == 0
     assert again.results == first.results
-    without_digest(contexts)  # as an earlier version wrote it
-    heard = Heard()
-    older = run_ceat(tiny_model, contexts, n_samples=50, listener=heard)
-    assert (older.results, older.manifest.models[0].encoded) == (first.results, 0)
-    assert heard.notices == [UNCHECKED]
 
 
 def test_a_copied_folder_draws_the_same_and_is_not_encoded_again(
     contexts: Path, tiny_model: str, tmp_path: Path
 ) -> None:
-    first = run_ceat(tiny_model, contexts, n_samples=50, vectors=tmp_path / "vectors")
+    first = biassay.run(tiny_model, contexts=contexts, n_samples=50, vectors=tmp_path / "vectors")
     copy = f"hf:{shutil.copytree(tiny_model.removeprefix('hf:'), tmp_path / 'other' / 'name')}"
     (folder,) = (tmp_path / "vectors").iterdir()
     folder.rename(folder.with_name(copy.replace("/", "-").replace(":", "-").replace("--", "-")))
-    again = run_ceat(copy, contexts, n_samples=50, vectors=tmp_path / "vectors")
+    again = biassay.run(copy, contexts=contexts, n_samples=50, vectors=tmp_path / "vectors")
     assert again.manifest.models[0].encoded == 0
     assert again.results[0].model == "hf:other/name" != first.results[0].model
-    assert dataclasses.replace(again.results[0], model=first.results[0].model) == first.results[0]
+    assert dataclasses.replace(again.results[0].record, model=first.results[0].model) == first.results[0].record
     assert np.array_equal(again.arrays["0/own/samples"], first.arrays["0/own/samples"])
 
 
 def test_a_store_of_another_model_or_setting_is_refused(
     contexts: Path, tiny_model: str, other_model: str, tmp_path: Path
 ) -> None:
-    run_ceat(tiny_model, contexts, n_samples=50, vectors=tmp_path / "vectors")
-    run_ceat(tiny_model, contexts, n_samples=60, vectors=tmp_path / "vectors")
+    biassay.run(tiny_model, contexts=contexts, n_samples=50, vectors=tmp_path / "vectors")
+    biassay.run(tiny_model, contexts=contexts, n_samples=60, vectors=tmp_path / "vectors")
     (folder,) = (tmp_path / "vectors").iterdir()
     for settings in ({"window": 5}, {"dtype": "float32"}):
         with pytest.raises(RunFolderError, match=r"window|dtype"):
-            run_ceat(tiny_model, contexts, n_samples=50, vectors=tmp_path / "vectors", **settings)
+            biassay.run(tiny_model, contexts=contexts, n_samples=50, vectors=tmp_path / "vectors", **settings)
     folder.rename(folder.with_name(other_model.replace("/", "-").replace(":", "-").replace("--", "-")))
     with pytest.raises(RunFolderError, match="revision"):
-        run_ceat(other_model, contexts, n_samples=50, vectors=tmp_path / "vectors")
+        biassay.run(other_model, contexts=contexts, n_samples=50, vectors=tmp_path / "vectors")
 
 
 def test_an_interrupted_run_goes_on(
     contexts: Path, tiny_model: str, other_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models = [tiny_model, other_model]
-    whole = run_ceat(models, contexts, n_samples=100, cache=tmp_path / "elsewhere")
+    whole = biassay.run(models, contexts=contexts, n_samples=100, cache=tmp_path / "elsewhere")
     written = 0
-    write = embedding.ShardStore.write
+    write = fetch.ShardStore.write
 
-    def breaking(self: embedding.ShardStore, number: int, vectors: np.ndarray) -> None:
+    def breaking(self: fetch.ShardStore, number: int, vectors: np.ndarray) -> None:
         nonlocal written
         written += 1
         if written == 20:  # in the second model: the first has a shard for each of its sixteen words
             raise OSError(28, "No space left on device", "store")
         write(self, number, vectors)
 
-    monkeypatch.setattr(embedding.ShardStore, "write", breaking)
+    monkeypatch.setattr(fetch.ShardStore, "write", breaking)
     with pytest.raises(OSError, match="No space left"):
-        run_ceat(models, contexts, n_samples=100, out=tmp_path / "run")
-    monkeypatch.setattr(embedding.ShardStore, "write", write)
+        biassay.run(models, contexts=contexts, n_samples=100, out=tmp_path / "run")
+    monkeypatch.setattr(fetch.ShardStore, "write", write)
     half = biassay.load(tmp_path / "run")
     assert (half.manifest.status, len(half.results)) == ("running", 1)
     run = resume(tmp_path / "run")
@@ -264,12 +257,12 @@ def test_an_interrupted_run_goes_on(
 
 
 def test_a_killed_embedding_goes_on(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
-    whole = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "elsewhere")
+    whole = biassay.run(tiny_model, contexts=contexts, n_samples=100, cache=tmp_path / "elsewhere")
     script = (
-        "import time; from biassay.runs import embedding as e; from biassay.runs.associations import run_ceat\n"
+        "import time, biassay; from biassay.runs import fetch as e\n"
         "e.SHARD_ROWS = 64; write = e.ShardStore.write\n"
         "e.ShardStore.write = lambda self, n, v: (write(self, n, v), time.sleep(0.3))[0]\n"
-        f"run_ceat({tiny_model!r}, {str(contexts)!r}, n_samples=100, out={str(tmp_path / 'run')!r})\n"
+        f"biassay.run({tiny_model!r}, contexts={str(contexts)!r}, n_samples=100, out={str(tmp_path / 'run')!r})\n"
     )
     store = Path(os.environ["BIASSAY_CACHE"]) / "contexts"
     with subprocess.Popen([sys.executable, "-c", script]) as process:
@@ -286,21 +279,23 @@ def test_a_killed_embedding_goes_on(contexts: Path, tiny_model: str, tmp_path: P
 
 def test_tests_without_contexts_are_refused_and_not_encoded(contexts: Path, tiny_model: str) -> None:
     with pytest.raises(UsageError, match="C1"):
-        run_ceat(tiny_model, contexts, ["C6", "C1"], n_samples=50)
-    run = run_ceat(tiny_model, contexts, ["C6"], n_samples=50)
-    assert [r.status for r in run.results] == ["refused"]
+        biassay.run(tiny_model, tests=["C6", "C1"], contexts=contexts, n_samples=50)
+    run = biassay.run(tiny_model, tests=["C6"], contexts=contexts, n_samples=50)
+    assert [r.status for r in run.results] == ["skipped"]
     assert run.manifest.models[0].encoded == 0
 
 
 def test_words_with_too_few_contexts_are_lost(contexts: Path, tiny_model: str, test_file: Path, tmp_path: Path) -> None:
     text = test_file.read_text().replace('"Kevin"', '"Kevin", "Zebedee"')
     (tmp_path / "more.toml").write_text(text)
-    run = run_ceat(tiny_model, contexts, str(tmp_path / "more.toml"), n_samples=50)
+    run = biassay.run(tiny_model, tests=str(tmp_path / "more.toml"), contexts=contexts, n_samples=50)
     assert run.results[0].lost["X"] == ("Zebedee",)
     assert run.results[0].too_rare == run.results[0].lost
     assert run.results[0].num_targ1 == 4
-    strict = run_ceat(tiny_model, contexts, str(tmp_path / "more.toml"), n_samples=50, max_lost=0.1)
-    assert strict.results[0].status == "refused"
+    strict = biassay.run(
+        tiny_model, tests=str(tmp_path / "more.toml"), contexts=contexts, n_samples=50, max_unknown=0.1
+    )
+    assert strict.results[0].status == "skipped"
     assert "Zebedee" in (strict.results[0].reason or "")
 
 
@@ -314,20 +309,20 @@ def test_refuses_what_cannot_work(contexts: Path, tiny_model: str, tmp_path: Pat
         ({"tests": "sent-weat6"}, StimulusError, "sent-weat6"),
     ):
         with pytest.raises(error, match=words):
-            run_ceat(tiny_model, contexts, **wrong)  # type: ignore[arg-type]
+            biassay.run(tiny_model, contexts=contexts, **wrong)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="hf"):
-        run_ceat("glove", contexts)
+        biassay.run("glove", contexts=contexts)
     with pytest.raises(UsageError, match=r"none\.parquet"):
-        run_ceat(tiny_model, tmp_path / "none.parquet")
+        biassay.run(tiny_model, contexts=tmp_path / "none.parquet")
     for beside in ({"protocol": "may2019"}, {"metric": "other"}):
         with pytest.raises(UsageError, match=next(iter(beside))):
-            run_ceat(tiny_model, contexts, **beside)  # type: ignore[arg-type]
+            biassay.run(tiny_model, contexts=contexts, **beside)  # type: ignore[arg-type]
 
 
 def test_resume_refuses_other_contexts(
     contexts: Path, tiny_model: str, corpus: Path, test_file: Path, tmp_path: Path
 ) -> None:
-    run = run_ceat(tiny_model, contexts, n_samples=50)
+    run = biassay.run(tiny_model, contexts=contexts, n_samples=50)
     stopped(run).save(tmp_path / "run")
     contexts.unlink()
     find_contexts(corpus, contexts, str(test_file), per_stimulus=30, workers=1)

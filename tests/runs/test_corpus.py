@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.corpus.rows import Row, rows_table
 from tests.damage import damages
-from tests.texts.rows import Row, rows_table
 
-from biassay.engines.local import LocalEngine
+from biassay.corpus.contexts import read_contexts
+from biassay.corpus.sampler import ContextSample
+from biassay.corpus.scan import ScanSettings
+from biassay.engines.local import LocalExecutor
 from biassay.errors import MeasurementError, RunFolderError, StimulusError, UsageError
-from biassay.runs.corpus import find_contexts as scan_corpus
-from biassay.runs.corpus_state import ScanState, Tally
-from biassay.texts.contexts import read_contexts
-from biassay.texts.sampling import Sample
-from biassay.texts.scanning import ScanSettings
+from biassay.runs.contexts import ScanProgress, ScanState
+from biassay.runs.contexts import find_contexts as scan_corpus
 
 from .conftest import WORDS, sentences
 
@@ -38,8 +38,8 @@ class Breaking:
         self.after, self.parts = after, 0
 
     def run(self, make: Any, tasks: Sequence[Any], **_: Any) -> Iterator[Any]:
-        self.parts = sum(len(task.parts) for task in tasks)
-        for count, result in enumerate(LocalEngine().run(make, tasks, workers=1)):
+        self.parts = len(tasks)
+        for count, result in enumerate(LocalExecutor().run(make, tasks, workers=1)):
             if count == self.after:
                 raise KeyboardInterrupt
             yield result
@@ -50,13 +50,13 @@ def test_finds_every_word_as_brute_force_does(corpus: Path, test_file: Path, tmp
     everything = {s for number in range(12) for s in sentences(number, 120)}
     for group in WORDS.values():
         for word in group:
-            rows = found.contexts.of(word)
+            rows = found.contexts.get_rows(word)
             texts = found.contexts.texts(rows)
             assert set(texts) == {s for s in everything if word in s.rstrip(".").split()}
             assert len(set(texts)) == len(texts)
             for text, (start, end) in zip(texts, found.contexts.spans(rows), strict=True):
                 assert text[start:end] == word
-    assert found.tally.documents == 12 * 120
+    assert found.progress.documents == 12 * 120
     assert found.contexts.metadata["found"]["John"] == sum(
         s.rstrip(".").split().count("John") for number in range(12) for s in sentences(number, 120)
     )
@@ -87,7 +87,7 @@ def test_an_interrupted_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Pa
     found = find_contexts(corpus, out, str(test_file), per_stimulus=9, engine=rest)
     assert rest.parts == 12 - 5
     assert found.contexts.digest == whole.contexts.digest
-    assert (found.tally.documents, found.tally.found) == (whole.tally.documents, whole.tally.found)
+    assert (found.progress.documents, found.progress.found) == (whole.progress.documents, whole.progress.found)
     assert sorted(p.name for p in tmp_path.iterdir() if "parquet" in p.name) == ["c.parquet", "whole.parquet"]
 
 
@@ -95,10 +95,10 @@ def test_a_killed_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) ->
     whole = find_contexts(corpus, tmp_path / "whole.parquet", str(test_file), per_stimulus=9)
     out = tmp_path / "c.parquet"
     script = (
-        "import sys, time; from biassay.runs import corpus as c, corpus_state as state\n"
-        "state._SECONDS_BEFORE_FIRST_SAVE = state._SECONDS_BETWEEN_SAVES = 0.0\n"
-        "add = c.Sample.add\n"
-        "c.Sample.add = lambda self, table: (time.sleep(0.1), add(self, table))[1]\n"
+        "import sys, time; from biassay.runs import contexts as c\n"
+        "c._SECONDS_BEFORE_FIRST_SAVE = c._SECONDS_BETWEEN_SAVES = 0.0\n"
+        "add = c.ContextSample.add\n"
+        "c.ContextSample.add = lambda self, table: (time.sleep(0.1), add(self, table))[1]\n"
         f"c.find_contexts({str(corpus)!r}, {str(out)!r}, {str(test_file)!r}, per_stimulus=9, workers=1)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as process:
@@ -113,14 +113,14 @@ def test_a_killed_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) ->
     found = find_contexts(corpus, out, str(test_file), per_stimulus=9, engine=rest)
     assert 0 < rest.parts < 12
     assert found.contexts.digest == whole.contexts.digest
-    assert found.tally.found == whole.tally.found
+    assert found.progress.found == whole.progress.found
 
 
 def test_disk_full_while_saving_keeps_the_last_state(
     corpus: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from biassay.runs import corpus as scanning
-    from biassay.runs import corpus_state as state
+    from biassay.runs import contexts as scanning
+    from biassay.runs import contexts as state
 
     out = tmp_path / "c.parquet"
     with pytest.raises(KeyboardInterrupt):
@@ -146,9 +146,9 @@ def test_a_damaged_file_is_named_and_the_rest_goes_on(corpus: Path, test_file: P
     (corpus / "03.jsonl").unlink()
     (corpus / "03.jsonl.gz").write_bytes(whole[: len(whole) // 2])
     found = find_contexts(corpus, tmp_path / "c.parquet", str(test_file))
-    assert list(found.tally.damaged) == ["03.jsonl.gz"]
-    assert 11 * 120 < found.tally.documents < 12 * 120
-    assert read_contexts(tmp_path / "c.parquet").metadata["corpus"]["damaged"] == found.tally.damaged
+    assert list(found.progress.damaged) == ["03.jsonl.gz"]
+    assert 11 * 120 < found.progress.documents < 12 * 120
+    assert read_contexts(tmp_path / "c.parquet").metadata["corpus"]["damaged"] == found.progress.damaged
 
 
 def test_too_many_bad_lines_end_the_scan(corpus: Path, test_file: Path, tmp_path: Path) -> None:
@@ -156,16 +156,16 @@ def test_too_many_bad_lines_end_the_scan(corpus: Path, test_file: Path, tmp_path
     with pytest.raises(MeasurementError, match=r"documents cannot be read, more than 10%: .*bad.jsonl"):
         find_contexts(corpus, tmp_path / "c.parquet", str(test_file))
     found = find_contexts(corpus, tmp_path / "c.parquet", str(test_file), max_bad=0.5)
-    assert found.tally.bad == 400
-    assert 0 < len(found.tally.examples) <= 5
+    assert found.progress.bad == 400
+    assert 0 < len(found.progress.examples) <= 5
 
 
 def test_a_damaged_state_is_refused_or_goes_on_as_it_was(tmp_path: Path) -> None:
     settings = ScanSettings(("she", "he"), 5)
     rows = rows_table(["she"], [Row(7, "She left.", "a:0", 0, 3)])
-    tally = Tally(done={0: [0, 2]}, finished=[1], found=[1, 0], documents=3, bytes=40)
+    tally = ScanProgress(done={0: [0, 2]}, finished=[1], found=[1, 0], documents=3, bytes=40)
     state = ScanState(tmp_path / "c.parquet", "fingerprint")
-    state.save(Sample.from_table(settings.stimuli, settings.k, rows), tally)
+    state.save(ContextSample.from_table(settings.stimuli, settings.k, rows), tally)
     path = tmp_path / "c.parquet.partial" / "state.json"
     for content in damages(path.read_bytes(), 200):
         path.write_bytes(content)
@@ -173,7 +173,7 @@ def test_a_damaged_state_is_refused_or_goes_on_as_it_was(tmp_path: Path) -> None
             assert state.load(settings)[1] == tally
     for content in (b"[]", b"{}", b"[" * 100_000, b"9" * 5000):
         path.write_bytes(content)
-        with pytest.raises(RunFolderError, match="remove the folder"):
+        with pytest.raises(RunFolderError, match="delete the folder"):
             state.load(settings)
 
 
@@ -185,14 +185,14 @@ def test_a_corpus_of_which_nothing_can_be_read_is_not_said_to_be_in_another_lang
 
 
 def test_refuses_what_cannot_work(corpus: Path, test_file: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"call it 'c.parquet'"):
+    with pytest.raises(UsageError, match=r"name it 'c.parquet'"):
         find_contexts(corpus, tmp_path / "c.csv", str(test_file))
-    with pytest.raises(RunFolderError, match="there is no folder"):
+    with pytest.raises(RunFolderError, match="does not exist"):
         find_contexts(corpus, tmp_path / "none" / "c.parquet", str(test_file))
     (tmp_path / "there.parquet").touch()
-    with pytest.raises(RunFolderError, match="is there already"):
+    with pytest.raises(RunFolderError, match="already exists"):
         find_contexts(corpus, tmp_path / "there.parquet", str(test_file))
     with pytest.raises(StimulusError, match="'weat6' is the same with words"):
         find_contexts(corpus, tmp_path / "c.parquet", "sent-weat6")
-    with pytest.raises(UsageError, match="no file of a corpus"):
+    with pytest.raises(UsageError, match="no corpus file"):
         find_contexts(tmp_path / "nowhere", tmp_path / "c.parquet", str(test_file))

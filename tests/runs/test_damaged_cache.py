@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay import files
+from biassay import io
 from biassay.cli import main
 from biassay.errors import StorageError
 
@@ -75,11 +75,11 @@ def test_damaged_vectors_are_reported_once(tmp_path: Path, own_cache: Path) -> N
 def test_a_cache_deleted_while_a_model_is_asked_is_created_again(
     tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from biassay.models import static
+    from biassay.models import word_vectors
 
     vectors, test = write_vectors(tmp_path / "own.txt"), write_test(tmp_path / "own.json")
     expected = biassay.run(vectors, tests=test, cache=tmp_path / "other")
-    real, asked = static.StaticEncoder.encode, list[int]()
+    real, asked = word_vectors.WordVectorEncoder.encode, list[int]()
 
     def encode(encoder: Any, texts: Sequence[str]) -> Any:
         asked.append(len(texts))
@@ -87,8 +87,8 @@ def test_a_cache_deleted_while_a_model_is_asked_is_created_again(
             shutil.rmtree(own_cache)
         return real(encoder, texts)
 
-    monkeypatch.setattr(static.StaticEncoder, "encode", encode)
-    monkeypatch.setattr(static.StaticEncoder, "batch_size", 4)
+    monkeypatch.setattr(word_vectors.WordVectorEncoder, "encode", encode)
+    monkeypatch.setattr(word_vectors.WordVectorEncoder, "batch_size", 4)
     assert biassay.run(vectors, tests=test).tables == expected.tables
     assert len(asked) > 2
     assert list(own_cache.rglob("*.npz"))
@@ -148,4 +148,4 @@ def break_calls(monkeypatch: pytest.MonkeyPatch, call: str, folder: Path, number
         return real(argument, *args, **named)
 
     monkeypatch.setattr(Path, "open", opened)
-    monkeypatch.setattr(files.os, call, failing)
+    monkeypatch.setattr(io.os, call, failing)

@@ -11,12 +11,12 @@ import pytest
 from tests.results.made_runs import stopped
 
 import biassay
-from biassay.engines.local import LocalEngine
+from biassay.engines.local import LocalExecutor
 from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
-from biassay.files import default_cache
-from biassay.runs.models import versions_of
-from biassay.studies.associations.records import Result
-from biassay.texts.vocabulary import SCALE_TEMPLATES, frequent_words
+from biassay.io import default_cache
+from biassay.prompts.sentences import SCALE_TEMPLATES, load_frequent_words
+from biassay.results.outcomes import Result
+from biassay.runs.models import get_versions
 
 ENCODER = """
 import numpy as np
@@ -85,16 +85,16 @@ def test_each_distinct_text_is_encoded_once(tmp_path: Path, monkeypatch: pytest.
 
     given = [text for batch in Counting.seen for text in batch]
     asked = {text.text for test in biassay.select_tests(["sent-weat7", "sent-weat8", "weat7"]) for text in _texts(test)}
-    asked |= {form.format(word) for word in frequent_words() for form in ("{}", *SCALE_TEMPLATES)}
+    asked |= {form.format(word) for word in load_frequent_words() for form in ("{}", *SCALE_TEMPLATES)}
     assert len(given) == len(set(given)) == run.manifest.models[0].encoded
     assert set(given) == asked
     assert max(map(len, Counting.seen)) <= 256
 
 
 def _texts(test: object) -> list[object]:
-    from biassay.texts.sentences import texts_of
+    from biassay.prompts.sentences import make_texts
 
-    return list(texts_of(test))
+    return list(make_texts(test))
 
 
 def test_an_object_without_a_revision_is_never_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def test_an_object_without_a_revision_is_never_kept(tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(str(tmp_path))
     for _ in range(2):
         run = biassay.run("python:nameless_encoder:Counting", "weat6", random_sets=0, cache=tmp_path / "kept")
-        assert run.manifest.models[0].encoded == 32 + len(frequent_words())
+        assert run.manifest.models[0].encoded == 32 + len(load_frequent_words())
         assert run.results[0].model_revision is None
     assert not list(tmp_path.rglob("*.npz"))
 
@@ -111,7 +111,7 @@ def test_the_listener_is_told_of_every_step() -> None:
     heard = Notes()
     biassay.run("glove", tests=["weat6", "weat7"], random_sets=0, listener=heard)
     assert heard.events == [
-        ("texts asked", "glove", 896, 896),
+        ("texts", "glove", 896, 896),
         ("tests", "glove", 1, 2),
         ("tests", "glove", 2, 2),
     ]
@@ -121,7 +121,7 @@ def test_the_listener_is_told_of_every_step() -> None:
 def test_the_manifest_says_how_the_run_was_made(tmp_path: Path) -> None:
     model = write_vectors(tmp_path / "v.txt", 5)
     test = write_test(tmp_path / "own.json", 6)
-    settings = {"protocol": "caliskan2017", "alternative": "two-sided", "alpha": 0.05, "max_lost": 0.5, "seed": 7}
+    settings = {"protocol": "caliskan2017", "alternative": "two-sided", "alpha": 0.05, "max_unknown": 0.5, "seed": 7}
     run = biassay.run(f"{model}?case=fold", tests=[test, "weat6"], **settings)
     manifest = run.manifest
     assert {name: getattr(manifest.settings, name) for name in settings} == settings
@@ -164,18 +164,16 @@ def test_a_family_are_the_tests_about_people_of_one_model(tmp_path: Path) -> Non
     alone = biassay.run("glove", tests=tests)
     rows = [r for r in run.results if r.model == "glove" and r.about == "people" and r.p_value is not None]
     assert [r.test for r in rows] == ["weat6", "weat7", "sent-weat8", "weat9"]
-    for name in ("p_value", "p_value_crossed"):
-        expected = brute_force_holm([getattr(r, name) for r in rows])
-        assert [getattr(r, f"{name}_holm") for r in rows] == pytest.approx(expected, rel=1e-12)
-    assert [r.significant_crossed_holm for r in rows] == [p <= 0.05 for p in expected]
-    assert {r.family for r in rows} == {4}
+    expected = brute_force_holm([r.p_value for r in rows])
+    assert [r.p_adjusted for r in rows] == pytest.approx(expected, rel=1e-12)
+    assert [r.significant for r in rows] == [p <= 0.05 for p in expected]
+    assert {r.family_size for r in rows} == {4}
     assert [r for r in run.results if r.model == "glove"] == list(alone.results)  # another model changes no star
     for check in (r for r in run.results if r.test == "weat1" and r.p_value is not None):
-        assert (check.family, check.p_value_crossed_holm, check.significant_crossed_holm) == (None, None, None)
-        assert check.significant_crossed
+        assert (check.family, check.p_adjusted, check.significant) == (None, None, False)
+        assert check.evidence == "uncorrected"
     for refused in (r for r in run.results if r.p_value is None):
-        found = (refused.p_value_holm, refused.significant, refused.significant_crossed, refused.significant_by_word)
-        assert found == (None, None, None, None)
+        assert (refused.p_adjusted, refused.significant) == (None, None)
 
 
 def test_the_papers_correct_over_all_rows(tmp_path: Path) -> None:
@@ -185,19 +183,18 @@ def test_the_papers_correct_over_all_rows(tmp_path: Path) -> None:
     rows = [r for r in run.results if r.p_value is not None]
     assert {r.model for r in rows} == {"glove", "vectors:v.txt"}
     expected = brute_force_holm([r.p_value for r in rows if r.p_value is not None])
-    assert [r.p_value_holm for r in rows] == pytest.approx(expected, rel=1e-12)
-    assert [r.significant_holm for r in rows] == [p <= 0.01 for p in expected]
-    assert {r.family for r in rows} == {len(rows)}
+    assert [r.p_adjusted for r in rows] == pytest.approx(expected, rel=1e-12)
+    assert [r.significant for r in rows] == [p <= 0.01 for p in expected]
+    assert {r.family_size for r in rows} == {len(rows)}
 
 
 def test_p_by_word_moves_all_sentences_of_a_word_together() -> None:
     result = biassay.run("glove", tests="sent-weat6").results[0]
     assert result.num_words == {"X": 8, "Y": 8, "A": 8, "B": 8}
     assert result.num_targ1 > 8
-    assert result.p_value is not None
-    assert result.p_value_by_word is not None
+    assert None not in (result.sentences_p_value, result.fixed_words_p_value)
     # 8 and 8 words: no p-value can be below one split of C(16, 8)
-    assert result.p_value < 1 / 12870 <= result.p_value_by_word * (1 + 1e-9)
+    assert result.sentences_p_value < 1 / 12870 <= result.fixed_words_p_value * (1 + 1e-9)
 
 
 def test_associations_say_which_way_each_word_goes() -> None:
@@ -218,7 +215,7 @@ def test_associations_say_which_way_each_word_goes() -> None:
         ({"protocol": "exakt"}, UnknownNameError),
         ({"alternative": "less"}, UnknownNameError),
         ({"alpha": 0.0}, UsageError),
-        ({"max_lost": 2.0}, UsageError),
+        ({"max_unknown": 2.0}, UsageError),
         ({"seed": -1}, UsageError),
         ({"tests": "waet6"}, UnknownNameError),
         ({"tests": "no.json"}, StimulusError),
@@ -264,7 +261,7 @@ def test_resume_of_a_run_stopped_between_models_equals_the_whole_run(tmp_path: P
 
 def test_resume_keeps_the_settings_of_the_run(tmp_path: Path) -> None:
     model = write_vectors(tmp_path / "v.txt", 12)
-    settings = {"protocol": "may2019", "alternative": "two-sided", "seed": 3, "alpha": 0.2, "max_lost": 0.4}
+    settings = {"protocol": "may2019", "alternative": "two-sided", "seed": 3, "alpha": 0.2, "max_unknown": 0.4}
     whole = biassay.run(model, tests=write_test(tmp_path / "own.json", 12), **settings)
     stopped(whole).save(tmp_path / "run")
     resumed = biassay.resume(tmp_path / "run")
@@ -302,7 +299,7 @@ def test_objects_are_models_and_keep_their_place(tmp_path: Path) -> None:
 
 
 def test_models_without_a_name_run_on_any_engine() -> None:
-    found = biassay.run("glove", "weat6", engine=LocalEngine())
+    found = biassay.run("glove", "weat6", engine=LocalExecutor())
     assert found.results == biassay.run("glove", "weat6").results
 
 
@@ -311,7 +308,7 @@ def test_a_run_goes_on_with_its_own_tests_only(tmp_path: Path) -> None:
     place = tmp_path / "tests.toml"
     text = '[tests.one]\nX = "flowers"\nY = "insects"\nA = "pleasant"\nB = "unpleasant"\n'
     place.write_text(text)
-    whole = biassay.run(models, tests=str(place), max_lost=1.0)
+    whole = biassay.run(models, tests=str(place), max_unknown=1.0)
     stopped(whole, 1).save(tmp_path / "run")
     place.write_text(text + text.replace("one", "two"))
     with pytest.raises(StimulusError, match="two"):
@@ -332,7 +329,7 @@ def test_results_of_another_state_than_the_manifest_says_are_refused(tmp_path: P
 def test_a_second_run_into_a_folder_leaves_the_first_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, test = write_vectors(tmp_path / "a.txt"), write_test(tmp_path / "own.json")
     biassay.run(model, tests=test, out=tmp_path / "run")
-    monkeypatch.setattr("biassay.runs.engine.check_free", lambda _: None)  # both looked before either wrote
+    monkeypatch.setattr("biassay.runs.runner.ensure_empty", lambda _: None)  # both looked before either wrote
     with pytest.raises(RunFolderError, match="another run"):
         biassay.run(model, tests=test, out=tmp_path / "run")
     assert biassay.load(tmp_path / "run").results
@@ -345,7 +342,7 @@ def test_settings_that_would_be_ignored_are_refused() -> None:
 
 
 def test_a_package_that_is_not_there_has_an_unknown_version() -> None:
-    assert versions_of(["biassay-no-such-thing"]) == {"biassay-no-such-thing": "unknown"}
+    assert get_versions(["biassay-no-such-thing"]) == {"biassay-no-such-thing": "unknown"}
 
 
 def test_a_part_of_a_run_keeps_its_corrections_and_is_no_state_of_the_run(tmp_path: Path) -> None:

@@ -14,23 +14,22 @@ import pytest
 from numpy.typing import NDArray
 
 import biassay
-from biassay.pages.html import REPORT
+from biassay.datasets.catalogue import load_catalogue, select_tests
+from biassay.datasets.schema import Test
+from biassay.datasets.stimulus_files import to_sent_bias, to_toml
+from biassay.prompts.sentences import get_given_texts, make_texts
+from biassay.reporting.html import REPORT_FILE
+from biassay.results.outcomes import Result
 from biassay.runs.run import Run
-from biassay.stats.permutation import permutation_test
-from biassay.stats.tails import TailProbability
-from biassay.stimuli.catalogue import catalogue, select_tests
-from biassay.stimuli.export import to_sent_bias, to_toml
-from biassay.stimuli.model import Test
+from biassay.stats.permutation import TailProbability, permutation_test
 from biassay.studies.associations import weat as weat_module
-from biassay.studies.associations.records import Result
-from biassay.studies.associations.words_lost import assumptions
-from biassay.texts.sentences import given_texts, texts_of
+from biassay.studies.associations.diagnostics import list_assumptions
 
 pytestmark = pytest.mark.slow
 
 ABOUT_THE_FILE = ("title", "source", "test_version")
 FORMS: dict[str, Callable[[Test], str]] = {
-    "json": lambda test: to_sent_bias(test, given_texts(test)),
+    "json": lambda test: to_sent_bias(test, get_given_texts(test)),
     "toml": lambda test: to_toml(test),
 }
 
@@ -63,7 +62,8 @@ def _p_value(x: tuple[float, ...], y: tuple[float, ...], how: tuple[tuple[str, A
 
 
 def numbers(result: Result) -> dict[str, Any]:
-    return {key: value for key, value in dataclasses.asdict(result).items() if key not in ABOUT_THE_FILE}
+    stored = {**dataclasses.asdict(result.record), **dataclasses.asdict(result.decision)}
+    return {key: value for key, value in stored.items() if key not in ABOUT_THE_FILE}
 
 
 @pytest.mark.parametrize("ending", FORMS)
@@ -84,7 +84,7 @@ def test_under_may2019_sentences_of_a_file_are_cut_as_the_built_in_ones_are(
     vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(weat_module, "permutation_test", lambda x, y, **_: permutation_test(x, y))
-    test = catalogue().tests["sent-weat7"]  # 72 texts against 82
+    test = load_catalogue().tests["sent-weat7"]  # 72 texts against 82
     (tmp_path / "sent-weat7.json").write_text(FORMS["json"](test))
     both = [
         biassay.run("glove", [str(name)], protocol="may2019", seed=5, cache=vectors).results[0]
@@ -98,7 +98,7 @@ def test_under_may2019_sentences_of_a_file_are_cut_as_the_built_in_ones_are(
 def test_sentences_without_their_words_lose_the_same_and_have_no_p_by_word(
     name: str, built_in: Run, vectors: Path, tmp_path: Path
 ) -> None:
-    content = json.loads(FORMS["json"](catalogue().tests[name]))
+    content = json.loads(FORMS["json"](load_catalogue().tests[name]))
     for of_set in content.values():
         del of_set["words"], of_set["spans"]
         of_set.pop("clusters", None)
@@ -106,13 +106,15 @@ def test_sentences_without_their_words_lose_the_same_and_have_no_p_by_word(
     path.write_text(json.dumps(content))
     run = biassay.run("glove", str(path), cache=vectors, out=tmp_path / "run")
     (plain,), (told,) = run.results, [r for r in built_in.results if r.test == name]
-    for field in ("status", "effect_size", "p_value", "num_targ1", "num_targ2", "num_attr1", "num_attr2", "lost"):
+    for field in ("status", "num_targ1", "num_targ2", "num_attr1", "num_attr2", "lost"):
         assert getattr(plain, field) == getattr(told, field), field
-    assert plain.p_value_by_word is None
-    assert told.p_value_by_word is not None
+    sentences = told.alternatives["sentences"]
+    assert (plain.effect_size, plain.p_value) == (sentences.effect_size, sentences.p_value)
+    assert plain.fixed_words_p_value is None
+    assert told.fixed_words_p_value is not None
     (record,) = run.manifest.inputs.tests
     assert sorted(record.assumed) == ["A", "B", "X", "Y"]
-    assert set(record.assumed["X"]) <= {text.form for text in texts_of(catalogue().tests[name])}
+    assert set(record.assumed["X"]) <= {text.form for text in make_texts(load_catalogue().tests[name])}
     assert biassay.load(tmp_path / "run").manifest.inputs.tests == (record,)
-    (said,) = assumptions(run)
-    assert said in (tmp_path / "run" / REPORT).read_text()
+    (said,) = list_assumptions(run)
+    assert said in (tmp_path / "run" / REPORT_FILE).read_text()

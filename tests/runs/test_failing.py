@@ -11,7 +11,7 @@ from tests.cli.conftest import Cli, cli  # noqa: F401  (a fixture)
 
 import biassay
 from biassay.errors import MeasurementError, UsageError, VectorFileError
-from biassay.runs.models import asked_models
+from biassay.runs.models import parse_model_specs
 from biassay.runs.run import Run
 
 from .test_engine import write_test, write_vectors
@@ -119,13 +119,13 @@ def test_a_model_that_is_measured_need_not_be_there_to_go_on(test: str, models: 
 def test_a_list_names_models_and_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     listed = tmp_path / "models.txt"
     listed.write_text("\ufeff# two\nbase=glove\n  use  \n\n#glove\n", encoding="utf-8")
-    found = asked_models([f"@{listed}", "base=glove", "vectors:x.txt"])
+    found = parse_model_specs([f"@{listed}", "base=glove", "vectors:x.txt"])
     assert [(one.name, one.model) for one in found] == [("base", "glove"), (None, "use"), (None, "vectors:x.txt")]
     listed.write_text("# nothing\n")
-    with pytest.raises(UsageError, match="names no model"):
-        asked_models(f"@{listed}")
+    with pytest.raises(UsageError, match="no model given"):
+        parse_model_specs(f"@{listed}")
     listed.write_text("@other.txt\n")
-    with pytest.raises(UsageError, match="holds models only"):
-        asked_models(f"@{listed}")
+    with pytest.raises(UsageError, match="is another list"):
+        parse_model_specs(f"@{listed}")
     with pytest.raises(UsageError, match="cannot be read"):
-        asked_models("@nowhere.txt")
+        parse_model_specs("@nowhere.txt")

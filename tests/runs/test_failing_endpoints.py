@@ -16,10 +16,10 @@ from tests.models.causal_server import save_chatting
 from tests.studies.word_association.answering import giving, model_of, stereotyped
 
 import biassay
-from biassay.engines.local import LocalEngine
-from biassay.runs.listener import Silent
+from biassay.datasets.word_associations import select_word_associations
+from biassay.engines.local import LocalExecutor
+from biassay.runs.progress import NullListener
 from biassay.runs.run import Run
-from biassay.stimuli.word_associations import select_word_associations
 
 pytestmark = pytest.mark.extras
 
@@ -57,7 +57,7 @@ def test_tokens_of_a_model_that_failed_are_kept(
     assert (other.tokens_in, other.tokens_out) == (6 * TOKENS[0], 6 * TOKENS[1])
 
     (hint,) = (
-        line.partition("again that failed: biassay ")[2] for line in said.splitlines() if "measured 1 of" in line
+        line.partition("to retry the others: biassay ")[2] for line in said.splitlines() if "measured 1 of" in line
     )
     assert {"--budget", "5000", str(tmp_path / "cache")} <= {*shlex.split(hint)}
     endpoints[0].always = GOOD
@@ -69,10 +69,10 @@ def test_tokens_of_a_model_that_failed_are_kept(
     )
 
 
-class _TwoAtOnce(LocalEngine):
+class _TwoAtOnce(LocalExecutor):
     """Asks for two models at once, which answer one after the other, and only when an endpoint has answered."""
 
-    models_at_once = 2
+    max_concurrent_models = 2
 
     def __init__(self) -> None:
         self.answered, self._one = threading.Event(), threading.Lock()
@@ -83,7 +83,7 @@ class _TwoAtOnce(LocalEngine):
             yield from super().run(make, tasks, **how)
 
 
-class _Waiting(Silent):
+class _Waiting(NullListener):
     def __init__(self, engine: _TwoAtOnce) -> None:
         self._engine = engine
 

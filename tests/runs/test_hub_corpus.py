@@ -11,7 +11,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from biassay.runs.corpus import find_contexts
+from biassay.runs.contexts import find_contexts
 
 pytestmark = pytest.mark.extras
 

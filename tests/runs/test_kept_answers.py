@@ -14,9 +14,9 @@ from tests.studies.stereotypes.asked_models import save_masked
 
 import biassay
 from biassay.cli import main
-from biassay.runs.corpus import find_contexts
+from biassay.datasets.abc_model import load_abc
+from biassay.runs.contexts import find_contexts
 from biassay.runs.run import Run
-from biassay.stimuli.abc import load_abc
 
 from .conftest import write_corpus, write_test_file
 
@@ -86,24 +86,32 @@ def commands(place: Path) -> dict[str, list[str]]:
     test, corpus = write_test_file(place / "own.toml"), write_corpus(place / "corpus")
     find_contexts(corpus, place / "c.parquet", str(test), per_stimulus=8, workers=1)
     return {
-        "texts": ["run", f"hf:{masked}?pool=mean", f"hf:{causal}", "--tests", "weat6", "--max-lost", "1"],
-        "st": ["run", f"st:{masked}", "use", "--tests", "weat6", "--max-lost", "1"],
-        "contexts": ["run", f"hf:{masked}", f"hf:{causal}", "--contexts", f"{place / 'c.parquet'}", "--samples", "50"],
+        "texts": ["run", f"hf:{masked}?pool=mean", f"hf:{causal}", "--tests", "weat6", "--max-unknown", "1"],
+        "st": ["run", f"st:{masked}", "use", "--tests", "weat6", "--max-unknown", "1"],
+        "contexts": [
+            "run",
+            f"hf:{masked}",
+            f"hf:{causal}",
+            "--contexts",
+            f"{place / 'c.parquet'}",
+            "--n-samples",
+            "50",
+        ],
         "robustness": ["robustness", f"hf:{causal}", "--tests", "weat6"],
         "discover": [
             "discover",
             f"hf:{causal}",
-            "--group",
+            "--groups",
             "african-american-females",
             "--words",
             f"{words_file(place)}",
-            "--permutations",
+            "--n-permutations",
             "50",
         ],
         **{
             f"stereotypes-{model.name}": [
-                *("stereotypes", f"hf:{model}", "--measure", "ilps", "--measure", "set", "--prior", "word"),
-                *("--group", "man", "--group", "woman", "--template", "the", "--draws", "10"),
+                *("stereotypes", f"hf:{model}", "--measures", "ilps", "--measures", "set", "--prior", "word"),
+                *("--groups", "man", "--groups", "woman", "--templates", "the", "--n-bootstrap", "10"),
             ]
             for model in (filling, causal)
         },

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.answers import store
+from biassay.cache import responses
 from biassay.errors import MeasurementError
-from biassay.runs import measuring
+from biassay.runs import measurement_cache
 from biassay.runs.run import Run
 from biassay.studies.associations.study import STUDY
-from biassay.studies.study import Notice
+from biassay.studies.study import StudyWarning
 
 from .test_engine import Notes, write_test, write_vectors
 
@@ -42,9 +42,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     real = type(STUDY).measure
 
-    def counting(study: Any, inputs: Any, model: Any, everyone: Any) -> Any:
+    def counting(study: Any, inputs: Any, model: Any, all_outputs: Any) -> Any:
         seen.append(model.identity.name.removeprefix("vectors:"))
-        return real(study, inputs, model, everyone)
+        return real(study, inputs, model, all_outputs)
 
     monkeypatch.setattr(type(STUDY), "measure", counting)
     return seen
@@ -94,8 +94,8 @@ def test_a_model_that_was_measured_before_is_said_to_be(measure: Measure) -> Non
     first, second = Steps(), Steps()
     measure(listener=first)
     measure(listener=second)
-    assert ("measuring" in first.begun, "as measured before" in first.begun) == (True, False)
-    assert ("measuring" in second.begun, "as measured before" in second.begun) == (False, True)
+    assert ("measuring" in first.begun, "using the cached measurement" in first.begun) == (True, False)
+    assert ("measuring" in second.begun, "using the cached measurement" in second.begun) == (False, True)
 
 
 def test_a_model_is_kept_by_itself_and_corrections_are_of_the_run(
@@ -103,9 +103,9 @@ def test_a_model_is_kept_by_itself_and_corrections_are_of_the_run(
 ) -> None:
     other, test = write_vectors(tmp_path / "other.txt", seed=8), write_test(tmp_path / "own.json")
     measure()
-    both = biassay.run([f"vectors:{tmp_path / 'own.txt'}", other], tests=[test, "weat6"], max_lost=1.0)
+    both = biassay.run([f"vectors:{tmp_path / 'own.txt'}", other], tests=[test, "weat6"], max_unknown=1.0)
     assert counted == ["own.txt", "own.txt", "other.txt"]
-    again = biassay.run([other, f"vectors:{tmp_path / 'own.txt'}"], tests=[test, "weat6"], max_lost=1.0)
+    again = biassay.run([other, f"vectors:{tmp_path / 'own.txt'}"], tests=[test, "weat6"], max_unknown=1.0)
     assert len(counted) == 3
     assert sorted(both.results, key=lambda row: (row.model, row.test)) == sorted(
         again.results, key=lambda row: (row.model, row.test)
@@ -127,10 +127,10 @@ def test_what_decides_the_numbers_measures_anew(
     elif change == "vectors":
         write_vectors(tmp_path / "own.txt", seed=6)
     elif change == "code":
-        monkeypatch.setattr(measuring, "_CODE", [])
-        monkeypatch.setattr(measuring, "_state_of_code", list)
+        monkeypatch.setattr(measurement_cache, "_CODE_FILES", [])
+        monkeypatch.setattr(measurement_cache, "_list_code_files", list)
     elif change == "numpy":
-        monkeypatch.setattr("biassay.runs.engine.versions_of", lambda names: dict.fromkeys(names, "0"))
+        monkeypatch.setattr("biassay.runs.runner.get_versions", lambda names: dict.fromkeys(names, "0"))
     measure(**settings)
     assert counted == ["own.txt"] * 2
 
@@ -145,7 +145,7 @@ def test_other_answers_measure_anew(measure: Measure, counted: list[str], own_ca
     content["vectors"] = np.nextafter(content["vectors"], np.float32(9.0))
     buffer = io.BytesIO()
     np.savez(buffer, **content)
-    (texts.parent / store._name_of(buffer.getvalue())).write_bytes(buffer.getvalue())
+    (texts.parent / responses.get_file_name(buffer.getvalue(), texts.parent.name)).write_bytes(buffer.getvalue())
     measure()
     assert len(counted) == 2
 
@@ -178,7 +178,7 @@ def test_notices_are_told_every_time_and_kept_with_the_run(measure: Measure, mon
     real = type(STUDY).measure
 
     def telling(study: Any, *given: Any) -> Any:
-        yield Notice("something")
+        yield StudyWarning("something")
         yield from real(study, *given)
 
     heard = Notes()
@@ -211,7 +211,7 @@ def test_models_of_unknown_weights_are_measured_every_time(counted: list[str]) -
 def test_metrics_of_other_packages_are_measured_every_time(
     measure: Measure, counted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("biassay.studies.associations.study.metric_package", lambda _: "another")
+    monkeypatch.setattr("biassay.studies.associations.study.get_metric_package", lambda _: "another")
     for _ in range(2):
         measure()
     assert len(counted) == 2
@@ -226,7 +226,7 @@ def test_a_cache_that_cannot_be_written_only_costs_time(measure: Measure, own_ca
 def test_code_that_changed_under_a_process_keeps_nothing(
     measure: Measure, counted: list[str], own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measuring, "_state_of_code", list)
+    monkeypatch.setattr(measurement_cache, "_list_code_files", list)
     same(measure(), measure())
     assert len(counted) == 2
     assert not (own_cache / "measured").exists()

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from biassay.engines.local import LocalEngine
-from biassay.errors import MeasurementError, explaining_memory
+from biassay.engines.local import LocalExecutor
+from biassay.errors import MeasurementError, explain_memory_errors
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="measures and limits memory as Linux does")
 
@@ -20,7 +20,7 @@ MODEL = """
 import resource, sys
 import numpy as np
 import biassay, scipy.special, scipy.stats
-from biassay.runs import functions
+from biassay.runs import api
 
 class Model:
     def encode(self, texts):
@@ -35,7 +35,7 @@ words = {role: [f"{role}{i}" for i in range(3000)] for role in "XYAB"}
 before = peak()
 (row,) = biassay.run(Model(), tests=words).results
 assert row.status == "measured", row.reason
-assert row.p_value_crossed is not None and row.d_low < row.effect_size_by_word < row.d_high
+assert row.p_value is not None and row.ci_low < row.effect_size < row.ci_high
 print(peak() - before)
 """
 LIMITED = """
@@ -108,7 +108,7 @@ class Hungry:
 )
 def test_workers_without_memory_end_the_work(kind: str, message: str) -> None:
     with pytest.raises(MeasurementError, match=message):
-        list(LocalEngine().run(_Make(kind), list(range(8)), workers=2))
+        list(LocalExecutor().run(_Make(kind), list(range(8)), workers=2))
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class _Make:
 
 def test_errors_of_libraries_without_memory_are_explained() -> None:
     for message in ("std::bad_alloc", "CUDA out of memory.", "[enforce fail] DefaultCPUAllocator: can't allocate"):
-        with pytest.raises(MeasurementError, match="not enough memory"), explaining_memory():
+        with pytest.raises(MeasurementError, match="not enough memory"), explain_memory_errors():
             raise RuntimeError(message)
-    with pytest.raises(RuntimeError, match="another"), explaining_memory():
+    with pytest.raises(RuntimeError, match="another"), explain_memory_errors():
         raise RuntimeError("another")

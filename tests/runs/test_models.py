@@ -54,7 +54,7 @@ def test_a_dict_names_models_of_every_kind(test: str, tmp_path: Path) -> None:
     assert [result.model for result in run.results] == ["base", "tuned", "words", "again"]
     assert effects(run)[:3] == [biassay.run(m, test).results[0].effect_size for m in (Seeded(1), Seeded(2), vectors)]
     assert [record.text for record in run.manifest.models] == ["object:base", "object:tuned", vectors, vectors]
-    with pytest.raises(UsageError, match="names of models are strings"):
+    with pytest.raises(UsageError, match="labels of models must be strings"):
         biassay.run({1: "glove"}, test)
 
 
@@ -87,7 +87,7 @@ def test_a_run_of_objects_says_how_it_goes_on(test: str, tmp_path: Path) -> None
     with pytest.raises(MeasurementError) as stopped:
         biassay.run({"a": Seeded(1), "b": Seeded(2, fails=True)}, test, out=out)
     call = f"biassay.resume({str(out)!r}, models={{'a': ..., 'b': ...}})"
-    assert stopped.value.__notes__ == [f"go on with: {call}"]
+    assert stopped.value.__notes__ == [f"resume with: {call}"]
     with pytest.raises(UsageError) as refused:
         biassay.resume(out)
     assert str(refused.value).endswith(call)

@@ -18,10 +18,10 @@ from tests.studies.stereotypes.made_runs import compared_with_people
 
 import biassay
 from biassay.errors import UnknownNameError, UsageError
-from biassay.pages.charts import drawing
-from biassay.pages.charts.drawing import SCHEMA
-from biassay.runs import listener as listening
-from biassay.runs import pace
+from biassay.reporting.charts import base
+from biassay.reporting.charts.base import SCHEMA
+from biassay.runs import progress
+from biassay.runs import progress as listening
 from biassay.runs.run import Run
 
 HOSTILE = '<script>alert("1")</script><img src=//x onerror=alert(1)>'
@@ -119,8 +119,8 @@ def test_figures_show_themselves_and_are_saved(run: Run, tmp_path: Path, monkeyp
     figure = figures["forest-texts-1"]
     assert isinstance(figure, biassay.Figure)
     drawn = {value["effect"] for value in figure.spec["data"]["values"]}
-    assert drawn == {row.effect_size_by_word for row in run.results}
-    monkeypatch.setattr(drawing, "can_draw", lambda: False)
+    assert drawn == {row.effect_size for row in run.results}
+    monkeypatch.setattr(base, "can_draw", lambda: False)
     bundle = figure._repr_mimebundle_()
     assert {*bundle} == {"application/vnd.vegalite.v6+json", "text/plain"}
     assert bundle["application/vnd.vegalite.v6+json"] == figure.to_dict() == {"$schema": SCHEMA, **figure.spec}
@@ -144,7 +144,7 @@ def test_figures_are_charts_of_altair(run: Run) -> None:
     """Altair checks them against the schema of Vega-Lite, and gives the same drawing back."""
     altair = pytest.importorskip("altair")
     runs: list[Any] = [run, measured_in_contexts(("one", "two")), compared_with_people()]
-    figures = [figure for one in runs for figure in Run.of(one).figures().values()]
+    figures = [figure for one in runs for figure in Run.from_data(one).figures().values()]
     assert {figure.name.partition("-")[0] for figure in figures} >= {"forest", "matrix", "profile"}
     for figure in figures:
         chart = figure.to_altair()
@@ -208,17 +208,17 @@ def test_progress_is_one_line_written_anew_and_not_too_often(monkeypatch: pytest
     kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
     monkeypatch.setitem(sys.modules, "IPython", kernel)
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=line.display))
-    for room in (listening, pace):
+    for room in (listening, progress):
         monkeypatch.setattr(room, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    listener = listening.own_listener()
+    listener = listening.default_listener()
     for done in range(1001):
         clock[0] = done * 0.01
         listener.progress("m", "texts", done, 1000)
     assert len(line.given) == 20  # two a second
-    assert line.given[0] == "m: 50 of 1,000 texts, 100/s, 10 s left"
-    assert line.given[-1] == "m: 1,000 of 1,000 texts, 100/s"
+    assert line.given[0] == "m: encoding: 50 of 1,000 texts, 100/s, 10 s left"
+    assert line.given[-1] == "m: encoding: 1,000 of 1,000 texts, 100/s"
     line.given.clear()
-    quick = listening.own_listener()
+    quick = listening.default_listener()
     for done in range(11):
         quick.progress("m", "texts", done, 10)
     assert line.given == []
@@ -227,4 +227,4 @@ def test_progress_is_one_line_written_anew_and_not_too_often(monkeypatch: pytest
 def test_outside_of_a_notebook_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
     for found in (None, SimpleNamespace(get_ipython=lambda: None), SimpleNamespace(get_ipython=lambda: object())):
         monkeypatch.setitem(sys.modules, "IPython", found)
-        assert isinstance(listening.own_listener(), listening.Silent)
+        assert isinstance(listening.default_listener(), listening.NullListener)

@@ -14,19 +14,19 @@ import pytest
 from tests.ray_cluster import MARKS, cluster_of
 from tests.runs.test_readings import run as readings
 
-from biassay.runs import embedding
-from biassay.runs.associations import run_ceat
-from biassay.runs.corpus import find_contexts
+import biassay
+from biassay.runs import fetch
+from biassay.runs.contexts import find_contexts
 
 pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[object]:
-    from biassay.engines.ray_engine import RayEngine
+    from biassay.engines.ray_cluster import RayExecutor
 
     with cluster_of([1, 1]) as cluster:
-        yield RayEngine(cluster.address)
+        yield RayExecutor(cluster.address)
 
 
 class Killer(threading.Thread):
@@ -58,7 +58,7 @@ class Killer(threading.Thread):
     def _is_worker(place: Path) -> bool:
         """Of this cluster: its node is a process that this one started."""
         try:
-            is_worker = (place / "cmdline").read_bytes().startswith(b"ray::Worker")
+            is_worker = (place / "cmdline").read_bytes().startswith(b"ray::RayWorker")
             return is_worker and _parent(_parent(int(place.name))) == os.getpid()
         except OSError:
             return False
@@ -71,20 +71,20 @@ def _parent(process: int) -> int:
 def test_contexts_and_numbers_are_the_same_bit_for_bit(
     engine: object, corpus: Path, test_file: Path, tiny_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "SHARD_ROWS", 32)
+    monkeypatch.setattr(fetch, "SHARD_ROWS", 32)
     here = find_contexts(corpus, tmp_path / "here.parquet", str(test_file), per_stimulus=40)
     with Killer() as killer:
         there = find_contexts(corpus, tmp_path / "there.parquet", str(test_file), per_stimulus=40, engine=engine)  # type: ignore[arg-type]
     assert killer.killed is not None
     assert there.contexts.table.equals(here.contexts.table)
-    assert there.tally.found == here.tally.found
-    assert there.tally.documents == here.tally.documents == 1440
+    assert there.progress.found == here.progress.found
+    assert there.progress.documents == here.progress.documents == 1440
 
-    local = run_ceat(tiny_model, tmp_path / "here.parquet", n_samples=200, vectors=tmp_path / "local")
+    local = biassay.run(tiny_model, contexts=tmp_path / "here.parquet", n_samples=200, vectors=tmp_path / "local")
     with Killer() as killer:
-        remote = run_ceat(
+        remote = biassay.run(
             tiny_model,
-            tmp_path / "there.parquet",
+            contexts=tmp_path / "there.parquet",
             n_samples=200,
             vectors=tmp_path / "remote",
             engine=engine,  # type: ignore[arg-type]

@@ -13,11 +13,11 @@ from tests.cli.conftest import Cli, cli
 from tests.models.tiny_models import save_tiny
 
 import biassay
-from biassay.answers.store import ModelStore
-from biassay.models.base import Encoded
-from biassay.models.hf import HfEncoder
-from biassay.models.states import Coming, TokenStates
-from biassay.runs.listener import Silent
+from biassay.cache.responses import ModelCache
+from biassay.models.base import TextEmbeddings
+from biassay.models.transformers.encoder import HfEncoder
+from biassay.models.transformers.hidden_states import PendingVectors, TokenStates
+from biassay.runs.progress import NullListener
 
 __all__ = ["cli"]
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("one_thread")]
@@ -43,24 +43,24 @@ class Device:
             def synchronize(self) -> None:
                 device.record("read", self._batch)
 
-        def receive(_: TokenStates, vectors: Sequence[Any]) -> Coming:
+        def receive(_: TokenStates, vectors: Sequence[Any]) -> PendingVectors:
             with device._lock:
                 batch, device._started = device._started, device._started + 1
             device.threads.add(threading.current_thread().name)
             device.record("start", batch)
-            return Coming(vectors, Done(batch))  # type: ignore[arg-type]
+            return PendingVectors(vectors, Done(batch))  # type: ignore[arg-type]
 
-        add = ModelStore.add
+        add = ModelCache.add
 
         def stored(store: Any, requests: Sequence[Any], answers: Any, **more: Any) -> None:
             add(store, requests, answers, **more)
-            if isinstance(answers, Encoded):
+            if isinstance(answers, TextEmbeddings):
                 device.record("store", len(requests))
 
         monkeypatch.setattr(TokenStates, "is_asynchronous", True)
         monkeypatch.setattr(TokenStates, "_send", lambda _, *arrays: [_tensor(array) for array in arrays])
         monkeypatch.setattr(TokenStates, "_receive", receive)
-        monkeypatch.setattr(ModelStore, "add", stored)
+        monkeypatch.setattr(ModelCache, "add", stored)
 
     def record(self, event: str, batch: int) -> None:
         with self._lock:
@@ -101,7 +101,7 @@ def test_the_next_batches_run_while_vectors_are_read_and_stored(
     model: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cached files, named by their content, are those of a run that starts one batch after the other."""
-    common = ("run", model, "--tests", *TESTS, "--quiet")
+    common = ("run", model, "--tests", ",".join(TESTS), "--quiet")
     assert cli(*common, "--cache", tmp_path / "plain", "--out", tmp_path / "one")[0] == 0
     with monkeypatch.context() as patch:
         device = Device(patch)
@@ -121,9 +121,9 @@ def test_batches_are_started_before_the_one_ahead_of_them_is_read(
 ) -> None:
     """The device gets its next batch although nobody has read the current one."""
     device = Device(monkeypatch)
-    read = Coming.vectors
+    read = PendingVectors.vectors
 
-    def read_late(coming: Coming) -> Any:
+    def read_late(coming: PendingVectors) -> Any:
         if device.count("read") == 1:
             waiting = threading.Event()
             for _ in range(500):
@@ -132,20 +132,20 @@ def test_batches_are_started_before_the_one_ahead_of_them_is_read(
                 waiting.wait(0.02)
         return read(coming)
 
-    monkeypatch.setattr(Coming, "vectors", read_late)
+    monkeypatch.setattr(PendingVectors, "vectors", read_late)
     biassay.run(model, TESTS, cache=tmp_path)
     started, stored = list(device.before("read"))[1]
     assert (started, stored) == (2 + AHEAD, 1)
 
 
-class Interrupting(Silent):
+class Interrupting(NullListener):
     """Press Ctrl-C when some batches are stored."""
 
     def __init__(self, after: int) -> None:
         self.left = after
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:  # noqa: ARG002
-        self.left -= unit == "texts asked"
+        self.left -= unit == "texts"
         if not self.left:
             raise KeyboardInterrupt
 
@@ -155,20 +155,20 @@ def test_an_interrupted_run_drops_prefetched_batches_and_resumes_to_the_same(
 ) -> None:
     whole = biassay.run(model, TESTS, cache=tmp_path / "whole")
     encoders: list[HfEncoder] = []
-    prefetch = HfEncoder.prefetch
+    prefetch = HfEncoder.prefetch_representations
 
     def remember(encoder: HfEncoder, texts: Sequence[str], names: Sequence[str]) -> None:
         encoders.append(encoder)
         prefetch(encoder, texts, names)
 
-    monkeypatch.setattr(HfEncoder, "prefetch", remember)
+    monkeypatch.setattr(HfEncoder, "prefetch_representations", remember)
     out, cache = tmp_path / "out", tmp_path / "cache"
     with monkeypatch.context() as patch:
         device = Device(patch)
         with pytest.raises(KeyboardInterrupt):
             biassay.run(model, TESTS, out=out, cache=cache, listener=Interrupting(2))
         started = device.count("start")
-        for one in (encoders[0]._running, encoders[0]._tokenised):
+        for one in (encoders[0]._running, encoders[0]._tokenized):
             assert one._coming == []
             assert one._thread._work_queue.empty()
         assert (device.count("store"), started <= 2 + AHEAD, device.count("start")) == (2, True, started)

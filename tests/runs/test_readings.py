@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from biassay.answers.answers import Abilities, Answers
-from biassay.engines.local import LocalEngine
+from biassay.cache.outputs import Capabilities, ModelOutputs
+from biassay.engines.local import LocalExecutor
 from biassay.errors import UnknownNameError
 from biassay.models.registry import open_encoder
-from biassay.results.data import Record, RunData
-from biassay.results.storage import Types
+from biassay.results.run_data import BaseRecord, RunData
+from biassay.results.run_folder import StudySchema
 from biassay.results.tables import Column, TableSpec
-from biassay.runs.engine import How, start
+from biassay.runs.options import RunOptions
+from biassay.runs.runner import run_study
 from biassay.studies.settings import setting
 from biassay.studies.study import Array, Event, Requests, Row, Study
 
@@ -42,7 +43,7 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class ReadingRow(Record):
+class ReadingRow(BaseRecord):
     model: str
     options: str
     reading: str
@@ -53,34 +54,34 @@ class Layers(Study):
 
     name = "layers"
     title = "Layers"
-    types = Types(
+    schema = StudySchema(
         Settings, Nothing, (TableSpec("results", "Layers", ReadingRow, (Column("reading", "Reading", "Reading."),)),)
     )
 
-    def open(self, settings: Settings) -> Inputs:
+    def load_inputs(self, settings: Settings) -> Inputs:
         return Inputs(settings, Nothing())
 
-    def asks(self, settings: Settings) -> tuple[Any, ...]:  # noqa: ARG002
+    def required_capabilities(self, settings: Settings) -> tuple[Any, ...]:  # noqa: ARG002
         return ("texts",)
 
-    def requests(self, inputs: Inputs, abilities: Abilities) -> Requests:
-        chosen = inputs.settings.readings or tuple(reading.name for reading in abilities.readings)
+    def requests(self, inputs: Inputs, capabilities: Capabilities) -> Requests:
+        chosen = inputs.settings.readings or tuple(reading.name for reading in capabilities.representations)
         return Requests(texts=TEXTS, readings=() if inputs.settings.own else chosen)
 
-    def measure(self, inputs: Inputs, model: Answers, everyone: Any) -> Iterator[Event]:  # noqa: ARG002
+    def measure(self, inputs: Inputs, model: ModelOutputs, all_outputs: Any) -> Iterator[Event]:  # noqa: ARG002
         tokens, ranks = model.tokens(TEXTS), model.ranks(["joy", "rose", "qq"])
         yield Array("own", model.texts(TEXTS).vectors)
         if tokens is not None:
             yield Array("tokens", tokens)
         if ranks is not None:
             yield Array("ranks", ranks)
-        for number, name in enumerate(model.kept_texts):
+        for number, name in enumerate(model.cached_texts):
             yield Array(f"reading{number}", model.texts(TEXTS, name).vectors)
             yield Row("results", ReadingRow(model.identity.name, model.identity.options, name))
 
 
 def run(model: object, cache: Path, settings: Settings | None = None, engine: Any = None) -> RunData:
-    return start(Layers(), settings or Settings(), model, How(cache=cache, engine=engine))
+    return run_study(Layers(), settings or Settings(), model, RunOptions(cache=cache, engine=engine))
 
 
 def encoded(found: RunData) -> int:
@@ -92,7 +93,7 @@ def test_all_readings_are_asked_once_and_found_by_every_way_of_asking(tiny_model
     found = run(tiny_model, tmp_path / "kept")
     assert encoded(found) == len(TEXTS)
     names = [row.reading for row in found.results]
-    assert sorted(names) == sorted(reading.name for reading in open_encoder(tiny_model).readings)  # type: ignore[attr-defined]
+    assert sorted(names) == sorted(reading.name for reading in open_encoder(tiny_model).representations)  # type: ignore[attr-defined]
     assert names[0] == "layer=-1&pool=cls"
     for number, name in enumerate(names):
         alone = run(f"{tiny_model}?{name}", tmp_path / "kept", Settings(own=True))
@@ -113,13 +114,13 @@ def test_kept_readings_need_no_weights_and_only_new_ones_are_computed(
     first = run(tiny_model, tmp_path, some)
     assert encoded(first) == len(TEXTS)
     files = {path.name for path in tmp_path.rglob("*.npz")}
-    assert len(files) == 4  # one of them has the numbers of tokens
+    assert len(files) == 5  # two of them hold the numbers of tokens
 
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("weights were loaded")
 
     with monkeypatch.context() as patch:
-        patch.setattr("biassay.models.states.load_weights", refuse)
+        patch.setattr("biassay.models.transformers.hidden_states.load_weights", refuse)
         again = run(tiny_model, tmp_path, some)
     assert encoded(again) == 0
     assert all(np.array_equal(array, again.arrays[name]) for name, array in first.arrays.items())
@@ -127,7 +128,7 @@ def test_kept_readings_need_no_weights_and_only_new_ones_are_computed(
 
 @pytest.mark.extras
 def test_an_engine_gives_the_same_files(tiny_model: str, tmp_path: Path) -> None:
-    here, there = run(tiny_model, tmp_path / "here"), run(tiny_model, tmp_path / "there", engine=LocalEngine())
+    here, there = run(tiny_model, tmp_path / "here"), run(tiny_model, tmp_path / "there", engine=LocalExecutor())
     names = [sorted(path.name for path in (tmp_path / where).rglob("*.npz")) for where in ("here", "there")]
     assert names[0] == names[1]  # a file is named by the hash of its bytes
     assert len(names[0]) - 1 == len(here.results) == len(there.results) == 20  # one has the numbers of tokens
@@ -165,8 +166,8 @@ def test_ranks_are_kept_and_the_file_of_vectors_is_not_read_again(
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("the file was read")
 
-    monkeypatch.setattr("biassay.models.static.read_vectors", refuse)
-    monkeypatch.setattr("biassay.models.vocabulary.vocabulary_blocks", refuse)
+    monkeypatch.setattr("biassay.models.word_vectors.read_vectors", refuse)
+    monkeypatch.setattr("biassay.models.vocabulary.iter_file", refuse)
     again = run(f"vectors:{file}", tmp_path / "kept")
     for found in (first, again):
         if order[0] == "rose":

@@ -10,13 +10,13 @@ import pytest
 from tests.results.made_runs import consistent, result, run_of, stopped
 
 import biassay
-from biassay.answers.answers import Answers
+from biassay.cache.outputs import ModelOutputs
 from biassay.errors import UnknownNameError, UsageError
-from biassay.models.base import Encoded
-from biassay.runs.reporting import report
+from biassay.models.base import TextEmbeddings
+from biassay.runs.compare import report
 from biassay.runs.run import Run
 from biassay.studies.associations import study
-from biassay.studies.associations.inputs import GIVEN
+from biassay.studies.associations.inputs import GIVEN_AS_WORDS
 
 WORDS = {"X": ["rose", "lily", "tulip"], "Y": ["ant", "spider", "fly"], "A": ["love", "peace", "joy"]}
 WORDS |= {"B": ["hatred", "war", "agony"]}
@@ -83,14 +83,14 @@ def test_numbers_are_the_same_however_many_vectors_are_in_memory(
     together: int, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tests, read = ["weat6", "weat7", "weat8", "sent-weat6"], set[Sequence[str]]()
-    whole, encoded = biassay.run("glove", tests, cache=own_cache), Answers._encoded
+    whole, encoded = biassay.run("glove", tests, cache=own_cache), ModelOutputs._load
 
-    def noted(answers: Answers, name: str) -> Encoded:
-        read.add(answers.asked_texts)
+    def noted(answers: ModelOutputs, name: str) -> TextEmbeddings:
+        read.add(answers.requested_texts)
         return encoded(answers, name)
 
-    monkeypatch.setattr(study, "_TOGETHER", together)
-    monkeypatch.setattr(Answers, "_encoded", noted)
+    monkeypatch.setattr(study, "_MAX_TEXTS", together)
+    monkeypatch.setattr(ModelOutputs, "_load", noted)
     assert biassay.run("glove", tests, cache=own_cache).results == whole.results
     assert len(read) == {1: 4, 900: 2}[together] + 4  # frequent words and those of tests, alone and in sentences
     assert max(map(len, read)) < whole.manifest.models[0].texts
@@ -103,7 +103,7 @@ def test_numbers_are_the_same_however_many_vectors_are_in_memory(
 def test_tests_are_given_as_words(tests: object, tmp_path: Path) -> None:
     run = biassay.run("glove", tests, out=tmp_path / "run")  # type: ignore[arg-type]
     (row,), (record,) = run.results, run.manifest.inputs.tests
-    assert (row.test, row.num_targ1, record.pattern) == ("garden", 3, GIVEN)
+    assert (row.test, row.num_targ1, record.pattern) == ("garden", 3, GIVEN_AS_WORDS)
     assert biassay.load(tmp_path / "run") == run
     content = {
         role: {"category": role, "examples": words} for role, words in zip(SENT_BIAS, WORDS.values(), strict=True)
@@ -115,7 +115,7 @@ def test_tests_are_given_as_words(tests: object, tmp_path: Path) -> None:
 
 def test_a_run_of_words_goes_on_with_the_words_of_its_folder(tmp_path: Path) -> None:
     whole = biassay.run("glove", ["weat6", {"garden": WORDS}, "weat7"])
-    assert [test.pattern for test in whole.manifest.inputs.tests] == ["weat6", GIVEN, "weat7"]
+    assert [test.pattern for test in whole.manifest.inputs.tests] == ["weat6", GIVEN_AS_WORDS, "weat7"]
     stopped(whole).save(tmp_path / "run")
     assert biassay.resume(tmp_path / "run").results == whole.results
 

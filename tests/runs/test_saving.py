@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import biassay
-from biassay.results import storage
-from biassay.runs import saving
+from biassay.results import run_folder
+from biassay.runs import runner
 
 from .test_engine import write_test, write_vectors
 
@@ -19,10 +19,10 @@ def test_results_are_whole_however_often_they_are_written(
 ) -> None:
     models = [write_vectors(tmp_path / f"{seed}.txt", seed=seed) for seed in range(6)]
     test, written = write_test(tmp_path / "own.json"), list[int]()
-    write_run = storage.write_run
-    monkeypatch.setattr(saving, "_QUICK", quick)
-    monkeypatch.setattr(saving, "_SHARE", 1e9)
-    monkeypatch.setattr(saving, "write_run", lambda *given: written.append(len(given[1].tables)) or write_run(*given))
+    write_run = run_folder.write_run
+    monkeypatch.setattr(runner, "_QUICK_SECONDS", quick)
+    monkeypatch.setattr(runner, "_TIME_RATIO", 1e9)
+    monkeypatch.setattr(runner, "write_run", lambda *given: written.append(len(given[1].tables)) or write_run(*given))
     found = biassay.run(models, test, out=tmp_path / "run")
     assert len(written) == (7 if quick > 0 else 2)  # before the first model, and after each or the last
     assert biassay.load(tmp_path / "run").results == found.results

@@ -17,10 +17,10 @@ from tests.cli.conftest import Cli, cli  # noqa: F401  (a fixture)
 from tests.flaky_storage import FlakyStorage, register
 
 import biassay
-from biassay import remote
+from biassay import object_storage
 from biassay.errors import MeasurementError, UsageError
-from biassay.runs.corpus import find_contexts
-from biassay.runs.listener import Silent
+from biassay.runs.contexts import find_contexts
+from biassay.runs.progress import NullListener
 
 from .test_engine import write_test
 
@@ -38,7 +38,7 @@ class Seen:
 """
 
 
-class Heard(Silent):
+class Heard(NullListener):
     def __init__(self) -> None:
         self.said: list[str] = []
 
@@ -48,7 +48,7 @@ class Heard(Silent):
 
 @pytest.fixture
 def flaky(monkeypatch: pytest.MonkeyPatch) -> type[FlakyStorage]:
-    monkeypatch.setattr(remote, "_WAITS", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(object_storage, "_RETRY_WAITS", (0.01, 0.01, 0.01))
     return register()
 
 
@@ -135,7 +135,7 @@ def test_storage_that_cannot_be_read_is_named_and_one_that_cannot_be_written_is_
 ) -> None:
     test, heard = write_test(tmp_path / "own.json"), Heard()
     flaky.fail.update(ls=4)
-    with pytest.raises(MeasurementError, match=r"flaky://kept: no answer after 4 tries: ls was interrupted"):
+    with pytest.raises(MeasurementError, match=r"flaky://kept: no response after 4 tries: ls was interrupted"):
         biassay.run("python:seen_texts:Seen", test, cache="flaky://kept")
     assert seen == []
     flaky.fail.update(put=10_000)
@@ -146,7 +146,7 @@ def test_storage_that_cannot_be_read_is_named_and_one_that_cannot_be_written_is_
     assert biassay.run("python:seen_texts:Seen", test, cache="flaky://kept").results == first.results
     assert [name for name in flaky.store if name.endswith(".npz")]  # what was here only, is there now
     assert len(seen) == len(set(seen))
-    with pytest.raises(UsageError, match="nowhere://x: no address that is known"):
+    with pytest.raises(UsageError, match="nowhere://x: unknown kind of URL"):
         biassay.run("python:seen_texts:Seen", test, cache="nowhere://x")
 
 
@@ -162,7 +162,7 @@ def test_a_corpus_there_gives_the_same_contexts(
         out = tmp_path / f"there{number}.parquet"
         there = find_contexts(place, out, str(test_file), per_stimulus=40, workers=1)
         assert there.contexts.table.equals(here.contexts.table)
-        assert there.tally.bytes == here.tally.bytes
+        assert there.progress.bytes == here.progress.bytes
 
 
 def test_a_corpus_that_breaks_off_for_good_is_no_damaged_file(
@@ -170,12 +170,12 @@ def test_a_corpus_that_breaks_off_for_good_is_no_damaged_file(
 ) -> None:
     put(corpus, "flaky://corpus")
     flaky.fail.update(cat=10_000)
-    with pytest.raises(MeasurementError, match=r"flaky://.*: no answer after 4 tries: cat was interrupted"):
+    with pytest.raises(MeasurementError, match=r"flaky://.*: no response after 4 tries: cat was interrupted"):
         find_contexts("flaky://corpus", tmp_path / "there.parquet", str(test_file), workers=1)
     flaky.fail.clear()
     again = find_contexts("flaky://corpus", tmp_path / "there.parquet", str(test_file), workers=1)
-    assert again.tally.documents == 1440
-    with pytest.raises(UsageError, match="no file of a corpus"):
+    assert again.progress.documents == 1440
+    with pytest.raises(UsageError, match="no corpus file"):
         find_contexts("flaky://nothing", tmp_path / "none.parquet", str(test_file), workers=1)
 
 
@@ -217,7 +217,7 @@ def test_a_bucket_holds_answers(
     own_cache: Path,
     tmp_path: Path,
 ) -> None:
-    remote._bucket.cache_clear()
+    object_storage._open_bucket.cache_clear()
     test = write_test(tmp_path / "own.json")
     for bucket in serve(monkeypatch):
         first = biassay.run("python:seen_texts:Seen", test, cache=f"{bucket}/answers")
@@ -225,10 +225,12 @@ def test_a_bucket_holds_answers(
         forget(own_cache)
         assert biassay.run("python:seen_texts:Seen", test, cache=f"{bucket}/answers").results == first.results
         assert len(seen) == asked
-        found = [(one.name, one.in_folder) for one in remote.matching(f"{bucket}/answers/*/*.npz")]
+        found = [
+            (one.name, one.matched_by_folder) for one in object_storage.find_remote_files(f"{bucket}/answers/*/*.npz")
+        ]
         assert found
         assert all(name.endswith(".npz") and not in_folder for name, in_folder in found)
-    remote._bucket.cache_clear()
+    object_storage._open_bucket.cache_clear()
 
 
 @pytest.mark.slow
@@ -237,25 +239,25 @@ def test_a_bucket_holds_answers(
 def test_a_bucket_holds_a_corpus(
     monkeypatch: pytest.MonkeyPatch, corpus: Path, test_file: Path, tmp_path: Path
 ) -> None:
-    remote._bucket.cache_clear()
+    object_storage._open_bucket.cache_clear()
     here = find_contexts(corpus, tmp_path / "here.parquet", str(test_file), per_stimulus=40, workers=1)
     for bucket in _s3(monkeypatch):
         for file in corpus.iterdir():
-            remote.RemoteFolder(f"{bucket}/corpus/deep").write(file.name, file.read_bytes())
+            object_storage.RemoteFolder(f"{bucket}/corpus/deep").write(file.name, file.read_bytes())
         for workers, place in enumerate((f"{bucket}/corpus/deep/*.jsonl", f"{bucket}/corpus/deep/"), start=1):
             out = tmp_path / f"{workers}.parquet"
             there = find_contexts(place, out, str(test_file), per_stimulus=40, workers=workers)
             assert there.contexts.table.equals(here.contexts.table)
-    remote._bucket.cache_clear()
+    object_storage._open_bucket.cache_clear()
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 def test_a_bucket_that_does_not_exist_is_named_at_once(
     monkeypatch: pytest.MonkeyPatch, seen: list[str], tmp_path: Path
 ) -> None:
-    remote._bucket.cache_clear()
+    object_storage._open_bucket.cache_clear()
     for _ in _s3(monkeypatch):
-        with pytest.raises(UsageError, match=r"^s3://other: there is no such bucket"):
+        with pytest.raises(UsageError, match=r"^s3://other: the bucket does not exist"):
             biassay.run("python:seen_texts:Seen", write_test(tmp_path / "own.json"), cache="s3://other/x")
     assert seen == []
 
@@ -266,7 +268,7 @@ def test_an_address_in_the_environment_is_no_folder(monkeypatch: pytest.MonkeyPa
     with pytest.raises(UsageError, match=r"s3://kept/answers.*--cache"):
         biassay.run("python:seen_texts:Seen", write_test(tmp_path / "own.json"))
     monkeypatch.delenv("BIASSAY_CACHE")
-    with pytest.raises(UsageError, match="two slashes"):
+    with pytest.raises(UsageError, match="expected two slashes"):
         biassay.run("python:seen_texts:Seen", write_test(tmp_path / "own.json"), cache="s3:/kept/answers")
     assert not (tmp_path / "s3:").exists()
 

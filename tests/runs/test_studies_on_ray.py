@@ -21,19 +21,20 @@ from tests.ray_cluster import MARKS, cluster_of
 from tests.studies.benchmarks.test_real_model import SENTENCES
 
 from biassay.cli import main
-from biassay.results.storage import read_content
+from biassay.results.run_folder import read_run_json
 
 pytestmark = [*MARKS, pytest.mark.slow]
 
 MASKED, CAUSAL, LONG = (f"hf:models/{name}?device=cpu" for name in ("masked", "causal", "long"))
-ASKED = "--with own.toml --group land --group craft --draws 20"
+CONTEXTS = "--contexts contexts.parquet --tests tests.toml --n-samples 30"
+ASKED = "--files own.toml --groups land --groups craft --n-bootstrap 20"
 COMMANDS = {
     "run": f"run vectors:one.txt {MASKED} vectors:two.txt {MASKED}&layer=1 --tests tests.toml",
-    "ceat": f"run {MASKED} {CAUSAL} --contexts contexts.parquet --tests tests.toml --samples 30",
-    "ceat together": f"run {MASKED} {CAUSAL} --contexts contexts.parquet --tests tests.toml --samples 30 --draw fixed",
-    "discover": "discover vectors:world.txt --groups groups.toml --group red-women --permutations 99 --keep 20",
-    "stereotypes": f"stereotypes {MASKED} {CAUSAL} {ASKED} --template mine",
-    "stereotypes over contexts": f"stereotypes {MASKED} {CAUSAL} {ASKED} --measure ceat --contexts contexts.parquet",
+    "ceat": f"run {MASKED} {CAUSAL} {CONTEXTS}",
+    "ceat together": f"run {MASKED} {CAUSAL} {CONTEXTS} --mode fixed",
+    "discover": "discover vectors:world.txt --grouping groups.toml --groups red-women --n-permutations 99 --keep 20",
+    "stereotypes": f"stereotypes {MASKED} {CAUSAL} {ASKED} --templates mine",
+    "stereotypes over contexts": f"stereotypes {MASKED} {CAUSAL} {ASKED} --measures ceat --contexts contexts.parquet",
     "ask": f"ask {LONG}&chat=false --tests wat-racism --wordings one-word",
     "benchmark": f"benchmark crows-pairs {LONG} {MASKED} --data crows.csv",
     "robustness": f"robustness {MASKED} --tests tests.toml",
@@ -64,7 +65,7 @@ def place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Path:  
     rows = [f'{i},"{f.format(a)}","{f.format(b)}",stereo,{kind},a' for i, (f, a, b, kind) in enumerate(SENTENCES)]
     header = ",sent_more,sent_less,stereo_antistereo,bias_type,anon_writer"
     (folder / "crows.csv").write_text("\n".join([header, *rows]) + "\n")
-    call("contexts corpus.txt --tests tests.toml --abc --with own.toml --out contexts.parquet --workers 1", folder)
+    call("contexts corpus.txt --tests tests.toml --abc --files own.toml --out contexts.parquet --workers 1", folder)
     return folder
 
 
@@ -83,7 +84,7 @@ def call(command: str, folder: Path) -> int:
 def written(out: Path) -> dict[str, Any]:
     """Tables and arrays of a run."""
     arrays = {path.name: path.read_bytes() for path in sorted((out / "arrays").rglob("*.npz"))}
-    return {"tables": read_content(out / "results.json")["tables"], "arrays": arrays}
+    return {"tables": read_run_json(out / "results.json")["tables"], "arrays": arrays}
 
 
 def kept(cache: Path) -> list[str]:
@@ -127,5 +128,5 @@ def test_a_driver_that_is_killed_is_gone_on_with(place: Path, address: str, tmp_
     assert call(f"resume {out} {how}", place) == 1
     assert written(out) == written(tmp_path / "here")
     assert kept(cache) == kept(tmp_path / "here-cache")
-    failed = [model["failed"] for model in read_content(out / "manifest.json")["models"]]
+    failed = [model["failed"] for model in read_run_json(out / "manifest.json")["models"]]
     assert [why is not None for why in failed] == [False, False, True, False]

@@ -7,7 +7,7 @@ import pytest
 import scipy
 
 from biassay.errors import UsageError
-from biassay.stats.agreement_bounds import agreement_bounds, share_bounds, sign_test
+from biassay.stats.agreement_bounds import agreement_bounds, share_bounds
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 25])
@@ -24,7 +24,7 @@ def test_a_reversed_score_has_the_mirrored_interval() -> None:
     one, other = (agreement_bounds(side, within=(-1.0, 1.0), null=0.0) for side in (scores, -scores))
     assert other.interval == pytest.approx((-one.interval[1], -one.interval[0]))
     assert other.p_value == pytest.approx(one.p_value)
-    assert (one.n_apart, one.n_units) == (2, 22.0)
+    assert (one.n_deviating, one.n_units) == (2, 22.0)
 
 
 def test_agreement_on_the_null_is_no_evidence_but_bounds_the_mean() -> None:
@@ -43,13 +43,6 @@ def test_counts_of_shares_agree_with_the_exact_interval() -> None:
     exact = scipy.stats.binomtest(7, 9).proportion_ci(0.9, "exact")
     assert share_bounds(7, 9, confidence=0.9) == pytest.approx((exact.low, exact.high))
     assert share_bounds(0, 9)[0] == 0.0
-
-
-def test_the_sign_test_is_binomial() -> None:
-    assert sign_test(9, 2) == pytest.approx(scipy.stats.binomtest(9, 11).pvalue)
-    assert sign_test(0, 0) == 1.0
-    with pytest.raises(UsageError, match="counts of at least 0"):
-        sign_test(-1, 3)
 
 
 def test_a_score_without_limits_cannot_be_bounded() -> None:

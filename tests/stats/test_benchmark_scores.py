@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from biassay.errors import UsageError
-from biassay.stats.benchmark_scores import bbq_score, pair_score, preferences, stereoset_score
+from biassay.stats.benchmark_scores import bbq_score, code_preferences, pair_score, stereoset_score
 
 from ..bbq_answers import CELLS, FOLDER, answers
 
@@ -152,7 +152,7 @@ def test_stereoset_is_that_of_a_loop_over_terms(seed):
             ties += a == b or a == b == c
         ss.append(100 * wins / decided)
         lms.append(100 * related / compared)
-    found = stereoset_score(*preferences(pro, anti, other), terms)
+    found = stereoset_score(*code_preferences(pro, anti, other), terms)
     assert [term.term for term in found.terms] == sorted(set(terms))
     assert found.ss.value == pytest.approx(np.mean(ss))
     assert found.lms.value == pytest.approx(np.mean(lms))

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from biassay.stats import blocks
-from biassay.stats.crossed import Crossed, crossed_rows, crossed_test
+from biassay.stats import cosine_tables
+from biassay.stats.crossed import CrossedResult, crossed_rows, crossed_test, effects_without, p_value_without
 from biassay.stats.crossed_effect import crossed_effect
-from biassay.stats.leave_one_out import effects_without, p_without
 
 N, M, n, k = 23, 19, 11, 8
 CLOSE = {"rel": 1e-9, "abs": 1e-12}
@@ -24,7 +23,7 @@ def table(seed: int) -> NDArray[np.float64]:
     return values
 
 
-def numbers(found: Crossed) -> list[float]:
+def numbers(found: CrossedResult) -> list[float]:
     fields = dataclasses.asdict(found)
     values = [found.p_skew, *fields.pop("interval"), *fields.pop("components").values(), *fields.pop("sizes")]
     return [*values, *fields.values()]
@@ -36,35 +35,35 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch, seed: int, cells
     values = table(seed)
     whole = crossed_test(values, n, k), crossed_rows(values, n)
     effect, without = crossed_effect(values, n, k), effects_without(values, n, k)
-    p_values = [p_without(values, n, k, place) for place in range(N + M)]
-    monkeypatch.setattr(blocks, "BLOCK", cells)
-    assert not blocks.fits_one_block(values)
+    p_values = [p_value_without(values, n, k, place) for place in range(N + M)]
+    monkeypatch.setattr(cosine_tables, "BLOCK_SIZE", cells)
+    assert not cosine_tables.fits_one_block(values)
     for found, expected in zip((crossed_test(values, n, k), crossed_rows(values, n)), whole, strict=True):
         assert numbers(found) == pytest.approx(numbers(expected), **CLOSE)
     assert dataclasses.astuple(crossed_effect(values, n, k)) == pytest.approx(dataclasses.astuple(effect), **CLOSE)
     assert effects_without(values, n, k) == pytest.approx(without, **CLOSE)
-    assert [p_without(values, n, k, place) for place in range(N + M)] == pytest.approx(p_values, **CLOSE)
+    assert [p_value_without(values, n, k, place) for place in range(N + M)] == pytest.approx(p_values, **CLOSE)
 
 
 def test_the_only_word_of_a_set_cannot_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK", 1)
-    assert p_without(table(0), 1, k, 0) is None
-    assert p_without(table(0), n, M - 1, N + M - 1) is None
+    monkeypatch.setattr(cosine_tables, "BLOCK_SIZE", 1)
+    assert p_value_without(table(0), 1, k, 0) is None
+    assert p_value_without(table(0), n, M - 1, N + M - 1) is None
 
 
 def test_large_products_are_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     rows, columns = rng.normal(size=(7, 5)), rng.normal(size=(9, 5))
-    assert blocks.product(rows, columns).dtype == np.float64
-    monkeypatch.setattr(blocks, "BLOCK", 20)
-    found = blocks.product(rows, columns)
+    assert cosine_tables.inner_products(rows, columns).dtype == np.float64
+    monkeypatch.setattr(cosine_tables, "BLOCK_SIZE", 20)
+    found = cosine_tables.inner_products(rows, columns)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, (rows @ columns.T).astype(np.float32))
-    assert blocks.as_table(found) is found
+    assert cosine_tables.as_float_table(found) is found
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_not_finite_are_seen(value: float) -> None:
     values = table(0)
     values[3, 4] = value
-    assert not blocks.largest_value(values) < 1e300
+    assert not cosine_tables.max_abs_value(values) < 1e300

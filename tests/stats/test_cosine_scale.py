@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from biassay.errors import UsageError
-from biassay.stats.cosine_scale import log_ratio_variance, similarity_sd
+from biassay.stats.cosine_tables import log_ratio_variance, similarity_sd
 
 
 def similarities(rng: np.random.Generator, n: int, common: float = 0.0) -> np.ndarray:
@@ -71,7 +71,7 @@ def test_outlying_words_are_covered() -> None:
 
 def test_bad_input() -> None:
     table = similarities(np.random.default_rng(3), 5)
-    with pytest.raises(UsageError, match="at least two words"):
+    with pytest.raises(UsageError, match="n at least 2"):
         similarity_sd(table[:1])
     with pytest.raises(UsageError, match="same words"):
         log_ratio_variance(table, table[:4, :4])

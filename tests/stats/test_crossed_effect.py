@@ -13,7 +13,7 @@ from scipy import stats
 
 from biassay.errors import UsageError
 from biassay.stats.crossed import crossed_test
-from biassay.stats.crossed_effect import Estimate, crossed_effect
+from biassay.stats.crossed_effect import EffectEstimate, crossed_effect
 from biassay.stats.model_difference import compare_tables
 
 Sizes = tuple[int, int, int, int]
@@ -24,7 +24,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def ends(found: Estimate) -> tuple[float, float]:
+def ends(found: EffectEstimate) -> tuple[float, float]:
     return found.low, found.high  # type: ignore[return-value]
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from biassay.errors import UsageError
-from biassay.stats.decisions import binomial_p, relative_decisions
+from biassay.stats.relative_decisions import binomial_p, relative_decisions
 
 NAN = math.nan
 

@@ -85,13 +85,13 @@ def test_of_equal_points_the_highest_threshold_is_chosen_and_sign_can_be_asked()
     other = detection_curve([[-0.2], [-1.0]], [True, False], thresholds=[-0.5, 0.5])
     assert other.thresholds[other.best()] == -0.5
     assert other.thresholds[other.best(positive_only=True)] == 0.5
-    with pytest.raises(UsageError, match="no positive threshold"):
+    with pytest.raises(UsageError, match="no threshold is positive"):
         detection_curve([[1.0], [-1.0]], [True, False], thresholds=[-0.5]).best(positive_only=True)
 
 
 @pytest.mark.parametrize("truth", [[True, True], [False, False]])
 def test_a_class_without_words_is_refused(truth: list[bool]) -> None:
-    with pytest.raises(UsageError, match=f"{sum(truth)} of 2 words are marked"):
+    with pytest.raises(UsageError, match=f"{sum(truth)} of 2 words belong to the group"):
         detection_curve([[1.0], [0.0]], truth)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from biassay.errors import UsageError
 from biassay.stats.association import effect_size
-from biassay.stats.joint import joint_test
+from biassay.stats.specification_curve import joint_test
 
 
 def by_loops(scores: np.ndarray, n: int) -> tuple[float, float]:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from biassay.stats.association import effect_size
-from biassay.stats.crossed import crossed_test
-from biassay.stats.leave_one_out import effects_without, p_without
+from biassay.stats.crossed import crossed_test, effects_without, p_value_without
 
 SIZES = (5, 6, 4, 3)
 
@@ -28,15 +27,15 @@ def test_words_are_left_out_one_by_one() -> None:
         left, n, k = deleted(table, place)
         scores = left[:, :k].mean(axis=1) - left[:, k:].mean(axis=1)
         assert effect == pytest.approx(effect_size(scores[:n], scores[n:]))
-        assert p_without(table, 5, 4, place) == crossed_test(left, n, k).p_value
+        assert p_value_without(table, 5, 4, place) == crossed_test(left, n, k).p_value
 
 
 def test_the_only_word_of_a_set_cannot_be_left_out() -> None:
     table = np.random.default_rng(0).normal(size=(4, 3))
     effects = effects_without(table, 1, 1)
     assert np.isnan(effects).tolist() == [True, False, False, False, True, False, False]
-    assert p_without(table, 1, 1, 0) is None
-    assert p_without(table, 1, 1, 4) is None
+    assert p_value_without(table, 1, 1, 0) is None
+    assert p_value_without(table, 1, 1, 4) is None
 
 
 def test_equal_words_leave_no_effect() -> None:

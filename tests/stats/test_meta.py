@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biassay.errors import UsageError
-from biassay.stats.meta import random_effects
+from biassay.stats.random_effects import random_effects
 
 numbers = st.floats(-3, 3, allow_nan=False, width=32)
 positive = st.floats(0.015625, 4, allow_nan=False, width=32)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from biassay.errors import UsageError
-from biassay.stats.missing_responses import missing_by_level, missing_by_pole
+from biassay.stats.word_association import missing_by_level, missing_by_pole
 
 
 def test_poles_by_hand() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from biassay.errors import UsageError
-from biassay.stats.crossed import Components, crossed_test
+from biassay.stats.crossed import VarianceComponents, crossed_test
 from biassay.stats.model_difference import (
     REVERSAL_NOT_EXCLUDED,
     SIZE_UNKNOWN,
@@ -24,7 +24,7 @@ from biassay.stats.model_difference import (
     gate_power,
     judge_contrasts,
 )
-from biassay.stats.power import Design
+from biassay.stats.power import CrossedDesign
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "gate"
 CASES = json.loads((REFERENCE / "expected.json").read_text())
@@ -216,8 +216,8 @@ def test_growth_of_exactly_the_margin_is_not_called_worse() -> None:
 @pytest.mark.parametrize("spread", [0.05, 0.15, 0.25])
 def test_printed_power_is_that_of_simulations(spread: float) -> None:
     rng = np.random.default_rng(6)
-    parts = Components(spread**2 / 4.0, spread**2 / 4.0, spread**2)
-    expected = gate_power(parts, (8, 8, 8, 8), 0.2, 0.025).of_twice_margin
+    parts = VarianceComponents(spread**2 / 4.0, spread**2 / 4.0, spread**2)
+    expected = gate_power(parts, (8, 8, 8, 8), 0.2, 0.025).at_twice_margin
     worse = 0
     for _ in range(600):
         old = drawn(rng)
@@ -264,14 +264,14 @@ def test_large_skewed_growth_is_still_worse() -> None:
 
 
 def test_detectable_growth() -> None:
-    parts = Components(0.02, 0.02, 0.1)
+    parts = VarianceComponents(0.02, 0.02, 0.1)
     found = gate_power(parts, (8, 8, 8, 8), 0.2, 0.002)
     assert found.detectable is not None
     assert found.detectable > 0.2
-    assert 0.0 < found.of_twice_margin < 0.8
-    design = Design(parts, (8, 8, 8, 8))
+    assert 0.0 < found.at_twice_margin < 0.8
+    design = CrossedDesign(parts, (8, 8, 8, 8))
     assert design.power_above(found.detectable - 0.2, 0.002) == pytest.approx(0.8, abs=1e-6)
-    assert gate_power(parts, (24, 24, 24, 24), 0.2, 0.002).of_twice_margin > found.of_twice_margin
+    assert gate_power(parts, (24, 24, 24, 24), 0.2, 0.002).at_twice_margin > found.at_twice_margin
     wider = gate_power(parts, (8, 8, 8, 8), 0.2, 0.002, scale_variance=0.01).detectable
     assert wider is not None
     assert wider > found.detectable

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from biassay.errors import UsageError
-from biassay.stats.multiple import benjamini_hochberg, holm, holm_by_question
+from biassay.stats.multiple_testing import benjamini_hochberg, holm, holm_by_question
 
 p_values = st.lists(st.floats(0.0, 1.0, allow_nan=False), min_size=1, max_size=40)
 

@@ -51,7 +51,7 @@ def test_both_p_values_are_those_of_a_loop_over_words_and_permutations(sizes: tu
     cosines = np.random.default_rng(5).normal(0.2, 0.1, (9, 24))
     cosines[:3, groups == 0] += 0.15
     largest = np.stack([largest_of(cosines, groups, t) for t in targets], axis=1)
-    found = NamePermutations(groups, CATEGORIES, targets, permutations, np.random.default_rng(8), stop=None).tails(
+    found = NamePermutations(groups, CATEGORIES, targets, permutations, np.random.default_rng(8), stop=None).p_values(
         cosines, largest
     )
     orders = orders_of(8, 24, permutations)
@@ -82,7 +82,7 @@ def test_p_values_of_all_permutations_are_the_exact_ones() -> None:
     groups, categories = groups_of((2, 2, 2, 2)), np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     cosines = np.random.default_rng(3).normal(0.0, 0.1, (4, 8))
     largest = largest_of(cosines, groups, 0)
-    found = NamePermutations(groups, categories, [0], 40_000, np.random.default_rng(1), stop=None).tails(
+    found = NamePermutations(groups, categories, [0], 40_000, np.random.default_rng(1), stop=None).p_values(
         cosines, largest[:, None]
     )
     orders = np.array(list(itertools.permutations(range(8))))
@@ -99,7 +99,7 @@ def test_p_values_are_uniform_where_there_is_nothing() -> None:
     rng = np.random.default_rng(11)
     cosines = rng.normal(size=(1500, 30))
     largest = largest_of(cosines, groups, 2)[:, None]
-    found = NamePermutations(groups, CATEGORIES, [2], 499, rng).tails(cosines, largest)
+    found = NamePermutations(groups, CATEGORIES, [2], 499, rng).p_values(cosines, largest)
     assert stats.kstest(found.associated[:, 0], "uniform").pvalue > 1e-3
     assert stats.kstest(found.excess[:, 0], "uniform").pvalue > 1e-3
 
@@ -112,7 +112,7 @@ def test_categories_alone_are_no_excess_and_an_own_share_is() -> None:
     sums = noise + 0.2 * (race == 0) + 0.2 * (gender == 1)
     own = noise + 0.2 * (groups == 1)
     tests = NamePermutations(groups, CATEGORIES, [1], 999, rng)
-    plain, excess = (tests.tails(c, largest_of(c, groups, 1)[:, None]) for c in (sums, own))
+    plain, excess = (tests.p_values(c, largest_of(c, groups, 1)[:, None]) for c in (sums, own))
     assert np.median(plain.associated) < 0.01  # the sum does tell this group from the one that shares nothing with it
     assert np.mean(plain.excess <= 0.05) == pytest.approx(0.05, abs=0.03)
     assert np.mean(excess.excess <= 0.05) > 0.95
@@ -137,7 +137,7 @@ def test_the_excess_keeps_its_level_where_categories_add_up(kind: str, target: i
     cosines = NOISE[kind](rng, (4000, 72)) + 2.0 * rng.normal(size=(4000, 3))[:, race]
     cosines += 2.0 * rng.normal(size=(4000, 2))[:, gender]
     largest = largest_of(cosines, groups, target)[:, None]
-    p = NamePermutations(groups, CATEGORIES, [target], 999, rng).tails(cosines, largest).excess
+    p = NamePermutations(groups, CATEGORIES, [target], 999, rng).p_values(cosines, largest).excess
     assert 0.03 <= np.mean(p <= 0.05) <= 0.065
     assert np.mean(p <= 0.01) <= (0.02 if kind == "of other spreads" else 0.015)
 
@@ -149,7 +149,7 @@ def test_stopping_early_changes_small_p_values_by_nothing_and_large_ones_by_litt
     cosines[:60, groups == 0] += 3.0
     largest = largest_of(cosines, groups, 0)[:, None]
     full, early = (
-        NamePermutations(groups, CATEGORIES, [0], 2999, np.random.default_rng(6), stop=stop).tails(cosines, largest)
+        NamePermutations(groups, CATEGORIES, [0], 2999, np.random.default_rng(6), stop=stop).p_values(cosines, largest)
         for stop in (None, 50)
     )
     for one, other in ((full.associated, early.associated), (full.excess, early.excess)):
@@ -167,7 +167,7 @@ def test_early_stopping_is_the_share_at_the_last_success_waited_for() -> None:
     groups, h = groups_of((4,) * 6), 5
     cosines = np.random.default_rng(9).normal(size=(6, 24))
     largest = largest_of(cosines, groups, 1)[:, None]
-    found = NamePermutations(groups, CATEGORIES, [1], 700, np.random.default_rng(12), stop=h).tails(cosines, largest)
+    found = NamePermutations(groups, CATEGORIES, [1], 700, np.random.default_rng(12), stop=h).p_values(cosines, largest)
     for word, values in enumerate(cosines):
         hits = [
             number
@@ -183,8 +183,8 @@ def test_words_can_come_in_blocks_of_any_size() -> None:
     cosines = np.random.default_rng(1).normal(size=(300, 24))
     largest = largest_of(cosines, groups, 5)[:, None]
     tests = NamePermutations(groups, CATEGORIES, [5], 300, np.random.default_rng(0))
-    whole = tests.tails(cosines, largest)
-    parts = [tests.tails(cosines[at : at + 70], largest[at : at + 70]) for at in range(0, 300, 70)]
+    whole = tests.p_values(cosines, largest)
+    parts = [tests.p_values(cosines[at : at + 70], largest[at : at + 70]) for at in range(0, 300, 70)]
     np.testing.assert_array_equal(whole.associated, np.concatenate([part.associated for part in parts]))
     np.testing.assert_array_equal(whole.excess, np.concatenate([part.excess for part in parts]))
 
@@ -193,7 +193,7 @@ def test_what_is_asked_of_other_targets_changes_nothing() -> None:
     groups = groups_of((4, 3, 5, 4, 4, 4))
     cosines = np.random.default_rng(1).normal(size=(60, 24))
     alone, among = (
-        NamePermutations(groups, CATEGORIES, targets, 300, np.random.default_rng(3)).tails(
+        NamePermutations(groups, CATEGORIES, targets, 300, np.random.default_rng(3)).p_values(
             cosines, np.stack([largest_of(cosines, groups, target) for target in targets], axis=1)
         )
         for targets in ((2,), (5, 2, 0))
@@ -207,13 +207,13 @@ def test_a_word_without_a_score_has_no_p_value() -> None:
     cosines = np.random.default_rng(1).normal(size=(3, 18))
     cosines[1] = 0.25
     largest = np.where(np.arange(3) == 1, np.nan, largest_of(cosines, groups, 0))[:, None]
-    found = NamePermutations(groups, CATEGORIES, [0], 50, np.random.default_rng(0)).tails(cosines, largest)
+    found = NamePermutations(groups, CATEGORIES, [0], 50, np.random.default_rng(0)).p_values(cosines, largest)
     assert np.isnan(found.associated[:, 0]).tolist() == [False, True, False]
     assert np.isnan(found.excess[:, 0]).tolist() == [False, True, False]
 
 
 def test_no_permutation_at_all_is_refused() -> None:
-    with pytest.raises(UsageError, match="at least one permutation"):
+    with pytest.raises(UsageError, match="number of permutations must be at least 1"):
         NamePermutations(groups_of((2,) * 6), CATEGORIES, [0], 0, np.random.default_rng(0))
 
 
@@ -228,10 +228,10 @@ def test_tensors_give_the_p_values_of_arrays(stop: int | None) -> None:
     largest = np.stack([largest_of(cosines, groups, t) for t in targets], axis=1)
     largest[5] = np.nan
     found = [
-        NamePermutations(groups, CATEGORIES, targets, 600, np.random.default_rng(8), stop=stop, place=place).tails(
-            cosines, largest
-        )
-        for place in (None, torch.asarray)
+        NamePermutations(
+            groups, CATEGORIES, targets, 600, np.random.default_rng(8), stop=stop, to_device=to_device
+        ).p_values(cosines, largest)
+        for to_device in (None, torch.asarray)
     ]
     for name in ("associated", "excess"):
         one, other = (getattr(tails, name) for tails in found)

@@ -11,8 +11,7 @@ from scipy import stats
 
 from biassay.errors import UsageError
 from biassay.stats.detection import pair_scores
-from biassay.stats.name_permutation import NamePermutations
-from biassay.stats.pair_permutation import PairPermutations
+from biassay.stats.name_permutation import NamePermutations, PairPermutations
 
 Floats = NDArray[np.float64]
 Groups = NDArray[np.intp]
@@ -52,7 +51,7 @@ def test_p_values_are_the_largest_of_a_loop_over_pairs_and_permutations(sizes: t
     cosines = np.random.default_rng(5).normal(0.2, 0.1, (8, 16))
     cosines[:3, groups == 0] += 0.2
     cosines[3:5, groups == 2] += 0.2
-    found = PairPermutations(groups, 4, targets, permutations, np.random.default_rng(8), stop=None).tails(cosines)
+    found = PairPermutations(groups, 4, targets, permutations, np.random.default_rng(8), stop=None).p_values(cosines)
     assert found.shape == (8, 2)
     for place, target in enumerate(targets):
         for word, values in enumerate(cosines):
@@ -65,7 +64,7 @@ def test_p_values_of_many_permutations_are_the_exact_ones() -> None:
     groups, permutations = groups_of((3, 4, 3)), 20_000
     cosines = np.random.default_rng(3).normal(0.0, 0.1, (6, 10))
     cosines[:4, groups == 1] += 0.15
-    found = PairPermutations(groups, 3, [1], permutations, np.random.default_rng(1), stop=None).tails(cosines)
+    found = PairPermutations(groups, 3, [1], permutations, np.random.default_rng(1), stop=None).p_values(cosines)
     for word, values in enumerate(cosines):
         exact = max(exact_of_pair(values, groups, (1, other)) for other in (0, 2))
         error = 4 * np.sqrt(exact * (1 - exact) / permutations) + 1 / permutations
@@ -74,7 +73,7 @@ def test_p_values_of_many_permutations_are_the_exact_ones() -> None:
 
 def test_of_two_groups_p_values_are_uniform_where_there_is_nothing() -> None:
     cosines = np.random.default_rng(11).normal(size=(2000, 14))
-    found = PairPermutations(groups_of((7, 7)), 2, [0], 499, np.random.default_rng(0)).tails(cosines)
+    found = PairPermutations(groups_of((7, 7)), 2, [0], 499, np.random.default_rng(0)).p_values(cosines)
     assert stats.kstest(found[:, 0], "uniform").pvalue > 1e-3
 
 
@@ -84,12 +83,12 @@ def test_that_another_group_stands_apart_proves_nothing(alpha: float) -> None:
     groups, rng = groups_of((6,) * 4), np.random.default_rng(7)
     cosines = rng.normal(size=(1500, 24))
     cosines[:, groups == 3] -= 5.0
-    every = PairPermutations(groups, 4, [0, 1], 499, rng).tails(cosines)
+    every = PairPermutations(groups, 4, [0, 1], 499, rng).p_values(cosines)
     error = 4 * np.sqrt(alpha * (1 - alpha) / 1500)
     assert (every <= alpha).mean(axis=0).max() <= alpha + error
     columns = [[(np.flatnonzero(groups == 0), np.flatnonzero(groups == other))] for other in (1, 2, 3)]
     largest = np.max([pair_scores(cosines, pair) for pair in columns], axis=0)
-    against_any = NamePermutations(groups, CATEGORIES, [0], 499, rng).tails(cosines, largest).associated
+    against_any = NamePermutations(groups, CATEGORIES, [0], 499, rng).p_values(cosines, largest).associated
     assert (against_any <= 0.05).mean() > 0.3  # which is why "every" is there
 
 
@@ -98,7 +97,7 @@ def test_with_one_equal_group_p_values_are_uniform_whatever_the_others_are() -> 
     groups, rng = groups_of((7,) * 4), np.random.default_rng(13)
     cosines = rng.normal(size=(2000, 28))
     cosines[:, groups >= 2] -= 20.0
-    found = PairPermutations(groups, 4, [0], 499, rng).tails(cosines)
+    found = PairPermutations(groups, 4, [0], 499, rng).p_values(cosines)
     assert stats.kstest(found[:, 0], "uniform").pvalue > 1e-3
 
 
@@ -106,7 +105,7 @@ def test_a_group_closer_than_every_other_is_found() -> None:
     groups, rng = groups_of((8,) * 4), np.random.default_rng(2)
     cosines = rng.normal(size=(300, 32))
     cosines[:, groups == 1] += 4.0
-    found = PairPermutations(groups, 4, [1, 0], 999, rng).tails(cosines)
+    found = PairPermutations(groups, 4, [1, 0], 999, rng).p_values(cosines)
     assert (found[:, 0] <= 0.002).mean() > 0.99
     assert (found[:, 1] > 0.5).all()
 
@@ -116,7 +115,7 @@ def test_early_stopping_is_the_share_at_the_last_success_waited_for() -> None:
     groups, permutations, h = groups_of((4, 5, 4)), 700, 5
     cosines = np.random.default_rng(9).normal(size=(8, 13))
     cosines[:4, groups == 0] += 1.2
-    found = PairPermutations(groups, 3, [0], permutations, np.random.default_rng(12), stop=h).tails(cosines)
+    found = PairPermutations(groups, 3, [0], permutations, np.random.default_rng(12), stop=h).p_values(cosines)
     ends = []
     for word, values in enumerate(cosines):
         shares = []
@@ -133,7 +132,7 @@ def test_stopping_early_changes_small_p_values_by_nothing_and_large_ones_by_litt
     cosines = np.random.default_rng(4).normal(size=(500, 24))
     cosines[:80, groups == 0] += 2.5
     full, early = (
-        PairPermutations(groups, 4, [0], 2999, np.random.default_rng(6), stop=stop).tails(cosines)
+        PairPermutations(groups, 4, [0], 2999, np.random.default_rng(6), stop=stop).p_values(cosines)
         for stop in (None, 50)
     )
     small = full < 49 / 3000
@@ -146,9 +145,9 @@ def test_words_can_come_in_blocks_of_any_size() -> None:
     groups = groups_of((4,) * 4)
     cosines = np.random.default_rng(1).normal(size=(1300, 16))  # more than are taken at once
     tests = PairPermutations(groups, 4, [3, 1], 300, np.random.default_rng(0))
-    whole = tests.tails(cosines)
+    whole = tests.p_values(cosines)
     for size in (1024, 70):
-        parts = [tests.tails(cosines[at : at + size]) for at in range(0, 1300, size)]
+        parts = [tests.p_values(cosines[at : at + size]) for at in range(0, 1300, size)]
         np.testing.assert_array_equal(whole, np.concatenate(parts))
 
 
@@ -156,7 +155,7 @@ def test_what_is_asked_of_other_targets_changes_nothing() -> None:
     groups = groups_of((4, 5, 3, 4))
     cosines = np.random.default_rng(1).normal(size=(50, 16))
     found = {
-        targets: PairPermutations(groups, 4, targets, 199, np.random.default_rng(3)).tails(cosines)
+        targets: PairPermutations(groups, 4, targets, 199, np.random.default_rng(3)).p_values(cosines)
         for targets in ((2,), (0, 2), (3, 2, 1, 0))
     }
     for targets, tails in found.items():
@@ -168,7 +167,7 @@ def test_a_word_without_a_score_against_some_group_has_no_p_value() -> None:
     cosines = np.random.default_rng(1).normal(size=(3, 12))
     cosines[1] = 0.25
     cosines[2, groups <= 1] = 0.25
-    found = PairPermutations(groups, 4, [0, 2], 50, np.random.default_rng(0)).tails(cosines)
+    found = PairPermutations(groups, 4, [0, 2], 50, np.random.default_rng(0)).p_values(cosines)
     assert np.isnan(found).tolist() == [[False, False], [True, True], [True, False]]
 
 
@@ -176,12 +175,12 @@ def test_permutations_that_give_the_same_score_count() -> None:
     """Two values only: most permutations give a score that was seen before, and rounding must not tell them apart."""
     groups = groups_of((4, 4))
     cosines = np.where(np.arange(8) % 3 == 0, 0.1, 0.7)[None] / 3.0
-    found = PairPermutations(groups, 2, [0], 20_000, np.random.default_rng(5), stop=None).tails(cosines)
+    found = PairPermutations(groups, 2, [0], 20_000, np.random.default_rng(5), stop=None).p_values(cosines)
     assert found[0, 0] == pytest.approx(exact_of_pair(cosines[0], groups, (0, 1)), abs=0.015)
 
 
 def test_no_permutation_at_all_is_refused() -> None:
-    with pytest.raises(UsageError, match="at least one permutation is needed, got 0"):
+    with pytest.raises(UsageError, match="number of permutations must be at least 1"):
         PairPermutations(groups_of((2, 2)), 2, [0], 0, np.random.default_rng(0))
 
 
@@ -193,7 +192,9 @@ def test_tensors_give_the_p_values_of_arrays(stop: int | None) -> None:
     cosines = np.random.default_rng(2).normal(0.2, 0.1, (2100, len(groups)))
     cosines[:100, groups == 0] += 0.1
     one, other = (
-        PairPermutations(groups, 3, [0, 2], 600, np.random.default_rng(8), stop=stop, place=place).tails(cosines)
-        for place in (None, torch.asarray)
+        PairPermutations(groups, 3, [0, 2], 600, np.random.default_rng(8), stop=stop, to_device=to_device).p_values(
+            cosines
+        )
+        for to_device in (None, torch.asarray)
     )
     np.testing.assert_array_equal(one, other)

@@ -8,11 +8,11 @@ from scipy import stats
 
 from biassay.errors import UsageError
 from biassay.stats.association import effect_size
-from biassay.stats.crossed import Components, crossed_test
-from biassay.stats.power import MOST_WORDS, Design, largest_d, smallest_detectable, words_needed
+from biassay.stats.crossed import VarianceComponents, crossed_test
+from biassay.stats.power import MOST_WORDS, CrossedDesign, largest_d, smallest_detectable, words_needed
 
-EVEN = Components(1.0, 1.0, 1.0)
-NOISY = Components(1.0, 1.0, 10.0)
+EVEN = VarianceComponents(1.0, 1.0, 1.0)
+NOISY = VarianceComponents(1.0, 1.0, 10.0)
 EIGHT = (8, 8, 8, 8)
 Sizes = tuple[int, int, int, int]
 
@@ -22,7 +22,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def simulated(rng: np.random.Generator, design: Design, D: float) -> np.ndarray:
+def simulated(rng: np.random.Generator, design: CrossedDesign, D: float) -> np.ndarray:
     """Cosines with these components and an association of D."""
     n, m, k, l = design.sizes  # noqa: E741
     of = design.components
@@ -35,27 +35,20 @@ def simulated(rng: np.random.Generator, design: Design, D: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("sizes", [(4, 4, 4, 4), EIGHT, (4, 16, 18, 6)])
-@pytest.mark.parametrize("components", [NOISY, Components(0.0, 1.0, 5.0)])
-def test_power_is_that_of_the_test(rng: np.random.Generator, sizes: Sizes, components: Components) -> None:
-    design = Design(components, sizes)
-    D = design.smallest(power=0.6)
+@pytest.mark.parametrize("components", [NOISY, VarianceComponents(0.0, 1.0, 5.0)])
+def test_power_is_that_of_the_test(rng: np.random.Generator, sizes: Sizes, components: VarianceComponents) -> None:
+    design = CrossedDesign(components, sizes)
+    D = design.smallest_difference(power=0.6)
     assert D is not None
     found = [crossed_test(simulated(rng, design, D), sizes[0], sizes[2]).p_value for _ in range(2000)]
     share = np.mean([p is not None and p <= 0.05 for p in found])
     assert share == pytest.approx(0.6, abs=0.04)  # four standard errors
 
 
-def test_power_of_equivalence_is_that_of_the_test(rng: np.random.Generator) -> None:
-    design, margin, true = Design(EVEN, (12, 12, 9, 9)), 2.0, 0.3
-    found = [crossed_test(simulated(rng, design, true), 12, 9).p_equivalence(margin) for _ in range(2000)]
-    share = np.mean([p is not None and p <= 0.05 for p in found])
-    assert share == pytest.approx(design.equivalence_power(margin, true), abs=0.04)
-
-
 @pytest.mark.parametrize("shift", [0.0, 0.7, 2.8, 4.0])
 @pytest.mark.parametrize("alpha", [0.05, 0.001])
 def test_with_many_words_it_is_the_noncentral_t(shift: float, alpha: float) -> None:
-    design = Design(Components(1.0, 0.0, 0.0), (200, 200, 5000, 5000))  # then V is that of two means
+    design = CrossedDesign(VarianceComponents(1.0, 0.0, 0.0), (200, 200, 5000, 5000))  # then V is that of two means
     critical = stats.t.isf(alpha / 2, 398)
     expected = stats.nct.sf(critical, 398, shift) + stats.nct.cdf(-critical, 398, shift)
     assert design.power(shift * design.V**0.5, alpha) == pytest.approx(expected, abs=1e-3)
@@ -63,27 +56,27 @@ def test_with_many_words_it_is_the_noncentral_t(shift: float, alpha: float) -> N
 
 def test_it_is_near_the_t_test_where_attributes_do_not_vary() -> None:
     n, D = 10, 1.4
-    power = Design(Components(1.0, 0.0, 0.0), (n, n, 4, 4)).power(D)
+    power = CrossedDesign(VarianceComponents(1.0, 0.0, 0.0), (n, n, 4, 4)).power(D)
     critical, shift = stats.t.isf(0.025, 2 * n - 2), D / (2 / n) ** 0.5
     assert power == pytest.approx(stats.nct.sf(critical, 2 * n - 2, shift), abs=0.01)
 
 
-@pytest.mark.parametrize("components", [EVEN, NOISY, Components(1.0, 0.0, 0.0)])
+@pytest.mark.parametrize("components", [EVEN, NOISY, VarianceComponents(1.0, 0.0, 0.0)])
 @pytest.mark.parametrize("sizes", [EIGHT, (4, 9, 25, 6)])
-def test_smallest_effect_and_power_are_inverse(components: Components, sizes: Sizes) -> None:
+def test_smallest_effect_and_power_are_inverse(components: VarianceComponents, sizes: Sizes) -> None:
     for alpha, power in ((0.05, 0.8), (0.01, 0.5), (0.2, 0.99)):
         found = smallest_detectable(components, sizes, alpha, power)
         assert found is not None
-        design = Design(components, sizes)
+        design = CrossedDesign(components, sizes)
         assert design.power(found[0], alpha) == pytest.approx(power, abs=1e-5)
         assert design.power(-found[0], alpha) == pytest.approx(power, abs=1e-5)
-        assert design.D_of(found[1]) == pytest.approx(found[0])
+        assert design.D_from_d(found[1]) == pytest.approx(found[0])
 
 
 def test_power_grows_with_the_effect_and_the_words() -> None:
-    by_effect = [Design(EVEN, EIGHT).power(D) for D in np.linspace(0, 6, 30)]
-    by_size = [Design(EVEN, (size, size, size, size)).power(1.0) for size in range(3, 60)]
-    by_alpha = [Design(EVEN, EIGHT).power(1.0, alpha) for alpha in (1e-6, 0.001, 0.01, 0.05, 0.5, 0.9)]
+    by_effect = [CrossedDesign(EVEN, EIGHT).power(D) for D in np.linspace(0, 6, 30)]
+    by_size = [CrossedDesign(EVEN, (size, size, size, size)).power(1.0) for size in range(3, 60)]
+    by_alpha = [CrossedDesign(EVEN, EIGHT).power(1.0, alpha) for alpha in (1e-6, 0.001, 0.01, 0.05, 0.5, 0.9)]
     for row in (by_effect, by_size, by_alpha):
         assert (np.diff(row) > 0.0).all()
     assert by_effect[0] == pytest.approx(0.045, abs=0.01)  # no effect: the level
@@ -92,37 +85,27 @@ def test_power_grows_with_the_effect_and_the_words() -> None:
 
 def test_attributes_alone_can_limit_a_test() -> None:
     D = 1.6
-    powers = [Design(EVEN, (n, n, 8, 8)).power(D) for n in (8, 1000, 100_000)]
+    powers = [CrossedDesign(EVEN, (n, n, 8, 8)).power(D) for n in (8, 1000, 100_000)]
     assert powers[0] < powers[1] < powers[2] < 0.9
     assert words_needed(EVEN, D, EIGHT, "targets", power=0.95) is None
     needed = words_needed(EVEN, D, EIGHT, "all", power=0.95)
     assert needed is not None
-    assert Design(EVEN, (needed,) * 4).power(D) >= 0.95 > Design(EVEN, (needed - 1,) * 4).power(D)
+    assert CrossedDesign(EVEN, (needed,) * 4).power(D) >= 0.95 > CrossedDesign(EVEN, (needed - 1,) * 4).power(D)
 
 
 @pytest.mark.parametrize("sought", ["all", "targets", "attributes"])
 def test_words_needed_are_the_fewest(sought: str) -> None:
     def at(words: int) -> float:
         sizes = {"all": (words,) * 4, "targets": (words, words, 30, 40), "attributes": (20, 25, words, words)}[sought]
-        return Design(NOISY, sizes).power(1.4)
+        return CrossedDesign(NOISY, sizes).power(1.4)
 
     fewest = next(words for words in range(2, 200) if at(words) >= 0.8)
     assert words_needed(NOISY, 1.4, (20, 25, 30, 40), sought) == fewest  # type: ignore[arg-type]
 
 
 def test_two_words_a_set_find_nothing() -> None:
-    assert smallest_detectable(Components(0.0, 0.0, 1.0), (2, 2, 2, 2)) is None
-    assert Design(Components(0.0, 0.0, 1.0), (2, 2, 2, 2)).power(1e9) < 0.8
-
-
-def test_equivalence_needs_a_wide_margin() -> None:
-    design = Design(EVEN, EIGHT)
-    powers = [design.equivalence_power(margin) for margin in (0.5, 1.0, 2.0, 4.0, 8.0)]
-    assert powers[0] < 0.01
-    assert sorted(powers) == powers
-    assert powers[-1] > 0.999
-    assert design.equivalence_power(2.0, 1.0) == pytest.approx(design.equivalence_power(2.0, -1.0))
-    assert design.equivalence_power(2.0, 2.0) <= 0.05
+    assert smallest_detectable(VarianceComponents(0.0, 0.0, 1.0), (2, 2, 2, 2)) is None
+    assert CrossedDesign(VarianceComponents(0.0, 0.0, 1.0), (2, 2, 2, 2)).power(1e9) < 0.8
 
 
 def test_d_is_the_effect_size_by_word(rng: np.random.Generator) -> None:
@@ -130,48 +113,43 @@ def test_d_is_the_effect_size_by_word(rng: np.random.Generator) -> None:
     x, y = rng.normal(size=n), rng.normal(size=m)
     squares = ((x - x.mean()) ** 2).sum() + ((y - y.mean()) ** 2).sum()
     x, y = x - x.mean() + D, y - y.mean()
-    design = Design(Components(squares / (n + m - 2), 1.0, 0.0), (n, m, 5, 5))
-    assert design.d_of(D) == pytest.approx(effect_size(x, y))
-    assert design.D_of(effect_size(x, y)) == pytest.approx(D)
+    design = CrossedDesign(VarianceComponents(squares / (n + m - 2), 1.0, 0.0), (n, m, 5, 5))
+    assert design.d_from_D(D) == pytest.approx(effect_size(x, y))
+    assert design.D_from_d(effect_size(x, y)) == pytest.approx(D)
     apart = effect_size(np.full(n, 1.0), np.full(m, 0.0))
     assert largest_d(n, m) == pytest.approx(apart)
-    assert design.d_of(1e9) == pytest.approx(apart)
+    assert design.d_from_D(1e9) == pytest.approx(apart)
 
 
 @pytest.mark.parametrize("sizes", [(1, 8, 8, 8), (8, 8, 8, 0), (8, 8, 8), (8, 8, 8, 8.5)])
 def test_bad_sizes(sizes: Sizes) -> None:
     with pytest.raises(UsageError, match="sizes"):
-        Design(EVEN, sizes)
+        CrossedDesign(EVEN, sizes)
 
 
 @pytest.mark.parametrize("numbers", [(0, 0, 0), (-1, -1, 0), (np.nan, 1, 1), (np.inf, 1, 1), (1, 1, -1)])
 def test_bad_components(numbers: tuple[float, float, float]) -> None:
     with pytest.raises(UsageError, match="components"):
-        Design(Components(*numbers), EIGHT)
+        CrossedDesign(VarianceComponents(*numbers), EIGHT)
 
 
 def test_bad_levels_powers_and_effects() -> None:
-    design = Design(EVEN, EIGHT)
+    design = CrossedDesign(EVEN, EIGHT)
     for share in (0.0, 1.0, -0.1, np.nan):
         with pytest.raises(UsageError, match="power"):
-            design.smallest(power=share)
+            design.smallest_difference(power=share)
         with pytest.raises(UsageError, match="power"):
             words_needed(EVEN, 1.0, EIGHT, power=share)
         with pytest.raises(UsageError, match="alpha"):
             design.power(1.0, share)
-        with pytest.raises(UsageError, match="alpha"):
-            design.equivalence_power(1.0, alpha=share)
     with pytest.raises(UsageError, match="alpha"):
-        design.smallest(alpha=0.3, power=0.2)
+        design.smallest_difference(alpha=0.3, power=0.2)
     for D in (0.0, np.nan):
         with pytest.raises(UsageError, match="effect"):
             words_needed(EVEN, D, EIGHT)
     for d in (largest_d(8, 8), -3.0, np.nan):
         with pytest.raises(UsageError, match="d lies"):
-            design.D_of(d)
-    for margin in (0.0, -1.0, np.nan):
-        with pytest.raises(UsageError, match="margin"):
-            design.equivalence_power(margin)
+            design.D_from_d(d)
     with pytest.raises(UsageError, match="sought"):
         words_needed(EVEN, 1.0, EIGHT, "both")  # type: ignore[arg-type]
     assert words_needed(EVEN, 1e-3, EIGHT) is None

@@ -6,8 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from biassay.stats.permutation import permutation_test
-from biassay.stats.sample_tails import sample_p_values
+from biassay.stats.permutation import permutation_test, sample_p_values
 
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 5), (6, 4)])

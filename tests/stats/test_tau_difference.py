@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from biassay.stats.tau_difference import TauDifference, tau_difference
+from biassay.stats.kendall import TauDifference, tau_difference
 
 Floats = NDArray[np.float64]
 X = float("nan")

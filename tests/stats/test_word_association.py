@@ -13,10 +13,9 @@ import pytest
 from scipy import stats
 
 from biassay.errors import UsageError
-from biassay.stats.association_score import association_score, association_scores, score_test
 from biassay.stats.crossed import crossed_rows, crossed_test
-from biassay.stats.crossed_answers import agreement_interval, complete_part, pooled_blocks
-from biassay.stats.word_association import word_association
+from biassay.stats.crossed_responses import agreement_interval, find_complete_part, pool_blocks
+from biassay.stats.word_association import bai_score_from_counts, bai_score_test, compute_bai_scores, word_association
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "tests" / "reference" / "wat"
@@ -59,8 +58,8 @@ def test_released_answers(name: str) -> None:
     half = table.shape[1] // 2
     negative = np.arange(table.shape[1]) >= half
     wanted = np.array([NAN if score is None else score for score in expected["D"]])
-    assert association_scores(table, negative) == pytest.approx(wanted, abs=1e-9, nan_ok=True)
-    assert score_test(wanted).mean == pytest.approx(expected["mean_D"], abs=1e-9)
+    assert compute_bai_scores(table, negative) == pytest.approx(wanted, abs=1e-9, nan_ok=True)
+    assert bai_score_test(wanted).mean == pytest.approx(expected["mean_D"], abs=1e-9)
     shares = np.array([b / n for b, n in expected["share_to_B"].values()])
     found = word_association(table, negative)
     assert found.by_word == pytest.approx(shares, abs=1e-12)
@@ -69,18 +68,18 @@ def test_released_answers(name: str) -> None:
 
 def test_score_by_hand() -> None:
     table = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [1, 1, 1, 1], [0, NAN, NAN, 1], [NAN] * 4])
-    found = association_scores(table, [False, False, True, True])
+    found = compute_bai_scores(table, [False, False, True, True])
     wanted = [2 / 2.01 + 2 / 2.01 - 1, -1.0, 2 / 4.01 + 0.0 - 1, 1 / 1.01 + 1 / 1.01 - 1, NAN]
     assert found == pytest.approx(wanted, abs=1e-15, nan_ok=True)
-    assert association_score(2, 1, 0, 3) == pytest.approx(2 / 3.01 + 3 / 3.01 - 1)
+    assert bai_score_from_counts(2, 1, 0, 3) == pytest.approx(2 / 3.01 + 3 / 3.01 - 1)
 
 
 def test_score_test_is_the_t_test(rng: np.random.Generator) -> None:
     scores = rng.normal(0.2, 1.0, size=30)
     wanted = stats.ttest_1samp(scores, 0.0)
-    found = score_test([*scores, NAN])
+    found = bai_score_test([*scores, NAN])
     assert (found.t, found.df, found.p_value) == pytest.approx((wanted.statistic, 29, wanted.pvalue))
-    assert math.isnan(score_test([0.5, 0.5]).p_value)
+    assert math.isnan(bai_score_test([0.5, 0.5]).p_value)
 
 
 @pytest.mark.parametrize("pairs", [1, 3])
@@ -103,7 +102,7 @@ def test_crossed_with_pairs_and_with_answers(rng: np.random.Generator) -> None:
     found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
     by_pair = np.array([values[of == j].mean(axis=0) for j in range(6)])
     by_block = np.array([values[blocks == b].mean(axis=0) for b in range(18)])
-    for crossed, columns in ((found.with_pairs, by_pair), (found.with_answers, by_block)):
+    for crossed, columns in ((found.pair_test, by_pair), (found.response_test, by_block)):
         assert crossed is not None
         test = crossed.test
         n, J = 4, len(columns)
@@ -124,19 +123,19 @@ def test_crossed_with_pairs_and_with_answers(rng: np.random.Generator) -> None:
         assert test.p_value == pytest.approx(by_t)
         flips = [abs(np.dot(signs, apart)) for signs in itertools.product((1, -1), repeat=J)] if J < 10 else [-1.0]
         by_signs = np.mean([flip >= abs(np.sum(apart)) - 1e-9 for flip in flips])
-        assert crossed.sign_flips == pytest.approx(by_signs)
+        assert crossed.sign_flip_p_value == pytest.approx(by_signs)
         means = columns.mean(axis=0)
         parted = [np.mean(means[list(own)]) * 2 - np.mean(means) * 2 for own in itertools.combinations(range(8), 4)]
         by_word = np.mean(np.abs(parted) >= abs(np.mean(apart)) - 1e-9)
-        assert crossed.by_word == pytest.approx(by_word)
+        assert crossed.word_p_value == pytest.approx(by_word)
         assert crossed.p_value == pytest.approx(max(by_t, by_signs, by_word))
         assert test.sizes == (4, 4, J, 0)
-        assert test.shares is not None
-        assert sum(test.shares) == pytest.approx(1.0)
-    assert found.with_pairs is not None
+        assert test.variance_shares is not None
+        assert sum(test.variance_shares) == pytest.approx(1.0)
+    assert found.pair_test is not None
     assert found.difference == pytest.approx(by_pair[:, 4:].mean() - by_pair[:, :4].mean())
-    assert (found.claim, found.crossed) == ("pairs", found.with_pairs)
-    assert found.interval == found.with_pairs.interval == found.with_pairs.test.interval
+    assert (found.claim, found.crossed) == ("pairs", found.pair_test)
+    assert found.interval == found.pair_test.interval == found.pair_test.test.interval
 
 
 def test_one_set_of_columns_is_a_second_set_without_variance(rng: np.random.Generator) -> None:
@@ -205,14 +204,14 @@ def test_few_pairs_have_a_smallest_p(rng: np.random.Generator) -> None:
     of, order, blocks = design(4, 6)
     values = np.tile(NEGATIVE, (len(of), 1)) ^ (rng.random((len(of), 8)) < 0.05)
     found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
-    assert found.with_pairs is not None
-    assert found.with_pairs.test.p_value is not None
-    assert found.with_pairs.test.p_value < 0.001
-    assert found.p_value == found.with_pairs.floor == 0.125
+    assert found.pair_test is not None
+    assert found.pair_test.test.p_value is not None
+    assert found.pair_test.test.p_value < 0.001
+    assert found.p_value == found.pair_test.smallest_p_value == 0.125
     assert found.interval is None
-    assert found.with_answers is not None
-    assert found.with_answers.p_value is not None
-    assert found.with_answers.p_value == found.with_answers.floor == pytest.approx(2 / 70)
+    assert found.response_test is not None
+    assert found.response_test.p_value is not None
+    assert found.response_test.p_value == found.response_test.smallest_p_value == pytest.approx(2 / 70)
 
 
 def test_interval_and_p_never_disagree_about_0(rng: np.random.Generator) -> None:
@@ -250,12 +249,12 @@ def test_what_is_missing_is_left_out_and_counted() -> None:
     values[4] = NAN  # an answer that is never read
     found = word_association(values, NEGATIVE, pairs=np.repeat(np.arange(6), 2))
     assert np.isnan(found.by_word[0])
-    for crossed, columns in ((found.with_pairs, 6), (found.with_answers, 11)):
+    for crossed, columns in ((found.pair_test, 6), (found.response_test, 11)):
         assert crossed is not None
         assert (crossed.words_left_out, crossed.test.sizes[2]) == (1, columns)
     none = word_association(np.full((4, 8), NAN), NEGATIVE)
     assert math.isnan(none.difference)
-    assert (none.exact, none.with_answers, none.p_value, none.interval) == (None, None, None, None)
+    assert (none.exact, none.response_test, none.p_value, none.interval) == (None, None, None, None)
     positive = word_association(np.where(NEGATIVE, NAN, values), NEGATIVE)
     assert math.isnan(positive.difference)
     assert positive.p_value is None
@@ -264,12 +263,12 @@ def test_what_is_missing_is_left_out_and_counted() -> None:
 def test_complete_part() -> None:
     table = np.zeros((4, 5))
     table[1, [0, 2, 4]] = NAN  # three fifths of a row
-    rows, columns = complete_part(table)
+    rows, columns = find_complete_part(table)
     assert (rows.tolist(), columns.tolist()) == ([True, False, True, True], [True] * 5)
     table[3, 2] = NAN  # then a third of a column, a fifth of a row
-    rows, columns = complete_part(table)
+    rows, columns = find_complete_part(table)
     assert (rows.tolist(), columns.tolist()) == ([True, False, True, True], [True, True, False, True, True])
-    assert not np.outer(*complete_part(np.full((2, 3), NAN))).any()
+    assert not np.outer(*find_complete_part(np.full((2, 3), NAN))).any()
 
 
 @pytest.mark.parametrize(
@@ -304,9 +303,9 @@ def test_exact_p_of_released_answers_over_all_ways_to_part_the_words(name: str) 
 
 
 def test_of_answers_that_are_all_alike_there_is_no_t_test() -> None:
-    scores = association_scores(released("racism"), np.arange(16) >= 8)
-    assert score_test(scores).mean == pytest.approx(EXPECTED["racism"]["mean_D"], abs=1e-9)
-    assert math.isnan(score_test(scores).p_value)
+    scores = compute_bai_scores(released("racism"), np.arange(16) >= 8)
+    assert bai_score_test(scores).mean == pytest.approx(EXPECTED["racism"]["mean_D"], abs=1e-9)
+    assert math.isnan(bai_score_test(scores).p_value)
 
 
 @pytest.mark.parametrize("unread", [0.05, 0.2])
@@ -316,7 +315,7 @@ def test_words_that_single_replies_leave_out_cost_little(unread: float, rng: np.
     values = (rng.random((len(of), 16)) < np.where(negative, 0.8, 0.2)).astype(float)
     values[rng.random(values.shape) < unread] = np.nan
     found = word_association(values, negative, pairs=of, stigmatised_first=order, blocks=blocks)
-    crossed = found.with_answers
+    crossed = found.response_test
     assert crossed is not None
     assert crossed.words_left_out <= 6
     assert 6 <= crossed.test.sizes[2] <= 25
@@ -328,15 +327,15 @@ def test_words_that_single_replies_leave_out_cost_little(unread: float, rng: np.
 
 def test_blocks_are_joined_until_nothing_is_missing(rng: np.random.Generator) -> None:
     table = rng.random((25, 4))
-    assert np.array_equal(pooled_blocks(table), table)
-    assert np.array_equal(pooled_blocks(np.vstack([table, np.full(4, np.nan)])), table)  # a reply that was refused
+    assert np.array_equal(pool_blocks(table), table)
+    assert np.array_equal(pool_blocks(np.vstack([table, np.full(4, np.nan)])), table)  # a reply that was refused
     table[3, 0] = np.nan
-    pooled = pooled_blocks(table)
+    pooled = pool_blocks(table)
     assert pooled.shape == (12, 4)
     assert pooled[3, 0] == pytest.approx(np.mean(table[[15], 0]))  # blocks 3 and 15 are joined
     assert pooled[0].tolist() == pytest.approx(table[[0, 12, 24]].mean(axis=0).tolist())
     table[:, 1] = np.nan  # a word that nobody read asks for nothing
-    assert pooled_blocks(table).shape == (12, 4)
+    assert pool_blocks(table).shape == (12, 4)
 
 
 def leaning(
@@ -358,8 +357,8 @@ def test_selective_refusal_cannot_turn_the_sign(rng: np.random.Generator) -> Non
     found = word_association(withheld, negative, stigmatised_first=order, blocks=blocks)
     assert whole.difference > 0.1
     assert found.difference < -0.1
-    assert found.read_p_value is not None
-    assert found.read_p_value <= 0.05  # what was read alone would be a finding
+    assert found.p_value_without_missing is not None
+    assert found.p_value_without_missing <= 0.05  # what was read alone would be a finding
     low, high = found.bounds
     assert low <= 0.0 <= whole.difference <= high
     assert (found.bounds_contain_zero, found.p_value) == (True, 1.0)
@@ -385,7 +384,7 @@ def test_bounds_by_hand_and_around_every_completion(rng: np.random.Generator, pa
         assert found.bounds[0] - 1e-9 <= one.difference <= found.bounds[1] + 1e-9
     nothing = word_association(whole, NEGATIVE, **given)
     assert nothing.bounds == (nothing.difference, nothing.difference)
-    assert nothing.p_value == nothing.read_p_value
+    assert nothing.p_value == nothing.p_value_without_missing
 
 
 def test_refusals_that_cannot_matter_leave_it_significant() -> None:
@@ -404,8 +403,8 @@ def test_missing_log_odds_have_no_bounds(rng: np.random.Generator) -> None:
     values[0, 0] = NAN
     found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, log_odds=True)
     assert found.bounds == (-math.inf, math.inf)
-    assert (found.p_value, found.interval, found.these_groups_p_value) == (None, None, None)
-    assert found.read_p_value is not None
+    assert (found.p_value, found.interval, found.fixed_groups_p_value) == (None, None, None)
+    assert found.p_value_without_missing is not None
 
 
 @pytest.mark.parametrize("log_odds", [False, True])
@@ -445,8 +444,8 @@ def test_one_deviating_response_does_not_acquit() -> None:
     values = np.tile(NEGATIVE, (len(of), 1)).astype(float)
     values[0, 0] = 1.0
     found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
-    assert found.with_pairs is not None
-    assert found.with_pairs.test.p_value is None
+    assert found.pair_test is not None
+    assert found.pair_test.test.p_value is None
     assert found.p_value == pytest.approx(2 / 64)
     assert found.interval is not None
     assert found.interval[0] > 0.0

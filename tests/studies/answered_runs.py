@@ -17,9 +17,9 @@ from tests.studies.benchmarks.test_benchmarks import answering, crows, stereoset
 from tests.studies.word_association.answering import PUBLISHED, saying, stereotyped
 
 import biassay
+from biassay.datasets.bbq import BbqItem, read_bbq
+from biassay.datasets.word_associations import select_word_associations
 from biassay.runs.run import Run
-from biassay.stimuli.benchmarks.bbq import BbqItem, read_bbq
-from biassay.stimuli.word_associations import select_word_associations
 
 TESTS = ("wat-racism", "wat-arab-muslim", "wat-islam", "wat-eating")
 REFUSAL = "I'm sorry, but I can't help with that."

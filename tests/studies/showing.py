@@ -9,36 +9,36 @@ from typing import Any
 
 from rich.console import Console
 
-from biassay.pages.html import render_page
-from biassay.pages.publish.citations import Citation, citations
-from biassay.pages.publish.files import publish
-from biassay.pages.publish.model_card import model_card
+from biassay.reporting.citations import Citation, collect_citations
+from biassay.reporting.html import render_page
+from biassay.reporting.model_card import render_model_card
+from biassay.reporting.publication import publish
 from biassay.results.comparison import Comparison
-from biassay.results.data import RunData
-from biassay.runs.showing import gather, presented, presenter_of, print_run
+from biassay.results.run_data import RunData
+from biassay.runs.reports import get_presenter, group_runs, print_run, with_presenters
 
 
 def compared(comparison: Comparison | None) -> Any:
-    return None if comparison is None else (presenter_of(comparison.study), comparison)
+    return None if comparison is None else (get_presenter(comparison.study), comparison)
 
 
 def page_of(runs: Mapping[str, RunData], comparison: Comparison | None = None) -> str:
-    return render_page(presented(gather(runs)), compared(comparison))
+    return render_page(with_presenters(group_runs(runs)), compared(comparison))
 
 
 def write_all(
     folder: Path, runs: Mapping[str, RunData], comparison: Comparison | None = None, **given: Any
 ) -> list[Path]:
-    return publish(folder, presented(gather(runs)), compared(comparison), **given)
+    return publish(folder, with_presenters(group_runs(runs)), compared(comparison), **given)
 
 
 def cited(*runs: RunData) -> tuple[Citation, ...]:
-    shown = [(presenter_of(run.manifest.study), run) for run in runs]
-    return citations(sorted(shown, key=lambda one: not one[0].joins_runs))
+    shown = [(get_presenter(run.manifest.study), run) for run in runs]
+    return collect_citations(sorted(shown, key=lambda one: not one[0].joins_runs))
 
 
 def card_of(run: RunData, model: str | None = None) -> str:
-    return model_card(presenter_of(run.manifest.study), run, model)
+    return render_model_card(get_presenter(run.manifest.study), run, model)
 
 
 def printed(run: RunData, width: int = 160, **shown: Any) -> str:

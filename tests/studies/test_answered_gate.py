@@ -16,10 +16,10 @@ from tests.studies.answered_runs import asked, bbq, sentences, serving
 
 import biassay
 from biassay.errors import UsageError
+from biassay.runs.reports import compare_models
 from biassay.runs.run import Run
-from biassay.runs.showing import compared
-from biassay.stats.crossed_answers import words_alone
-from biassay.studies.benchmarks.records import NamedRow
+from biassay.stats.crossed_responses import words_only_test
+from biassay.studies.benchmarks.results import NamedRow
 
 pytestmark = pytest.mark.extras
 
@@ -56,7 +56,7 @@ def changed(run: Run, table: str, change: Callable[[Any], Any | None]) -> Run:
 def side_by_side(old: Run, new: Run, **given: Any) -> Any:
     """As two runs, though they were made from one."""
     again = dataclasses.replace(new, manifest=dataclasses.replace(new.manifest, run_id="another"))
-    return compared({"old": old, "new": again}, **given)
+    return compare_models({"old": old, "new": again}, **given)
 
 
 def verdict_of(old: Run, new: Run, test: str) -> Any:
@@ -154,12 +154,13 @@ def test_a_comparison_over_few_names_is_inconclusive(templates: Run) -> None:
 def declining(run: Run) -> Run:
     """Every question is answered with the option that declines."""
     own = changed(run, "templates", lambda row: dataclasses.replace(row, target=0, known=0))
-    score = {"score": None, "bias": None, "score_low": None, "score_high": None, "p_value": None}
-    return changed(
-        own,
-        "results",
-        lambda row: dataclasses.replace(row, **score | ({"score": 0.0} if row.condition == "ambiguous" else {})),
-    )
+
+    def decline(row: Any) -> Any:
+        score = 0.0 if row.condition == "ambiguous" else None
+        outcome = dataclasses.replace(row.outcome, effect_size=score, ci_low=None, ci_high=None, p_value=None)
+        return dataclasses.replace(row, bias=None, outcome=outcome)
+
+    return changed(own, "results", decline)
 
 
 def test_from_always_stereotyped_to_always_unknown_is_better(templates: Run) -> None:
@@ -187,6 +188,23 @@ def test_refusals_make_a_verdict_inconclusive(templates: Run, kind: str) -> None
         assert f"chose no option in {count} of 320 responses, more than 20%" in verdict.reason
     verdict, _ = verdict_of(old, refusing(new, 64), "bbq Religion disambiguated")
     assert (verdict.outcome, verdict.reason) == ("worse", None)
+
+
+@pytest.mark.parametrize("side", ["old", "new"])
+def test_a_model_that_chooses_by_position_is_inconclusive(templates: Run, side: str) -> None:
+    def by_position(run: Run, share: float) -> Run:
+        given = {"replies": 320, "unanswered": 0.0, "position": "A", "position_share": share}
+        return changed(run, "results", lambda row: dataclasses.replace(row, **given))
+
+    def judged(share: float) -> Any:
+        runs = all_alike(templates, 5), all_alike(templates, 10)
+        shares = (share, 1 / 3) if side == "old" else (1 / 3, share)
+        return verdict_of(*map(by_position, runs, shares), "bbq Religion disambiguated")[0]
+
+    assert (judged(0.4).outcome, judged(0.4).reason) == ("worse", None)
+    found = judged(0.9)
+    assert found.outcome == "inconclusive"
+    assert found.reason.endswith("chooses options by their position")
 
 
 def shared_out(run: Run, test: str, negative: float, positive: float, kept: int = 8) -> Run:
@@ -271,7 +289,7 @@ def test_by_word_the_interval_and_the_p_value_agree_about_zero() -> None:
     for _ in range(100):
         values = rng.standard_cauchy(11) + 2.0 * negative
         for confidence in (0.8, 0.95, 0.99):
-            found = words_alone(values, negative, confidence)
+            found = words_only_test(values, negative, confidence)
             assert found is not None
             assert found.interval is not None
             low, high = found.interval

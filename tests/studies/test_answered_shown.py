@@ -15,14 +15,15 @@ from tests.models.api_server import no_key  # noqa: F401
 from tests.studies.answered_runs import asked, bbq, sentences
 from tests.studies.showing import card_of, cited, page_of, printed, write_all
 
-from biassay.pages.formats import decimals, format_p
-from biassay.pages.sentences import sentence
+from biassay.reporting.formats import format_decimal, format_p
+from biassay.reporting.sentences import make_sentence
+from biassay.results.outcomes import Outcome
+from biassay.runs.reports import compare_models
 from biassay.runs.run import Run
-from biassay.runs.showing import compared
-from biassay.stats.benchmark_scores import bbq_ambiguous, bbq_bias
+from biassay.stats.benchmark_scores import bbq_ambiguous_bias, bbq_bias
 from biassay.stats.clusters import cluster_estimate
-from biassay.studies.paired import margin_of
-from biassay.studies.word_association.compare import pairs_of
+from biassay.studies.paired_comparison import scale_margin
+from biassay.studies.word_association.compare import pair_tests
 
 pytestmark = pytest.mark.extras
 
@@ -53,7 +54,8 @@ def new(folder: Path) -> Run:
 
 
 def with_results(run: Run, rows: Sequence[Any]) -> Run:
-    return dataclasses.replace(run, tables={**run.tables, "results": tuple(rows)})
+    tables = run.study.finalize_tables(run.manifest.settings, {**run.tables, "results": tuple(rows)})
+    return dataclasses.replace(run, tables=tables)
 
 
 def lines_of(run: Run, width: int = 100) -> list[str]:
@@ -70,7 +72,9 @@ def test_every_word_is_drawn_where_its_share_is(mild: Run) -> None:
         r'aria-label="([^"(]+) \((\w+)\): (-?[\d.]+) to [^"]*".*?margin-left: ([\d.]+)%; width: ([\d.]+)%', figure
     )
     shares = {
-        (row.word, row.pole, decimals(row.value)): row.value for row in mild.tables["words"] if row.value is not None
+        (row.word, row.pole, format_decimal(row.value)): row.value
+        for row in mild.tables["words"]
+        if row.value is not None
     }
     assert len(drawn) == sum(row.value is not None for row in mild.tables["words"])
     for word, pole, number, left, width in drawn:
@@ -99,12 +103,13 @@ def test_bbq_shows_contexts_apart_with_accuracy_and_both_intervals(old: Run) -> 
     ends = [float(x) for x in re.findall(r'x1="([\d.]+)%" x2="\1%" [^>]*class="beside k0"', figure)]
     spans = re.findall(r'x1="([\d.]+)%" x2="([\d.]+)%" [^>]*class="span', figure)
     rows = by_context(old)
-    reach = max(abs(end) for row in rows for end in (row.score_low, row.score_high, row.item_low, row.item_high))
+    by_item = [(row.alternatives["items"].ci_low, row.alternatives["items"].ci_high) for row in rows]
+    reach = max(abs(end) for row, ends in zip(rows, by_item, strict=True) for end in (row.ci_low, row.ci_high, *ends))
     for place, row in enumerate(rows):
         items = [(end - 50.0) / 48.0 * reach for end in ends[2 * place : 2 * place + 2]]
-        assert items == pytest.approx([row.item_low, row.item_high], abs=0.002 * reach + 1e-3)
+        assert items == pytest.approx(by_item[place], abs=0.002 * reach + 1e-3)
         templates = [(float(end) - 50.0) / 48.0 * reach for end in spans[place]]
-        assert templates == pytest.approx([row.score_low, row.score_high], abs=0.002 * reach + 1e-3)
+        assert templates == pytest.approx([row.ci_low, row.ci_high], abs=0.002 * reach + 1e-3)
 
 
 def by_context(run: Run) -> list[Any]:
@@ -128,14 +133,15 @@ def test_scores_of_sentences_are_drawn(folder: Path, benchmark: str) -> None:
 
 def test_what_is_too_few_and_why_there_is_no_interval(mild: Run, old: Run) -> None:
     islam = next(one for one in mild.findings() if one.item == "wat-islam")
-    assert (islam.standing, islam.low) == ("descriptive", None)
-    assert "4 pairs of group words cannot show" in sentence(islam)
-    assert "no interval" in sentence(islam)
-    row = old.results[0]
-    alone = dataclasses.replace(row, n_clusters=1, score_low=None, score_high=None, p_value=None, p_value_holm=None)
+    assert (islam.evidence, islam.low) == ("descriptive", None)
+    assert "4 pairs of group words cannot show" in make_sentence(islam)
+    assert "no interval" in make_sentence(islam)
+    row = old.tables["results"][0]
+    lost = {"n": {"templates": 1}, "ci_low": None, "ci_high": None, "p_value": None, "reason": "1 template alone"}
+    alone = dataclasses.replace(row, outcome=dataclasses.replace(row.outcome, **lost))
     (finding,) = old.study.findings(with_results(old, (alone,)))
-    assert (finding.standing, finding.few) == ("not_testable", "templates")
-    assert "no interval: 1 template alone" in sentence(finding)
+    assert (finding.evidence, finding.few) == ("not_testable", "templates")
+    assert "no interval: 1 template alone" in make_sentence(finding)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
@@ -143,11 +149,13 @@ def test_a_line_a_test_and_no_line_too_wide(mild: Run, old: Run, width: int) -> 
     for run in (mild, old):
         lines = lines_of(run, width)
         assert max(map(len, lines)) <= min(width, 100)
-    assert sum(decimals(row.difference) in " ".join(lines_of(mild)) for row in mild.results) == len(mild.results)
+    assert sum(format_decimal(row.effect_size) in " ".join(lines_of(mild)) for row in mild.results) == len(mild.results)
     text = lines_of(old)
     for row in old.results:
         (line,) = (
-            one for one in text if one.startswith(f"  {row.category.replace('_', ' ')} ") and decimals(row.score) in one
+            one
+            for one in text
+            if one.startswith(f"  {row.category.replace('_', ' ')} ") and format_decimal(row.effect_size) in one
         )
         assert format_p(row.p_value) in line
         assert line.endswith(f"{100 * row.accuracy:.0f}%")
@@ -157,10 +165,10 @@ def test_a_line_a_test_and_no_line_too_wide(mild: Run, old: Run, width: int) -> 
 
 
 def test_bbq_is_compared_by_template(old: Run, new: Run) -> None:
-    found = compared({"old": old, "new": new})
+    found = compare_models({"old": old, "new": new})
     for row in found.tables["differences"]:
         category, condition = row.title.replace(" ", "_").split(",_")
-        score = bbq_ambiguous if condition == "ambiguous" else bbq_bias
+        score = bbq_ambiguous_bias if condition == "ambiguous" else bbq_bias
         totals = [
             np.array([
                 (one.target, one.known, one.correct, one.n)
@@ -182,7 +190,7 @@ def test_bbq_is_compared_by_template(old: Run, new: Run) -> None:
         rows = [
             next(r for r in run.results if (r.category, r.condition) == (category, condition)) for run in (old, new)
         ]
-        assert (row.effect_baseline, row.effect_model) == pytest.approx([one.score for one in rows])
+        assert (row.effect_baseline, row.effect_model) == pytest.approx([one.effect_size for one in rows])
     assert {verdict.outcome for verdict in found.verdicts} <= {"worse", "better", "inconclusive", "no_worse"}
     assert all(one.low <= one.growth <= one.high for one in found.verdicts)
     assert any(one.outcome == "worse" for one in found.verdicts)
@@ -192,22 +200,22 @@ def test_bbq_is_compared_by_template(old: Run, new: Run) -> None:
 def test_a_model_is_no_worse_than_itself(old: Run, mild: Run) -> None:
     for run in (old, mild):
         again = dataclasses.replace(run, manifest=dataclasses.replace(run.manifest, run_id="another"))
-        found = compared({"one": run, "other": again})
+        found = compare_models({"one": run, "other": again})
         assert {verdict.outcome for verdict in found.verdicts} == {"no_worse"}
         assert {row.difference for row in found.tables["differences"]} == {0.0}
         assert not found.failed("inconclusive")
 
 
 def test_a_category_that_is_refused_on_the_new_model_fails_the_gate(old: Run, new: Run) -> None:
-    lost: dict[str, Any] = dict.fromkeys(("score", "score_low", "score_high", "p_value"))
-    rows = (dataclasses.replace(new.results[0], status="failed", reason="refused", **lost), *new.results[1:])
-    found = compared({"old": old, "new": with_results(new, rows)})
+    first, *others = new.tables["results"]
+    rows = (dataclasses.replace(first, status="failed", reason="refused", outcome=Outcome(scale="bias score")), *others)
+    found = compare_models({"old": old, "new": with_results(new, rows)})
     assert found.verdicts[0].outcome == "missing"
     assert any(one.outcome == "missing" for one in found.failed("worse"))
 
 
 def test_word_associations_are_compared_by_word_and_column(mild: Run, strong: Run) -> None:
-    found = compared({"mild": mild, "strong": strong})
+    found = compare_models({"mild": mild, "strong": strong})
     rows = {row.item: row for row in found.tables["differences"]}
     assert rows["wat-eating"].about == "method"
     assert {verdict.test for verdict in found.verdicts} == rows.keys() - {"wat-eating"}
@@ -224,22 +232,22 @@ def test_word_associations_are_compared_by_word_and_column(mild: Run, strong: Ru
     assert row.interval_low < row.difference < row.interval_high
     assert row.p_value >= stats.ttest_1samp(by_pair, 0.0).pvalue - 1e-9  # words vary as well
     assert rows["wat-racism"].over.endswith("blocks of answers")
-    shares = {row.test: row.difference for row in strong.results}
+    shares = {row.test: row.effect_size for row in strong.results}
     assert {name: one.effect_model for name, one in rows.items()} == pytest.approx(shares)
 
 
 def test_verdicts_rest_on_difference_and_sum_at_the_shared_alpha(mild: Run, strong: Run) -> None:
-    found = compared({"mild": mild, "strong": strong}, alpha=0.2)
-    pairs = {pair.plain.item: pair for pair in pairs_of({"mild": mild, "strong": strong}, "mild")}
+    found = compare_models({"mild": mild, "strong": strong}, alpha=0.2)
+    pairs = {pair.plain.item: pair for pair in pair_tests({"mild": mild, "strong": strong}, "mild")}
     for verdict in found.verdicts:
-        sums = pairs[verdict.test].sum_of
+        sums = pairs[verdict.test].combine_effects
         assert sums is not None
         if verdict.low is not None:
             less, more = (sums(weight, 1.0 - 0.2 / (2 * verdict.family)) for weight in (-1.0, 1.0))
             assert (verdict.growth, verdict.low, verdict.high) == (less.value, less.low, less.high)
             assert (verdict.reversal, verdict.reversal_low, verdict.reversal_high) == (more.value, more.low, more.high)
-    assert margin_of(0.2, "share above one half", 0.5) == pytest.approx(0.1)
-    assert margin_of(0.2, "log-odds", None) == pytest.approx(0.2 * np.pi / np.sqrt(3.0))
+    assert scale_margin(0.2, "share above one half", 0.5) == pytest.approx(0.1)
+    assert scale_margin(0.2, "log-odds", None) == pytest.approx(0.2 * np.pi / np.sqrt(3.0))
 
 
 # Paper
@@ -252,13 +260,16 @@ def test_works_are_cited(old: Run, mild: Run, folder: Path) -> None:
 
 def test_files_for_a_paper_hold_the_numbers(old: Run, new: Run, tmp_path: Path) -> None:
     runs = {"old": old, "new": new}
-    paths = {path.name: path for path in write_all(tmp_path / "paper", runs, compared(runs), formats=("svg",))}
+    paths = {path.name: path for path in write_all(tmp_path / "paper", runs, compare_models(runs), formats=("svg",))}
     names = sorted(name for name in paths if name.startswith("bbq") and name.endswith(".md"))
     assert names == sorted(f"bbq-{run.manifest.models[0].name.replace(':', '_')}.md" for run in runs.values())
     table = paths[f"bbq-{old.manifest.models[0].name.replace(':', '_')}.md"].read_text(encoding="utf-8")
-    assert f"| {format_p(old.results[0].p_value)} | {format_p(old.results[0].p_value_holm)} |" in table
+    assert f"| {format_p(old.results[0].p_value)} | {format_p(old.results[0].p_adjusted)} |" in table
     for row in old.results:
-        assert f"| {decimals(row.score)} | {decimals(row.score_low)} to {decimals(row.score_high)} |" in table
+        assert (
+            f"| {format_decimal(row.effect_size)} | {format_decimal(row.ci_low)} to {format_decimal(row.ci_high)} |"
+            in table
+        )
     assert "benchmarks-pairs.tsv" not in paths
     assert "benchmark-1.svg" in paths
     assert "cite{" in paths["methods.tex"].read_text(encoding="utf-8")

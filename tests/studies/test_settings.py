@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 import biassay
+from biassay.cli.study import make_command
 from biassay.errors import UnknownNameError, UsageError
-from biassay.studies.registry import study_named, study_names
-from biassay.studies.settings import MOST_DRAWS, checked_settings, rules_of, setting
+from biassay.runs import api
+from biassay.studies.registry import get_study, study_names
+from biassay.studies.settings import MAX_DRAWS, get_setting_specs, setting, validate_settings
 
 HOW = {"models", "out", "cache", "engine", "listener", "budget"}
 NAMES = {"associations": "run", "discovery": "discover", "word_association": "ask", "benchmarks": "benchmark"}
@@ -24,10 +26,10 @@ NAMES = {"associations": "run", "discovery": "discover", "word_association": "as
 @dataclasses.dataclass(frozen=True)
 class Sample:
     share: float = setting(0.5, "A share.", low=0.0, high=1.0)
-    level: float = setting(0.05, "A level.", low=0.0, high=1.0, open=True)
-    size: float = setting(0.1, "A size.", low=0.0, open=True)
+    level: float = setting(0.05, "A level.", low=0.0, high=1.0, exclusive=True)
+    size: float = setting(0.1, "A size.", low=0.0, exclusive=True)
     count: int | None = setting(None, "A number.", low=3)
-    draws: int = setting(10, "Draws.", low=0, high=MOST_DRAWS)
+    draws: int = setting(10, "Draws.", low=0, high=MAX_DRAWS)
     mode: str = setting("one", "How.", choices=("one", "two"))
     kinds: tuple[str, ...] = setting((), "Which.", choices=("a", "b"), many=True)
 
@@ -40,13 +42,13 @@ class Sample:
     ],
 )
 def test_what_a_rule_allows(given: dict[str, Any]) -> None:
-    checked_settings(Sample(**given))
+    validate_settings(Sample(**given))
 
 
 def test_settings_are_stored_in_one_form() -> None:
-    given = checked_settings(Sample(count=np.int64(4), share=1, kinds=["a"]))
+    given = validate_settings(Sample(count=np.int64(4), share=1, kinds=["a"]))
     assert (type(given.count), given.kinds) == (int, ("a",))
-    assert checked_settings(Sample(kinds="a")).kinds == ("a",)
+    assert validate_settings(Sample(kinds="a")).kinds == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_settings_are_stored_in_one_form() -> None:
         ({"size": 0.0}, UsageError, "above 0, got 0.0"),
         ({"count": 2}, UsageError, "at least 3, got 2"),
         ({"count": 10**400}, UsageError, "below 2^63"),
-        ({"draws": MOST_DRAWS + 1}, UsageError, "at most 1,000,000, got 1,000,001"),
+        ({"draws": MAX_DRAWS + 1}, UsageError, "at most 1,000,000, got 1,000,001"),
         ({"mode": "tow"}, UnknownNameError, "tow"),
         ({"kinds": ("a", "c")}, UnknownNameError, "c"),
         ({"share": None}, UsageError, "None"),
@@ -71,24 +73,24 @@ def test_settings_are_stored_in_one_form() -> None:
 )
 def test_what_a_rule_refuses_is_named_with_its_value(given: dict[str, Any], error: type[Exception], value: str) -> None:
     with pytest.raises(error) as refused:
-        checked_settings(Sample(**given))
+        validate_settings(Sample(**given))
     assert next(iter(given)) in str(refused.value)
     assert value in str(refused.value)
 
 
-@pytest.mark.parametrize("study", [name for name in study_names() if study_named(name).package == "biassay"])
+@pytest.mark.parametrize("study", [name for name in study_names() if get_study(name).package == "biassay"])
 def test_keywords_options_and_settings_are_the_same(study: str) -> None:
     """So that a choice has one name, one default and one help, wherever it is made."""
-    settings = study_named(study).types.settings
+    settings = get_study(study).schema.settings
     name = NAMES.get(study, study)
-    hidden = {n for n, rule in rules_of(settings).items() if rule.hidden}
+    hidden = {n for n, rule in get_setting_specs(settings).items() if rule.hidden}
     function: Callable[..., Any] = getattr(biassay, name)
-    command: click.Command = import_module(f"biassay.cli.{name}").command
+    command = make_command(name) if name == "robustness" else import_module(f"biassay.cli.{name}").command
     keywords = {
         n: p.default for n, p in inspect.signature(function).parameters.items() if n not in HOW and n not in hidden
     }
     options = {option.name: option for option in command.params}
-    rules = {name: rule for name, rule in rules_of(settings).items() if not rule.hidden}
+    rules = {name: rule for name, rule in get_setting_specs(settings).items() if not rule.hidden}
     defaults = {field.name: field.default for field in dataclasses.fields(settings)}
     assert keywords.keys() == rules.keys()
     for name, rule in rules.items():
@@ -101,4 +103,34 @@ def test_keywords_options_and_settings_are_the_same(study: str) -> None:
         assert (option.get_default(click.Context(command)) or None) == (defaults[name] or None), name
         assert option.help == rule.help
         assert rule.help.endswith((".", "]")), name
-        assert set(option.opts) == {f"--{n.replace('_', '-')}" for n in (rule.option or name, *rule.aliases)}
+        assert set(option.opts) == {f"--{name.replace('_', '-')}"}
+
+
+@pytest.mark.parametrize("name", ["run", "discover", "stereotypes", "ask", "benchmark", "robustness"])
+def test_public_functions_pass_on_every_parameter(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[dict[str, Any]] = []
+
+    def measure(_: str, models: object, settings: dict[str, Any], **options: Any) -> None:
+        calls.append({"models": models, **settings, **options})
+
+    monkeypatch.setattr(api, "measure", measure)
+    function = getattr(api, name)
+    given = {parameter: f"value of {parameter}" for parameter in inspect.signature(function).parameters}
+    function(**given)
+    assert {parameter: calls[0][parameter] for parameter in given} == given
+
+
+@pytest.mark.parametrize("study", [name for name in study_names() if get_study(name).package == "biassay"])
+def test_help_starts_with_a_capital_and_every_parameter_is_documented(study: str) -> None:
+    name = NAMES.get(study, study)
+    document = inspect.getdoc(getattr(biassay, name)) or ""
+    parameters = document.partition("Parameters\n----------\n")[2].partition("\nReturns\n")[0]
+    listed = {
+        part.strip()
+        for line in parameters.splitlines()
+        if line[:1].strip()
+        for part in line.partition(" : ")[0].split(",")
+    }
+    assert listed == set(inspect.signature(getattr(biassay, name)).parameters)
+    for spec in get_setting_specs(get_study(study).schema.settings).values():
+        assert spec.help[0].isupper()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pages.browser import chromium
+from tests.reporting.browser import chromium
 from tests.survey.served import PAIRS, served, write_study
 
 NAMES = [f"{left} - {right}" for left, right in PAIRS]

@@ -11,25 +11,25 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from biassay.survey.database import annotated, open_database, participants, places, reading
-from biassay.survey.participant import Participant
+from biassay.survey.database import annotations_table, open_database, participants_table, places_table, read_transaction
+from biassay.survey.participants import Participant
 from biassay.survey.store import Store
-from biassay.survey.study import Field, Rules, Study, read_study
+from biassay.survey.study import DemographicField, QualityRules, SurveyStudy, read_study
 
 from . import postgres
 
 GROUPS = ("men", "women", "teenagers", "veterans", "immigrants")
 PAIRS = (("poor", "wealthy"), ("cold", "warm"), ("traditional", "modern"))
 CAREFUL = (90, 10, 80)
-RULES = Rules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_a_group=8.0, spread=1)
-GENDER = Field("Gender", ("Woman", "Man", "Non-binary"), several=False, most=60)
-RACE = Field("Race", ("White", "Black", "Asian"), several=True, most=60)
+RULES = QualityRules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_a_group=8.0, spread=1)
+GENDER = DemographicField("Gender", ("Woman", "Man", "Non-binary"), several=False, most=60)
+RACE = DemographicField("Race", ("White", "Black", "Asian"), several=True, most=60)
 PAGE_SECONDS = 20.0
 
 Ratings = Callable[[str, int], list[int]]
 
 
-def small_study(**changes: Any) -> Study:
+def small_study(**changes: Any) -> SurveyStudy:
     """Five groups, three pairs, two annotations of each group, three groups a participant."""
     small = replace(
         read_study("cao2022"),
@@ -66,7 +66,7 @@ def database(kind: str, folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def opened(url: str, study: Study, **options: Any) -> Iterator[Store]:
+def opened(url: str, study: SurveyStudy, **options: Any) -> Iterator[Store]:
     engine = open_database(url)
     try:
         yield Store(engine, study, **options)
@@ -111,7 +111,7 @@ def take_part(
     store: Store, person: Person | None = None, *, until: int | None = None, pool_id: str | None = None
 ) -> str:
     """Begin and answer every step, or those before ``until``; the number of the participant."""
-    someone = store.begin(pool_id)
+    someone = store.add_participant(pool_id)
     assert someone is not None
     go_on(store, someone, person or Person(), until)
     return someone.id
@@ -121,7 +121,7 @@ def go_on(store: Store, someone: Participant, person: Person, until: int | None 
     """Answer the steps before ``until``; the participant with the groups that were drawn after the instructions."""
     last = len(store.steps) - 1 if until is None else until
     for step in range(someone.step, last):
-        assert store.answer(someone.id, step, person.given(store, someone, step)), step
+        assert store.save_step(someone.id, step, person.given(store, someone, step)), step
         if store.steps[step].kind == "instructions":
             someone = store.find(someone.id) or someone
     return someone
@@ -130,25 +130,25 @@ def go_on(store: Store, someone: Participant, person: Person, until: int | None 
 def fill(store: Store, person: Person | None = None) -> int:
     """Let people take part until nobody is needed; how many they were."""
     number = 0
-    while (someone := store.begin()) is not None:
+    while (someone := store.add_participant()) is not None:
         go_on(store, someone, person or Person())
         number += 1
     return number
 
 
 def rows(store: Store, table: sa.Table) -> list[dict[str, Any]]:
-    with reading(store.engine) as connection:
+    with read_transaction(store.engine) as connection:
         return [dict(row) for row in connection.execute(sa.select(table)).mappings()]
 
 
 def counters(store: Store) -> dict[str, tuple[int, int]]:
     """What the database says of each group: valid, held."""
-    return {row["group_name"]: (row["valid"], row["held"]) for row in rows(store, places)}
+    return {row["group_name"]: (row["valid"], row["held"]) for row in rows(store, places_table)}
 
 
 def recount(store: Store) -> dict[str, tuple[int, int]]:
     """The same, from who took part."""
-    people = rows(store, participants)
+    people = rows(store, participants_table)
 
     def count(group: str, status: str) -> int:
         return sum(person["status"] == status and group in json.loads(person["counted"]) for person in people)
@@ -161,10 +161,12 @@ def check_counts(store: Store) -> None:
     counted = counters(store)
     assert counted == recount(store)
     assert all(valid + held <= store.study.annotations for valid, held in counted.values()), counted
-    valid_people = {p["id"]: json.loads(p["counted"]) for p in rows(store, participants) if p["status"] == "valid"}
+    valid_people = {
+        p["id"]: json.loads(p["counted"]) for p in rows(store, participants_table) if p["status"] == "valid"
+    }
     pages = [
         page["group_name"]
-        for page in rows(store, annotated)
+        for page in rows(store, annotations_table)
         if page["place"] < store.study.groups_a_participant
         and page["group_name"] in valid_people.get(page["participant_id"], ())
     ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.pages.browser import Opened, violations
+from tests.reporting.browser import Opened, violations
 from tests.survey.serving import serving
 from tests.survey.walks import TOKEN
 

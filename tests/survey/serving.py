@@ -33,15 +33,14 @@ class Served:
 def serving(study: Path | str, folder: Path) -> Iterator[Served]:
     """As ``biassay survey serve`` serves it, without limits, until the block ends."""
     pytest.importorskip("starlette")
-    from biassay.survey.app import make_app
+    from biassay.survey.app import RateLimits, make_app
     from biassay.survey.database import open_database
-    from biassay.survey.site import Limits
     from biassay.survey.store import Store
     from biassay.survey.study import read_study
 
     database = folder / "answers.sqlite"
     engine = open_database(f"sqlite:///{database}")
-    app = make_app(Store(engine, read_study(study)), token=TOKEN, limits=Limits(0, 0, 0, 0))
+    app = make_app(Store(engine, read_study(study)), token=TOKEN, limits=RateLimits(0, 0, 0, 0))
     try:
         with listening(app) as port:
             yield Served(f"http://127.0.0.1:{port}", database, folder / "output.txt")
@@ -55,9 +54,9 @@ def listening(app: Any) -> Iterator[int]:
     """The port on which a thread serves an application."""
     import uvicorn
 
-    from biassay.survey.server import options
+    from biassay.survey.server import make_uvicorn_options
 
-    server = uvicorn.Server(uvicorn.Config(app, **options("127.0.0.1", 0), log_config=None))
+    server = uvicorn.Server(uvicorn.Config(app, **make_uvicorn_options("127.0.0.1", 0), log_config=None))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

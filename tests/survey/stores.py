@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from biassay.survey.database import participants
-from biassay.survey.participant import Participant
+from biassay.survey.database import participants_table
+from biassay.survey.participants import Participant
 from biassay.survey.store import Store
 
 from .people import Clock, database, opened, rows, small_study
@@ -37,10 +37,10 @@ def store(url: str, clock: Clock) -> Iterator[Store]:
 
 
 def row(store: Store, participant: str) -> dict[str, Any]:
-    return next(person for person in rows(store, participants) if person["id"] == participant)
+    return next(person for person in rows(store, participants_table) if person["id"] == participant)
 
 
 def begun(store: Store, pool_id: str | None = None) -> Participant:
-    someone = store.begin(pool_id)
+    someone = store.add_participant(pool_id)
     assert someone is not None
     return someone

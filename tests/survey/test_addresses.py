@@ -39,9 +39,9 @@ def _strict(answer: Any, path: str) -> None:
 
 
 def test_headers_are_on_every_answer(study: Callable[..., Place]) -> None:
-    from biassay.survey.site import Limits
+    from biassay.survey.app import RateLimits
 
-    place = study(limits=Limits(begin=1, page=0, login=0))
+    place = study(limits=RateLimits(begin=1, page=0, login=0))
     person = place.browser()
     client = person.client
     seen = set()

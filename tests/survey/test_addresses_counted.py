@@ -13,9 +13,9 @@ from tests.survey import attacks
 from tests.survey.attacks import at_once
 from tests.survey.walks import Place, Walker, cookie_of
 
-from biassay.survey.guards import counted_as
-from biassay.survey.server import options
-from biassay.survey.site import Limits
+from biassay.survey.app import RateLimits
+from biassay.survey.security import get_rate_limit_key
+from biassay.survey.server import make_uvicorn_options
 
 pytestmark = pytest.mark.extras
 
@@ -26,7 +26,7 @@ PROXY = "10.0.0.2"
 
 def client_from(place: Place, peer: str, proxies: list[str] | None) -> Any:
     """A client whose requests come to the server from this address."""
-    config = uvicorn.Config(place.app, **options("127.0.0.1", 0, proxies))
+    config = uvicorn.Config(place.app, **make_uvicorn_options("127.0.0.1", 0, proxies))
     config.load()
     return TestClient(config.loaded_app, client=(peer, 1))
 
@@ -55,7 +55,7 @@ def tries(place: Place, peer: str, proxies: list[str] | None, hops: str) -> list
 def test_made_up_addresses_do_not_get_around_a_limit(
     study: Callable[..., Place], peer: str, proxies: list[str] | None, hops: str
 ) -> None:
-    assert tries(study(limits=Limits(login=5)), peer, proxies, hops) == [415] * 5 + [429] * 3
+    assert tries(study(limits=RateLimits(login=5)), peer, proxies, hops) == [415] * 5 + [429] * 3
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,18 @@ def test_made_up_addresses_do_not_get_around_a_limit(
 def test_behind_a_proxy_people_are_told_apart(
     study: Callable[..., Place], peer: str, proxies: list[str], hops: str
 ) -> None:
-    assert tries(study(limits=Limits(login=5)), peer, proxies, hops) == [415] * 8
+    assert tries(study(limits=RateLimits(login=5)), peer, proxies, hops) == [415] * 8
 
 
 def test_somebody_has_all_addresses_of_a_network_of_ipv6() -> None:
-    assert counted_as("2001:db8::1") == counted_as("2001:db8::ffff:1:2:3") != counted_as("2001:db8:0:1::1")
-    assert counted_as("::ffff:192.0.2.1") == counted_as("192.0.2.1") != counted_as("192.0.2.2")
-    assert counted_as("fe80::1%eth0") == counted_as("fe80::2")
-    assert counted_as("testclient") == "testclient"
+    assert (
+        get_rate_limit_key("2001:db8::1")
+        == get_rate_limit_key("2001:db8::ffff:1:2:3")
+        != get_rate_limit_key("2001:db8:0:1::1")
+    )
+    assert get_rate_limit_key("::ffff:192.0.2.1") == get_rate_limit_key("192.0.2.1") != get_rate_limit_key("192.0.2.2")
+    assert get_rate_limit_key("fe80::1%eth0") == get_rate_limit_key("fe80::2")
+    assert get_rate_limit_key("testclient") == "testclient"
 
 
 # People of one address who have begun and not ended
@@ -87,7 +91,7 @@ def someone(place: Place, address: str = "192.0.2.1") -> Walker:
 
 
 def test_one_address_cannot_hold_every_place(study: Callable[..., Place], caplog: pytest.LogCaptureFixture) -> None:
-    place = study(limits=Limits(0, 0, 0, unfinished=2))
+    place = study(limits=RateLimits(0, 0, 0, unfinished=2))
     first, second, third = (someone(place) for _ in range(3))
     assert first.begin().kind == second.begin().kind == "instructions"
     refused = third.begin()
@@ -103,7 +107,7 @@ def test_one_address_cannot_hold_every_place(study: Callable[..., Place], caplog
 
 
 def test_who_is_deleted_or_stays_away_is_not_counted(study: Callable[..., Place]) -> None:
-    place = study(limits=Limits(0, 0, 0, unfinished=1))
+    place = study(limits=RateLimits(0, 0, 0, unfinished=1))
     someone(place).begin("gone")
     assert someone(place).begin().status == 429
     assert place.store.delete("gone", by="pool_id")
@@ -115,7 +119,7 @@ def test_who_is_deleted_or_stays_away_is_not_counted(study: Callable[..., Place]
 
 
 def test_a_button_pressed_twice_counts_once(study: Callable[..., Place]) -> None:
-    place = study(limits=Limits(0, 0, 0, unfinished=1))
+    place = study(limits=RateLimits(0, 0, 0, unfinished=1))
     person = someone(place)
     consent = person.get("/")
     cookie = cookie_of(person.client)
@@ -127,12 +131,12 @@ def test_a_button_pressed_twice_counts_once(study: Callable[..., Place]) -> None
 
 
 def test_many_at_once_do_not_get_around_the_limit(study: Callable[..., Place]) -> None:
-    place = study(limits=Limits(0, 0, 0, unfinished=3))
+    place = study(limits=RateLimits(0, 0, 0, unfinished=3))
     site = place.app.state.site
 
     def begin(number: int) -> int:
         try:
-            return 200 if site.begin_from("192.0.2.1", None, f"person{number}") is not None else 0
+            return 200 if site.begin_participant("192.0.2.1", None, f"person{number}") is not None else 0
         except HTTPException as error:
             return error.status_code
 

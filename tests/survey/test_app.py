@@ -191,7 +191,7 @@ def test_nobody_begins_a_study_that_another_process_changed(
 
     place = study()
     person = place.browser()
-    monkeypatch.setattr(place.store, "begin", changed)
+    monkeypatch.setattr(place.store, "add_participant", changed)
     page = person.begin()
     assert page.status == 503
     assert "changed by" not in page.html

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from biassay.survey.assignment import Drawn, draw_groups
+from biassay.survey.store import GroupAssignment, draw_groups
 
+pytestmark = pytest.mark.extras
 SEED = 20220
 
 
@@ -25,13 +26,13 @@ class Model:
     def __init__(self, groups: list[str], target: int, number: int, seed: int) -> None:
         self.groups, self.target, self.number = groups, target, number
         self.rng = random.Random(seed)
-        self.active: list[Drawn] = []
-        self.valid: list[Drawn] = []
+        self.active: list[GroupAssignment] = []
+        self.valid: list[GroupAssignment] = []
 
     def have(self, group: str) -> int:
-        return sum(group in drawn.counted for drawn in self.active + self.valid)
+        return sum(group in drawn.counted_groups for drawn in self.active + self.valid)
 
-    def begin(self) -> Drawn | None:
+    def begin(self) -> GroupAssignment | None:
         lacking = {group: self.target - self.have(group) for group in self.groups}
         drawn = draw_groups(self.groups, lacking, self.number, self.rng)
         if drawn is not None:
@@ -41,13 +42,13 @@ class Model:
             assert not any(lacking.values())
         return drawn
 
-    def check(self, drawn: Drawn, lacking: dict[str, int]) -> None:
+    def check(self, drawn: GroupAssignment, lacking: dict[str, int]) -> None:
         assert len(drawn.groups) == len(set(drawn.groups)) == self.number
-        assert drawn.counted <= set(drawn.groups) <= set(self.groups)
+        assert drawn.counted_groups <= set(drawn.groups) <= set(self.groups)
         assert 0 <= drawn.repeated < self.number
-        assert all(lacking[group] > 0 for group in drawn.counted)
+        assert all(lacking[group] > 0 for group in drawn.counted_groups)
         # Nobody is asked in vain while places are open.
-        assert len(drawn.counted) == min(self.number, sum(lack > 0 for lack in lacking.values()))
+        assert len(drawn.counted_groups) == min(self.number, sum(lack > 0 for lack in lacking.values()))
 
     def act(self, what: str) -> None:
         if what == "begin":
@@ -92,7 +93,7 @@ def test_no_more_people_are_asked_than_needed(groups: int, target: int, number: 
     least = max(target, -(-groups * target // model.number))
     assert len(people) == least
     spare = least * model.number - groups * target
-    assert sum(model.number - len(drawn.counted) for drawn in people) == spare
+    assert sum(model.number - len(drawn.counted_groups) for drawn in people) == spare
 
 
 def test_the_study_of_the_paper_needs_125_people() -> None:
@@ -102,7 +103,7 @@ def test_the_study_of_the_paper_needs_125_people() -> None:
         while model.begin() is not None:
             pass
         assert len(model.active) == 125
-        assert all(len(drawn.counted) == 4 for drawn in model.active)
+        assert all(len(drawn.counted_groups) == 4 for drawn in model.active)
 
 
 def test_nothing_is_drawn_when_nothing_lacks() -> None:
@@ -118,10 +119,10 @@ def test_a_group_that_must_be_drawn_is_drawn() -> None:
     for seed in range(50):
         drawn = draw_groups(names(4), lacking, 2, random.Random(seed))
         assert drawn is not None
-        assert "g0" in drawn.counted
+        assert "g0" in drawn.counted_groups
 
 
-def draws(groups: int, number: int, times: int) -> list[Drawn]:
+def draws(groups: int, number: int, times: int) -> list[GroupAssignment]:
     rng = random.Random(SEED)
     made = [draw_groups(names(groups), dict.fromkeys(names(groups), 20), number, rng) for _ in range(times)]
     return [drawn for drawn in made if drawn is not None]
@@ -152,7 +153,7 @@ def test_which_group_is_asked_without_need_is_chance() -> None:
     rng = random.Random(SEED)
     made = [draw_groups(names(25), {"g7": 1}, 4, rng) for _ in range(6_000)]
     counts = Counter(group for drawn in made if drawn is not None for group in drawn.groups if group != "g7")
-    assert all(drawn is not None and drawn.counted == {"g7"} and "g7" in drawn.groups for drawn in made)
+    assert all(drawn is not None and drawn.counted_groups == {"g7"} and "g7" in drawn.groups for drawn in made)
     assert len(counts) == 24
     assert stats.chisquare(list(counts.values())).pvalue > 1e-4
 

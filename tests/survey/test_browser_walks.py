@@ -15,7 +15,7 @@ from tests.survey import browsers
 from tests.survey.browsers import NAMES
 from tests.survey.served import GROUPS, PAIRS, Person, Researcher, otherwise, served, write_study
 
-from biassay.stimuli.human import read_human
+from biassay.datasets.human_ratings import read_human_ratings
 
 pytestmark = pytest.mark.extras
 browser, address = browsers.browser, browsers.address
@@ -76,7 +76,7 @@ def test_a_careful_participant_is_valid_and_the_export_has_what_the_sliders_show
     path = walked.researcher.download("ratings.json", walked.folder)
     released = {group: dict(zip(NAMES, map(str, ratings), strict=True)) for group, ratings in shown.items()}
     assert json.loads(path.read_text()) == {"annotator0": released}
-    human = read_human(path)
+    human = read_human_ratings(path)
     assert human.pairs == PAIRS
     assert {group: list(row) for group, row in zip(human.groups, human.ratings[0], strict=True)} == shown
 

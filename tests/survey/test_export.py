@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from biassay.datasets.human_ratings import HumanRatings, read_human_ratings
 from biassay.errors import StimulusError, UsageError
-from biassay.stimuli.human import read_human
-from biassay.stimuli.human_ratings import HumanRatings
-from biassay.survey.export import FILES, exported
+from biassay.survey.export import EXPORT_FILES, export_file
 from biassay.survey.store import Store
-from biassay.survey.study import Study
+from biassay.survey.study import SurveyStudy
 
 from .people import GROUPS, PAIRS, Clock, Person, database, go_on, opened, small_study, take_part
 
@@ -31,7 +30,7 @@ Heard = list[tuple[dict[str, list[int]], dict[str, str]]]
 
 
 @contextmanager
-def store_of(folder: Path, study: Study, kind: str = "sqlite") -> Iterator[Store]:
+def store_of(folder: Path, study: SurveyStudy, kind: str = "sqlite") -> Iterator[Store]:
     with database(kind, folder) as url, opened(url, study, clock=Clock()) as store:
         yield store
 
@@ -42,7 +41,7 @@ def asked(store: Store, number: int, seed: int = 1) -> Heard:
     heard: Heard = []
     counts = dict.fromkeys(store.study.groups, 0)
     for i in range(number):
-        someone = store.begin()
+        someone = store.add_participant()
         if someone is None:
             break
         store.clock.now += 100.0  # type: ignore[attr-defined]
@@ -68,14 +67,14 @@ def asked(store: Store, number: int, seed: int = 1) -> Heard:
 
 
 def parsed(store: Store, name: str) -> Any:
-    content = exported(store, name)[0].decode()
+    content = export_file(store, name)[0].decode()
     return json.loads(content) if name.endswith(".json") else list(csv.DictReader(io.StringIO(content, newline="")))
 
 
 def read_back(store: Store, folder: Path) -> HumanRatings:
     path = folder / "ratings.json"
-    path.write_bytes(exported(store, "ratings.json")[0])
-    return read_human(path)
+    path.write_bytes(export_file(store, "ratings.json")[0])
+    return read_human_ratings(path)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -122,17 +121,17 @@ def test_csv_and_parquet_say_what_the_json_says(tmp_path: Path) -> None:
             for pair, rating in ratings.items()
         }
         in_csv = parsed(store, "ratings.csv")
-        in_parquet = parquet.read_table(io.BytesIO(exported(store, "ratings.parquet")[0])).to_pylist()
+        in_parquet = parquet.read_table(io.BytesIO(export_file(store, "ratings.parquet")[0])).to_pylist()
     assert {(row["annotator"], row["group"], row["pair"]): int(row["rating"]) for row in in_csv} == in_json
     assert len(in_csv) == len(in_json) == 30
     assert [{**row, "rating": str(row["rating"])} for row in in_parquet] == in_csv
     assert {(row["pair"], row["left"], row["right"]) for row in in_csv} == {(f"{a} - {b}", a, b) for a, b in PAIRS}
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", EXPORT_FILES)
 def test_an_export_of_nobody(name: str, tmp_path: Path) -> None:
     with store_of(tmp_path, small_study()) as store:
-        content, kind = exported(store, name)
+        content, kind = export_file(store, name)
         if name == "study.json":
             assert json.loads(content)["name"] == "small"
         elif name.endswith(".json"):
@@ -158,12 +157,12 @@ def test_only_rejected_absent_and_deleted_people_are_nobody(tmp_path: Path) -> N
 
 def test_all_pages_has_everything_with_why_it_does_not_count(tmp_path: Path) -> None:
     with store_of(tmp_path, small_study(annotations=1)) as store:
-        rejected = store.begin()
+        rejected = store.add_participant()
         assert rejected is not None
         people = [go_on(store, rejected, Person(fault="self-agreement"))]
         for until in (None, 3, None):
             store.clock.now += 10.0  # type: ignore[attr-defined]
-            someone = store.begin()
+            someone = store.add_participant()
             if someone is not None:
                 people.append(go_on(store, someone, Person(), until))
         pages = parsed(store, "all_pages.csv")
@@ -215,11 +214,11 @@ def test_pages_without_need_and_of_the_absent_say_so(tmp_path: Path) -> None:
 
 def test_exports_show_no_number_code_or_time_of_anybody(tmp_path: Path) -> None:
     with store_of(tmp_path, small_study()) as store:
-        someone = store.begin("pool-number-1")
+        someone = store.add_participant("pool-number-1")
         assert someone is not None
         go_on(store, someone, Person())
         take_part(store, Person(fault="too fast"), pool_id="pool-number-2")
-        everything = b"".join(exported(store, name)[0] for name in FILES).decode("utf-8", "replace")
+        everything = b"".join(export_file(store, name)[0] for name in EXPORT_FILES).decode("utf-8", "replace")
     secrets = (someone.id, someone.code, "pool-number", store.secret, str(int(someone.seen)))
     assert not any(secret in everything for secret in secrets)
 
@@ -227,13 +226,15 @@ def test_exports_show_no_number_code_or_time_of_anybody(tmp_path: Path) -> None:
 # Facts about people
 
 
-def with_state(**changes: Any) -> Study:
+def with_state(**changes: Any) -> SurveyStudy:
     """A study that asks for something that is different for everybody."""
-    from biassay.survey.study import Field
+    from biassay.survey.study import DemographicField
 
     study = small_study(annotations=100, **changes)
     return small_study(
-        annotations=100, demographics=(*study.demographics, Field("State", (), several=False, most=40)), **changes
+        annotations=100,
+        demographics=(*study.demographics, DemographicField("State", (), several=False, most=40)),
+        **changes,
     )
 
 
@@ -242,9 +243,9 @@ def test_facts_that_are_not_linked_cannot_be_joined(tmp_path: Path) -> None:
         heard = asked(store, 30)
         facts = parsed(store, "demographics.json")
         again = parsed(store, "demographics.json")
-        ratings = exported(store, "ratings.json")[0].decode()
+        ratings = export_file(store, "ratings.json")[0].decode()
         pages = parsed(store, "all_pages.csv")
-        study = json.loads(exported(store, "study.json")[0])
+        study = json.loads(export_file(store, "study.json")[0])
     # Everybody is there, with every field, and nothing else.
     told = [{"Gender": "", "Race": "", **known} for _, known in heard]
     assert sorted(map(json.dumps, (dict(sorted(f.items())) for f in facts.values()))) == sorted(
@@ -322,7 +323,9 @@ def test_what_spreadsheets_would_run_is_made_harmless(sign: str, tmp_path: Path)
         asked(store, 10)
         for name in ("ratings.csv", "all_pages.csv"):
             cells = [
-                cell for row in csv.reader(io.StringIO(exported(store, name)[0].decode(), newline="")) for cell in row
+                cell
+                for row in csv.reader(io.StringIO(export_file(store, name)[0].decode(), newline=""))
+                for cell in row
             ]
             assert any(bad in cell for cell in cells)
             assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r", '"')) for cell in cells)

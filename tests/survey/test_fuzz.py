@@ -132,12 +132,12 @@ class Attacked:
         from starlette.responses import Response
 
         store, study = self.place.store, self.place.store.study
-        found = store.begin()
+        found = store.add_participant()
         ratings = [20 if i % 2 else 80 for i in range(len(study.pairs))]
         whole = {"ratings": ratings, "since": 0.0, "answers": {}, "which_group": study.groups[0]}
         whole |= {"high": study.pairs[0][1], "low": study.pairs[0][0]}
         for step in range(min(steps, len(store.steps) - 1)):
-            assert store.answer(found.id, step, whole)
+            assert store.save_step(found.id, step, whole)
         if fate == "deleted":
             store.delete(found.id)
         if fate == "absent":

@@ -11,7 +11,7 @@ from tests.survey import walks
 from tests.survey.walks import Place, cookie_of
 
 from biassay.errors import UsageError
-from biassay.survey.links import signature, signed_link
+from biassay.survey.links import make_signed_link, sign_number
 
 pytestmark = pytest.mark.extras
 
@@ -148,7 +148,7 @@ def test_a_signed_link_is_that_of_openssl(study: Callable[..., Place]) -> None:
     """printf 'small\\nabc123' | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef"""
     place = study(**SIGNED)
     expected = "f06e0c0c978577ac061621638742fad9e772129e33eb4b3e8dcc75d628338f5d"
-    link = signed_link("https://site.example/", KEY, place.store.study, "abc123")
+    link = make_signed_link("https://site.example/", KEY, place.store.study, "abc123")
     assert link == f"https://site.example/?PROLIFIC_PID=abc123&signature={expected}"
     assert place.browser().begin(f"abc123&signature={expected}").kind == "instructions"
     assert place.rows("SELECT pool_id FROM participants") == [("abc123",)]
@@ -157,23 +157,23 @@ def test_a_signed_link_is_that_of_openssl(study: Callable[..., Place]) -> None:
 def test_a_link_carries_any_number_that_can_be_typed(study: Callable[..., Place]) -> None:
     place = study(**SIGNED)
     for number in ("a&b=c d%", "é😀", "x" * 128):
-        link = signed_link("", KEY, place.store.study, number)
+        link = make_signed_link("", KEY, place.store.study, number)
         person = place.browser()
         person.get(link)
         assert person.send(agree="yes").kind == "instructions"
         assert place.store.delete(number, by="pool_id")
     for number in ("", " a", "a\n", "x" * 129):
         with pytest.raises(UsageError, match="participant number"):
-            signed_link("", KEY, place.store.study, number)
+            make_signed_link("", KEY, place.store.study, number)
 
 
 def test_a_number_without_its_own_signature_is_refused(study: Callable[..., Place]) -> None:
     place = study(**SIGNED)
     own = place.store.study
-    right = signature(KEY, own, "abc123")
+    right = sign_number(KEY, own, "abc123")
     wrong = [None, "", "x", right[:-1], right + "0", right.upper(), "é" * 64, "\0"]
-    wrong += [signature(KEY, own, "abc124"), signature(KEY[::-1], own, "abc123")]
-    wrong += [signature(KEY, replace(own, name="other"), "abc123")]
+    wrong += [sign_number(KEY, own, "abc124"), sign_number(KEY[::-1], own, "abc123")]
+    wrong += [sign_number(KEY, replace(own, name="other"), "abc123")]
     for given in wrong:
         person = place.browser()
         sent = {"PROLIFIC_PID": "abc123"} | ({} if given is None else {"signature": given})
@@ -194,7 +194,7 @@ def test_a_signature_is_compared_in_constant_time(study: Callable[..., Place], m
     real = hmac.compare_digest
     monkeypatch.setattr(hmac, "compare_digest", lambda a, b: compared.append({a, b}) or real(a, b))
     place.browser().get("/?PROLIFIC_PID=abc123&signature=wrong")
-    assert {b"wrong", signature(KEY, place.store.study, "abc123").encode()} in compared
+    assert {b"wrong", sign_number(KEY, place.store.study, "abc123").encode()} in compared
 
 
 def test_a_study_of_signed_links_is_not_served_without_a_key(study: Callable[..., Place]) -> None:

@@ -20,7 +20,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from biassay.errors import UsageError
-from biassay.survey.database import annotated, is_sqlite, metadata, open_database, participants
+from biassay.survey.database import annotations_table, is_sqlite, metadata, open_database, participants_table
 
 from . import postgres
 from .people import Clock, Person, check_counts, counters, database, fill, go_on, opened, rows, small_study, take_part
@@ -144,12 +144,12 @@ def test_a_database_that_would_be_forgotten_is_refused(url: str) -> None:
 
 
 def test_files_that_are_no_databases(tmp_path: Path) -> None:
-    assert "cannot be used" in refused(f"sqlite:///{tmp_path / 'none' / 'a.sqlite'}")
-    assert "cannot be used" in refused(f"sqlite:///{tmp_path}")
+    assert "cannot use the database" in refused(f"sqlite:///{tmp_path / 'none' / 'a.sqlite'}")
+    assert "cannot use the database" in refused(f"sqlite:///{tmp_path}")
     text = tmp_path / "notes.txt"
     text.write_text("These are notes and no database. " * 100)
     said = refused(f"sqlite:///{text}")
-    assert "cannot be used" in said
+    assert "cannot use the database" in said
     assert "notes.txt" in said
     assert text.read_text() == "These are notes and no database. " * 100
 
@@ -160,7 +160,7 @@ def test_a_database_of_something_else_is_left_alone(url: str) -> None:
     engine = sa.create_engine(address)
     with engine.begin() as connection:
         connection.execute(sa.text("CREATE TABLE participants (shoe INTEGER)"))
-    assert "cannot be used" in refused(url)
+    assert "cannot use the database" in refused(url)
     assert [column["name"] for column in sa.inspect(engine).get_columns("participants")] == ["shoe"]
     engine.dispose()
 
@@ -170,7 +170,7 @@ def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
     with engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
     engine.dispose()
-    assert "cannot be used" in refused(url)
+    assert "cannot use the database" in refused(url)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
 def test_an_unreachable_server_is_named_and_its_password_is_not(address: str) -> None:
     said = refused(f"postgresql://{address}")
     assert "127.0.0.1" in said
-    assert "cannot be used" in said
+    assert "cannot use the database" in said
     assert "geheim" not in said
 
 
@@ -222,7 +222,7 @@ def test_a_deletion_and_a_page_that_is_being_written_leave_nothing_and_do_not_wa
     """A page is written and not yet confirmed, or the last page is about to fill places, when the deletion begins."""
     study = small_study()
     with opened(postgres_url, study) as store, opened(postgres_url, study) as other:
-        someone = store.begin()
+        someone = store.add_participant()
         assert someone is not None
         step %= len(store.steps)
         someone = go_on(store, someone, Person(), until=step)
@@ -235,7 +235,7 @@ def test_a_deletion_and_a_page_that_is_being_written_leave_nothing_and_do_not_wa
 
         sa.event.listen(store.engine, "after_cursor_execute", pause)
         with ThreadPoolExecutor(2) as threads:
-            answering = threads.submit(store.answer, someone.id, step, Person().given(store, someone, step))
+            answering = threads.submit(store.save_step, someone.id, step, Person().given(store, someone, step))
             assert paused.wait(10)
             deleting = threads.submit(other.delete, someone.code)
             time.sleep(0.3)  # the deletion has come as far as it can
@@ -243,7 +243,7 @@ def test_a_deletion_and_a_page_that_is_being_written_leave_nothing_and_do_not_wa
             assert answering.result(20)
             assert deleting.result(20)
         assert store.find(someone.id).status == "deleted"  # type: ignore[union-attr]
-        assert rows(store, annotated) == []
+        assert rows(store, annotations_table) == []
         check_counts(store)
 
 
@@ -259,13 +259,13 @@ def answer(seed):
     rng = random.Random(seed)
     with opened(sys.argv[1], study) as store:
         while True:
-            someone = store.begin()
+            someone = store.add_participant()
             print(json.dumps([someone.id, -1, None]), flush=True)
             said = {group: [rng.randrange(51, 101) for _ in study.pairs] for group in study.groups}
             person = Person(said=lambda group, _: said[group], fault=rng.choice(["", "which group"]))
             for step in range(len(store.steps) - 1):
                 given = person.given(store, someone, step)
-                assert store.answer(someone.id, step, given)
+                assert store.save_step(someone.id, step, given)
                 someone = store.find(someone.id) if step == 0 else someone
                 print(json.dumps([someone.id, step, given.get("ratings")]), flush=True)
 
@@ -308,8 +308,8 @@ def test_what_was_confirmed_is_there_after_the_writer_was_killed(url: str, tmp_p
     confirmed = killed_while_answering(url, tmp_path / "told")
     assert len(confirmed) > 40
     with opened(url, study) as store:
-        steps = {person["id"]: person["step"] for person in rows(store, participants)}
-        pages = {(page["participant_id"], page["place"]): page["ratings"] for page in rows(store, annotated)}
+        steps = {person["id"]: person["step"] for person in rows(store, participants_table)}
+        pages = {(page["participant_id"], page["place"]): page["ratings"] for page in rows(store, annotations_table)}
         for who, step, ratings in confirmed:
             assert steps[who] > step
             if ratings is not None:
@@ -367,4 +367,4 @@ def test_a_process_killed_while_it_made_the_database_does_not_spoil_it(tmp_path:
         path = tmp_path / f"{i}.sqlite"
         with opened(f"sqlite:///{path}", small_study(), clock=Clock()) as store:
             assert set(counters(store)) == set(store.study.groups), i
-            assert store.begin() is not None
+            assert store.add_participant() is not None

@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biassay.survey.quality import Answers, fit_of_traits, judged, self_agreement
-from biassay.survey.study import Rules
+from biassay.survey.quality import ParticipantAnswers, judge_quality, score_traits, self_agreement
+from biassay.survey.study import QualityRules
 
-RULES = Rules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_a_group=8.0, spread=1)
+RULES = QualityRules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_a_group=8.0, spread=1)
 PAIRS = (("poor", "wealthy"), ("cold", "warm"))
 GROUPS = ("men", "women", "veterans")
 
 rating = st.integers(0, 100)
 
 
-def rules(**changes: Any) -> Rules:
-    return Rules(**{**vars(RULES), **changes})
+def rules(**changes: Any) -> QualityRules:
+    return QualityRules(**{**vars(RULES), **changes})
 
 
-def answers(**changes: Any) -> Answers:
+def answers(**changes: Any) -> ParticipantAnswers:
     good = {
         "pairs": PAIRS,
         "groups": GROUPS,
@@ -34,7 +34,7 @@ def answers(**changes: Any) -> Answers:
         "high": "wealthy",
         "low": "warm",
     }
-    return Answers(**{**good, **changes})
+    return ParticipantAnswers(**{**good, **changes})
 
 
 def agrees(a: int, b: int, tolerance: int) -> bool:
@@ -48,7 +48,7 @@ def agreeing(agreed: int, pairs: int) -> tuple[list[int], list[int]]:
 
 
 def test_careful_answers_are_valid() -> None:
-    verdict = judged(answers(), RULES)
+    verdict = judge_quality(answers(), RULES)
     assert (verdict.valid, verdict.reasons, verdict.agreement) == (True, (), 1.0)
 
 
@@ -74,13 +74,13 @@ def test_careful_answers_are_valid() -> None:
     ],
 )
 def test_each_fault_is_found_and_named(changes: dict[str, Any], reason: str) -> None:
-    verdict = judged(answers(**changes), RULES)
+    verdict = judge_quality(answers(**changes), RULES)
     assert (verdict.valid, verdict.reasons) == (False, (reason,))
 
 
 def test_all_faults_are_named() -> None:
     bad = answers(which_group="women", high="poor", ratings=((10, 90), (90, 10), (0, 0), (90, 10)), seconds=(1.0,) * 4)
-    verdict = judged(bad, RULES)
+    verdict = judge_quality(bad, RULES)
     assert verdict.reasons == ("which group", "high and low", "self-agreement", "all alike", "too fast")
     assert verdict.agreement == 0.0
 
@@ -90,7 +90,7 @@ def test_a_rule_that_is_off_rejects_nobody() -> None:
         which_group=None, high=None, low=None, ratings=((10, 90), (90, 10), (0, 0), (90, 10)), seconds=(0.0,) * 4
     )
     off = rules(which_group=False, high_low=False, self_agreement=0.0, seconds_a_group=0.0, spread=0)
-    assert judged(bad, off).valid
+    assert judge_quality(bad, off).valid
 
 
 @pytest.mark.parametrize(
@@ -103,18 +103,21 @@ def test_the_edge_of_the_spread(spread: int, apart: int, valid: bool, page: int)
     pages = [[0, 100, 50]] * 4
     pages[page] = [apart, 0, apart // 2]
     only = rules(which_group=False, high_low=False, self_agreement=0.0, spread=spread)
-    verdict = judged(answers(pairs=(*PAIRS, ("old", "new")), ratings=tuple(pages)), only)
+    verdict = judge_quality(answers(pairs=(*PAIRS, ("old", "new")), ratings=tuple(pages)), only)
     assert verdict.reasons == (() if valid else ("all alike",))
 
 
 @pytest.mark.parametrize("spread", [1, 100])
 def test_one_pair_alone_is_never_all_alike(spread: int) -> None:
     only = rules(which_group=False, high_low=False, spread=spread)
-    assert judged(answers(pairs=PAIRS[:1], ratings=((90,), (10,), (50,), (90,))), only).valid
+    assert judge_quality(answers(pairs=PAIRS[:1], ratings=((90,), (10,), (50,), (90,))), only).valid
 
 
 def test_a_page_that_is_all_alike_is_refused_unless_a_rule_says_otherwise() -> None:
-    assert Rules(which_group=False, high_low=False, self_agreement=0.0, tolerance=0, seconds_a_group=0.0).spread == 1
+    assert (
+        QualityRules(which_group=False, high_low=False, self_agreement=0.0, tolerance=0, seconds_a_group=0.0).spread
+        == 1
+    )
 
 
 def test_the_other_word_of_a_pair_is_marked_the_other_way() -> None:
@@ -122,20 +125,20 @@ def test_the_other_word_of_a_pair_is_marked_the_other_way() -> None:
     high, low = {"wealthy", "cold"}, {"poor", "warm"}
     for first in high | low:
         for second in high | low:
-            valid = judged(answers(high=first, low=second), RULES).valid
+            valid = judge_quality(answers(high=first, low=second), RULES).valid
             assert valid == (first in high and second in low), (first, second)
 
 
 @pytest.mark.parametrize(("marked", "high", "low"), [(50, False, False), (51, True, False), (49, False, True)])
 def test_the_middle_is_neither_high_nor_low(marked: int, high: bool, low: bool) -> None:
     ratings = ((10, 90), (marked, 10), (20, 80), (10, 90))
-    assert judged(answers(ratings=ratings, high="wealthy", low="warm"), RULES).valid == high
-    assert judged(answers(ratings=ratings, high="cold", low="wealthy"), RULES).valid == low
+    assert judge_quality(answers(ratings=ratings, high="wealthy", low="warm"), RULES).valid == high
+    assert judge_quality(answers(ratings=ratings, high="cold", low="wealthy"), RULES).valid == low
 
 
 def test_the_second_page_is_asked_about_whichever_is_repeated() -> None:
     ratings = ((90, 91), (10, 90), (90, 91), (10, 90))
-    verdict = judged(answers(ratings=ratings, repeated=1, high="warm", low="wealthy"), RULES)
+    verdict = judge_quality(answers(ratings=ratings, repeated=1, high="warm", low="wealthy"), RULES)
     assert verdict.valid
 
 
@@ -144,9 +147,9 @@ def test_the_last_page_is_compared_with_the_one_it_repeats(repeated: int) -> Non
     pages = [(90, 10), (90, 10), (90, 10)]
     pages[repeated] = (10, 90) if repeated != 1 else (90, 10)
     last = pages[repeated]
-    assert judged(answers(ratings=(*pages, last), repeated=repeated), RULES).agreement == 1.0
+    assert judge_quality(answers(ratings=(*pages, last), repeated=repeated), RULES).agreement == 1.0
     opposite = tuple(100 - r for r in last)
-    assert judged(answers(ratings=(*pages, opposite), repeated=repeated), RULES).agreement == 0.0
+    assert judge_quality(answers(ratings=(*pages, opposite), repeated=repeated), RULES).agreement == 0.0
 
 
 # The share that is asked for, by hand: 80% of 5 is 4, of 10 is 8, of 15 is 12, of 16 is 12.8, hence 13.
@@ -156,7 +159,7 @@ def test_exactly_eighty_percent_is_enough(pairs: int, enough: int) -> None:
     for agreed in range(pairs + 1):
         first, again = agreeing(agreed, pairs)
         given = answers(pairs=names, ratings=(first, [90] * pairs, again), groups=("men", "women"), high="r0", low="l0")
-        assert judged(given, rules(spread=0)).valid == (agreed >= enough), agreed
+        assert judge_quality(given, rules(spread=0)).valid == (agreed >= enough), agreed
 
 
 @given(pairs=st.integers(1, 40), asked=st.integers(0, 40), agreed=st.integers(0, 40))
@@ -166,7 +169,7 @@ def test_a_share_is_compared_as_if_it_were_exact(pairs: int, asked: int, agreed:
     first, again = agreeing(agreed, pairs)
     given_ = answers(pairs=names, ratings=(first, [90] * pairs, again), groups=("men", "women"), high="r0", low="l0")
     exact = Fraction(agreed, pairs) >= Fraction(asked, pairs)
-    assert judged(given_, rules(self_agreement=asked / pairs, spread=0)).valid == exact
+    assert judge_quality(given_, rules(self_agreement=asked / pairs, spread=0)).valid == exact
 
 
 @pytest.mark.parametrize(
@@ -214,7 +217,7 @@ def test_agreement_is_a_share_symmetric_and_unmoved_by_turning_the_scale(
 
 @given(st.lists(rating, min_size=2, max_size=2))
 def test_fit_is_the_distance_from_the_middle(ratings: list[int]) -> None:
-    fit = fit_of_traits(PAIRS, ratings)
+    fit = score_traits(PAIRS, ratings)
     assert fit == {
         "wealthy": ratings[0] - 50,
         "poor": 50 - ratings[0],
@@ -225,7 +228,7 @@ def test_fit_is_the_distance_from_the_middle(ratings: list[int]) -> None:
 
 @pytest.mark.parametrize(("seconds", "valid"), [(8.0, True), (7.9999, False), (0.0, False), (8.0001, True)])
 def test_the_edge_of_time(seconds: float, valid: bool) -> None:
-    assert judged(answers(seconds=(20.0, 20.0, seconds, 20.0)), RULES).valid == valid
+    assert judge_quality(answers(seconds=(20.0, 20.0, seconds, 20.0)), RULES).valid == valid
 
 
 def test_pages_of_different_length_are_an_error() -> None:

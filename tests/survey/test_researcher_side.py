@@ -21,7 +21,7 @@ XSS = '"><script>alert(1)</script>'
 
 @pytest.mark.parametrize("path", [path for path in METHODS if path.startswith("/researcher")])
 def test_without_a_token_there_is_no_researchers_side(study: Callable[..., Place], path: str) -> None:
-    from biassay.survey.sessions import Sessions
+    from biassay.survey.security import Sessions
 
     place = study(token=None)
     client = place.browser().client
@@ -50,11 +50,11 @@ def test_a_wrong_token_opens_nothing(study: Callable[..., Place]) -> None:
 
 
 def test_the_token_is_compared_in_constant_time(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    from biassay.survey import researcher
+    from biassay.survey import app
 
     compared = []
-    real = researcher.hmac.compare_digest
-    monkeypatch.setattr(researcher.hmac, "compare_digest", lambda a, b: compared.append({a, b}) or real(a, b))
+    real = app.hmac.compare_digest
+    monkeypatch.setattr(app.hmac, "compare_digest", lambda a, b: compared.append({a, b}) or real(a, b))
     person = study().browser()
     log_in(person.client, "a-wrong-token")
     assert {b"a-wrong-token", TOKEN.encode()} in compared
@@ -65,9 +65,9 @@ def test_trying_tokens_is_stopped_and_goes_on_a_minute_later(
 ) -> None:
     from starlette.testclient import TestClient
 
-    from biassay.survey.site import Limits
+    from biassay.survey.app import RateLimits
 
-    place = study(limits=Limits(begin=0, page=0, login=5))
+    place = study(limits=RateLimits(begin=0, page=0, login=5))
     person = place.browser()
     assert [log_in(person.client, "wrong").status for _ in range(5)] == [401] * 5
     assert log_in(person.client).status == 429
@@ -81,9 +81,9 @@ def test_trying_tokens_is_stopped_and_goes_on_a_minute_later(
 
 
 def test_beginning_and_sending_are_limited(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    from biassay.survey.site import Limits
+    from biassay.survey.app import RateLimits
 
-    place = study(limits=Limits(begin=2, page=3, login=0))
+    place = study(limits=RateLimits(begin=2, page=3, login=0))
     first, second, third = (place.browser() for _ in range(3))
     assert first.begin().kind == second.begin().kind == "instructions"
     assert third.begin().status == 429

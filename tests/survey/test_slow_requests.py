@@ -10,7 +10,7 @@ import pytest
 from tests.survey.serving import listening
 from tests.survey.walks import FORM, opened
 
-from biassay.survey import guards
+from biassay.survey import security
 
 pytestmark = pytest.mark.extras
 
@@ -22,7 +22,7 @@ POST = f"POST /begin HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\nContent-Leng
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A study served by this process that waits for a fifth of a second only."""
     with pytest.MonkeyPatch.context() as patch, opened(tmp_path_factory.mktemp("slow")) as place:
-        patch.setattr(guards, "RECEIVE_SECONDS", 0.2)
+        patch.setattr(security, "RECEIVE_SECONDS", 0.2)
         with listening(place.app) as found:
             yield found
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from biassay.errors import UsageError
-from biassay.survey.database import participants, studies
+from biassay.survey.database import participants_table, studies_table
 from biassay.survey.store import Store
-from biassay.survey.study import Pool
+from biassay.survey.study import ParticipantPool
 
 from . import stores
 from .people import GROUPS, Person, check_counts, counters, fill, opened, recount, rows, small_study, take_part
@@ -41,14 +41,14 @@ def changes() -> dict[str, Any]:
 
 @pytest.mark.parametrize("change", list(changes()))
 def test_a_study_is_frozen_once_somebody_has_begun(store: Store, url: str, change: str) -> None:
-    before = rows(store, studies)
+    before = rows(store, studies_table)
     begun(store)
     other = small_study(session_minutes=MINUTES, **changes()[change])
-    with pytest.raises(UsageError, match="frozen once somebody has taken part") as error, opened(url, other):
+    with pytest.raises(UsageError, match="cannot change once somebody has taken part") as error, opened(url, other):
         pass
     assert store.study.digest in str(error.value)
     assert other.digest in str(error.value)
-    assert rows(store, studies) == before
+    assert rows(store, studies_table) == before
     check_counts(store)
 
 
@@ -58,20 +58,22 @@ def test_a_study_may_change_until_somebody_begins(url: str) -> None:
     other = small_study(**changes()["groups"])
     with opened(url, other) as store:
         assert set(counters(store)) == {*GROUPS, "cats"}
-        assert [json.loads(kept["definition"]) for kept in rows(store, studies)] == [json.loads(other.definition)]
+        assert [json.loads(kept["definition"]) for kept in rows(store, studies_table)] == [json.loads(other.definition)]
         assert store.secret == secret
 
 
 def test_a_pool_may_be_mended_while_a_study_runs(store: Store, url: str) -> None:
     who = take_part(store, pool_id="p1")
-    other = small_study(session_minutes=MINUTES, pool=Pool("PID", "https://pool.example/", "C1", required=True))
+    other = small_study(
+        session_minutes=MINUTES, pool=ParticipantPool("PID", "https://pool.example/", "C1", required=True)
+    )
     assert other.pool != store.study.pool
-    before = rows(store, studies)
+    before = rows(store, studies_table)
     with opened(url, other, clock=store.clock) as again:
         assert again.secret == store.secret
         assert again.find(who) == store.find(who)
-        assert rows(again, studies) == [{**before[0], "definition": other.definition}]
-        assert store.begin() is not None  # who serves it as it was may go on
+        assert rows(again, studies_table) == [{**before[0], "definition": other.definition}]
+        assert store.add_participant() is not None  # who serves it as it was may go on
         check_counts(again)
 
 
@@ -84,19 +86,19 @@ def test_a_study_is_frozen_while_anybody_is_left_who_is_not_deleted(
     assert store.delete(gone, by="id")
     other = small_study(session_minutes=MINUTES, **changes()["groups"])
     store.clock.now += MINUTES * 60 + 1  # type: ignore[attr-defined]
-    with pytest.raises(UsageError, match="frozen once somebody has taken part"), opened(url, other):
+    with pytest.raises(UsageError, match="cannot change once somebody has taken part"), opened(url, other):
         pass
     assert store.delete(left, by="id")
     with opened(url, other, clock=store.clock) as new:
         assert new.secret == store.secret
-        assert rows(new, participants) == []
+        assert rows(new, participants_table) == []
         assert new.find(gone) is None
         assert counters(new) == dict.fromkeys((*GROUPS, "cats"), (0, 0))
-        assert rows(new, studies)[0]["digest"] == other.digest
+        assert rows(new, studies_table)[0]["digest"] == other.digest
         fill(new)
         check_counts(new)
         with pytest.raises(UsageError, match="study"):
-            store.begin()
+            store.add_participant()
 
 
 def test_a_process_that_serves_the_study_as_it_was_lets_nobody_begin(store: Store, url: str) -> None:
@@ -104,10 +106,10 @@ def test_a_process_that_serves_the_study_as_it_was_lets_nobody_begin(store: Stor
     other = small_study(session_minutes=MINUTES, **changes()["rules"])
     with opened(url, other) as new:
         with pytest.raises(UsageError, match="study"):
-            store.begin()
-        assert rows(new, participants) == []
+            store.add_participant()
+        assert rows(new, participants_table) == []
         begun(new)
-        assert rows(new, studies)[0]["digest"] == other.digest
+        assert rows(new, studies_table)[0]["digest"] == other.digest
 
 
 def test_the_same_study_opens_again_with_its_data(store: Store, url: str) -> None:

@@ -28,16 +28,16 @@ from hypothesis.stateful import (
 )
 
 from biassay.survey.database import (
-    _prepared,
-    annotated,
-    demographics,
+    _configure_connection,
+    annotations_table,
+    demographics_table,
     open_database,
-    participants,
-    places,
-    studies,
-    writing,
+    participants_table,
+    places_table,
+    studies_table,
+    write_transaction,
 )
-from biassay.survey.participant import AllTaken, Participant
+from biassay.survey.participants import Participant, QuotaFullError
 from biassay.survey.store import Store
 
 from . import stores
@@ -70,8 +70,8 @@ class Survey(RuleBasedStateMachine):
             session_minutes=MINUTES,
         )
         self.clock, self.rng = Clock(), random.Random(seed)
-        with writing(self.engines[0]) as connection:
-            for table in (annotated, demographics, participants, places, studies):
+        with write_transaction(self.engines[0]) as connection:
+            for table in (annotations_table, demographics_table, participants_table, places_table, studies_table):
                 connection.execute(sa.delete(table))
         self.stores = [Store(each, study, clock=self.clock, rng=self.rng) for each in self.engines]
         self.known: list[Participant] = []
@@ -90,7 +90,7 @@ class Survey(RuleBasedStateMachine):
 
     @rule(fault=st.sampled_from(["", "", *FAULTS]))
     def begin(self, fault: str) -> None:
-        someone = self.any_store().begin()
+        someone = self.any_store().add_participant()
         if someone is not None:
             self.known.append(someone)
             self.persons[someone.id] = Person(fault=fault)
@@ -106,11 +106,11 @@ class Survey(RuleBasedStateMachine):
                 break
             given = self.persons[someone.id].given(store, now, now.step)
             try:
-                assert store.answer(someone.id, now.step, given)
-            except AllTaken:
-                assert set(store.lacking().values()) == {0}
+                assert store.save_step(someone.id, now.step, given)
+            except QuotaFullError:
+                assert set(store.count_missing().values()) == {0}
                 break
-            assert not store.answer(someone.id, now.step, given)
+            assert not store.save_step(someone.id, now.step, given)
 
     @rule(minutes=st.floats(0.0, MINUTES * 1.5))
     def wait(self, minutes: float) -> None:
@@ -118,7 +118,7 @@ class Survey(RuleBasedStateMachine):
 
     @rule()
     def give_up(self) -> None:
-        self.any_store().give_up_the_absent()
+        self.any_store().release_abandoned()
 
     @precondition(lambda self: self.known)
     @rule(data=st.data())
@@ -178,9 +178,9 @@ def test_twenty_at_once_neither_overshoot_nor_double(two_stores: list[Store]) ->
     def come_and_answer(i: int) -> int:
         store, rng = two_stores[i % 2], random.Random(i)
         passed = 0
-        while (someone := store.begin()) is not None:
+        while (someone := store.add_participant()) is not None:
             fault = rng.choice(["", "", "which group", "high and low"])
-            with contextlib.suppress(AllTaken):
+            with contextlib.suppress(QuotaFullError):
                 if rng.random() < 0.15:
                     go_on(store, someone, Person(), until=rng.randrange(len(store.steps)))
                     assert store.delete(someone.code)
@@ -202,8 +202,8 @@ def test_who_comes_to_the_first_group_at_once_never_holds_too_much(two_stores: l
     people = at_once(20, lambda i: begun(two_stores[i % 2]))
     assert raised(people) == []
     assert counters(two_stores[0]) == dict.fromkeys(GROUPS, (0, 0))
-    found = at_once(20, lambda i: two_stores[i % 2].answer(people[i].id, 0, {}))
-    assert [type(error) for error in raised(found)] == [AllTaken] * 8  # 35 places, three at a time: for 12
+    found = at_once(20, lambda i: two_stores[i % 2].save_step(people[i].id, 0, {}))
+    assert [type(error) for error in raised(found)] == [QuotaFullError] * 8  # 35 places, three at a time: for 12
     assert counters(two_stores[0]) == dict.fromkeys(GROUPS, (0, 7))
     check_counts(two_stores[0])
 
@@ -212,19 +212,19 @@ def test_the_same_page_from_twenty_windows_is_written_once(two_stores: list[Stor
     someone = begun(two_stores[0])
     for step in range(len(two_stores[0].steps) - 1):
         given = Person().given(two_stores[0], someone, step)
-        found = at_once(20, lambda i, s=step, g=given, who=someone.id: two_stores[i % 2].answer(who, s, g))
+        found = at_once(20, lambda i, s=step, g=given, who=someone.id: two_stores[i % 2].save_step(who, s, g))
         assert sorted(map(str, found)) == ["False"] * 19 + ["True"]
         someone = two_stores[0].find(someone.id) or someone
-    assert len(rows(two_stores[0], annotated)) == 4
-    assert len(rows(two_stores[0], demographics)) == 1
+    assert len(rows(two_stores[0], annotations_table)) == 4
+    assert len(rows(two_stores[0], demographics_table)) == 1
     check_counts(two_stores[0])
     assert row(two_stores[0], someone.id)["status"] == "valid"
 
 
 def test_a_pool_number_wins_once_in_a_race(two_stores: list[Store]) -> None:
-    found = at_once(20, lambda i: two_stores[i % 2].begin("the same"))
-    assert sorted(type(each).__name__ for each in found) == ["Participant"] + ["TakesPartAlready"] * 19
-    assert len(rows(two_stores[0], participants)) == 1
+    found = at_once(20, lambda i: two_stores[i % 2].add_participant("the same"))
+    assert sorted(type(each).__name__ for each in found) == ["DuplicateParticipantError"] * 19 + ["Participant"]
+    assert len(rows(two_stores[0], participants_table)) == 1
     check_counts(two_stores[0])
 
 
@@ -240,14 +240,14 @@ def test_who_is_deleted_while_answering_leaves_nothing(two_stores: list[Store], 
         found = at_once(
             2,
             lambda i, who=someone, answer=given: (
-                two_stores[0].answer(who.id, before, answer) if i else two_stores[1].delete(who.code)
+                two_stores[0].save_step(who.id, before, answer) if i else two_stores[1].delete(who.code)
             ),
         )
         assert raised(found) == []
         assert found[0] is True
         assert row(store, someone.id)["status"] == "deleted"
-        assert rows(store, annotated) == []
-        assert rows(store, demographics) == []
+        assert rows(store, annotations_table) == []
+        assert rows(store, demographics_table) == []
         check_counts(store)
     assert counters(store) == dict.fromkeys(GROUPS, (0, 0))
 
@@ -289,10 +289,10 @@ class Busy:
 
 def test_opening_waits_where_sqlite_itself_would_not() -> None:
     connection = Busy(3)
-    _prepared(connection, None)
+    _configure_connection(connection, None)
     assert [command for command in connection.done if "WAL" in command] == ["PRAGMA journal_mode=WAL"]
     with pytest.raises(sqlite3.OperationalError):
-        _prepared(Busy(1, sqlite3.SQLITE_CORRUPT), None)
+        _configure_connection(Busy(1, sqlite3.SQLITE_CORRUPT), None)
 
 
 def test_processes_may_open_a_new_database_at_once(url: str) -> None:

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from biassay.datasets.human_ratings import read_human_ratings
 from biassay.errors import StimulusError, UnknownNameError
-from biassay.stimuli.human import read_human
-from biassay.survey.study import Field, read_study, shipped_studies, study_text
+from biassay.survey.study import DemographicField, list_bundled_studies, read_bundled_study, read_study
 
 from .own_study import OWN, refusal, toml, toml_value, write
 
@@ -37,15 +37,15 @@ BAD = [
     ('groups = ["cats", "dogs", "birds"]', "groups = []", "groups", "the list is empty"),
     ('groups = ["cats", "dogs", "birds"]', 'groups = "cats"', "groups", "expected a list of texts"),
     ('groups = ["cats", "dogs", "birds"]', 'groups = ["cats", 2]', "groups[1]", "expected a text that is not empty"),
-    ('"dogs"', '"cats"', "groups", "'cats' stands twice"),
-    ('"dogs"', '" cats "', "groups", "'cats' stands twice"),
+    ('"dogs"', '"cats"', "groups", "'cats' appears twice"),
+    ('"dogs"', '" cats "', "groups", "'cats' appears twice"),
     ('[["cold", "warm"], ["poor", "wealthy"]]', "[]", "pairs", "expected a list of pairs [left, right]"),
     ('[["cold", "warm"], ["poor", "wealthy"]]', '["cold"]', "pairs[0]", "expected two opposite traits [left, right]"),
     ('["poor", "wealthy"]', '["poor"]', "pairs[1]", "expected two opposite traits [left, right]"),
     ('["poor", "wealthy"]', '["poor", "rich", "wealthy"]', "pairs[1]", "expected two opposite traits"),
     ('["poor", "wealthy"]', '["poor", ""]', "pairs[1]", "expected a text that is not empty"),
-    ('["poor", "wealthy"]', '["poor", "warm"]', "pairs", "the trait 'warm' stands twice"),
-    ('["poor", "wealthy"]', '["poor", "poor"]', "pairs", "the trait 'poor' stands twice"),
+    ('["poor", "wealthy"]', '["poor", "warm"]', "pairs", "the trait 'warm' appears twice"),
+    ('["poor", "wealthy"]', '["poor", "poor"]', "pairs", "the trait 'poor' appears twice"),
     (
         "annotations = 7",
         "annotations = 0",
@@ -53,7 +53,7 @@ BAD = [
         "expected a whole number from 1 to 1000000, got int 0",
     ),
     ("a_participant = 2", "a_participant = 4", "target.groups_a_participant", "expected a whole number from 1 to 3"),
-    ("a_participant = 2", "a_participant = 1", "quality.high_low", "there is one group only"),
+    ("a_participant = 2", "a_participant = 1", "quality.high_low", "participants rate one group only"),
     ("which_group = false", "which_group = 0", "quality.which_group", "expected true or false, got int 0"),
     ("high_low = true", 'high_low = "yes"', "quality.high_low", "expected true or false, got str 'yes'"),
     ("agreement = 0.75", "agreement = 80", "quality.self_agreement", "expected a number from 0 to 1, got int 80"),
@@ -67,17 +67,17 @@ BAD = [
     ("minutes = 30", "minutes = inf", "session.minutes", "expected a number from 0.01 to 100000, got float inf"),
     ("demographics = true", "demographics = 1", "privacy.link_demographics", "expected true or false"),
     ('parameter = "PID"', "parameter = 1", "pool.parameter", "expected a text, got int 1"),
-    ('"https://pool', '"javascript:pool', "pool.completion_url", "expected an address that begins with https://"),
-    ("{code}", "{CODE}", "pool.completion_url", "nothing is known of {CODE}; {code} is filled in"),
-    ("{code}", "{code}&p={pid}", "pool.completion_url", "nothing is known of {pid}; {code} is filled in"),
-    ("{code}", "{}", "pool.completion_url", "nothing is known of {}; {code} is filled in"),
+    ('"https://pool', '"javascript:pool', "pool.completion_url", "expected a URL that starts with https://"),
+    ("{code}", "{CODE}", "pool.completion_url", "unknown slot {CODE}; only {code} is filled in"),
+    ("{code}", "{code}&p={pid}", "pool.completion_url", "unknown slot {pid}; only {code} is filled in"),
+    ("{code}", "{}", "pool.completion_url", "unknown slot {}; only {code} is filled in"),
     ("required = true", "required = 1", "pool.required", "expected true or false, got int 1"),
     ("signed = true", "signed = 1", "pool.signed", "expected true or false, got int 1"),
-    ('parameter = "PID"', 'parameter = "signature"', "pool.parameter", "expected another name"),
-    ('parameter = "PID"', 'parameter = ""', "pool.required", "pool.parameter does not say where it stands"),
+    ('parameter = "PID"', 'parameter = "signature"', "pool.parameter", "choose another name"),
+    ('parameter = "PID"', 'parameter = ""', "pool.required", "pool.parameter is missing"),
     ('completion_code = "C1"', "completion_code = []", "pool.completion_code", "expected a text"),
     ('["Woman", "Man"]', "[]", "demographics.Gender.choices", "the list is empty"),
-    ('["Woman", "Man"]', '["Man", "Man"]', "demographics.Gender.choices", "'Man' stands twice"),
+    ('["Woman", "Man"]', '["Man", "Man"]', "demographics.Gender.choices", "'Man' appears twice"),
     ('choices = ["A", "B"]', "", "demographics.Race.several", "several answers need choices"),
     ('["A", "B"]', '["A, or B", "B"]', "demographics.Race.choices", "commas separate several answers"),
     ("most = 40", "most = 0", "demographics.State.most", "expected a whole number from 1 to 500, got int 0"),
@@ -163,9 +163,9 @@ def test_every_value_of_a_file_arrives(tmp_path: Path) -> None:
     assert dataclasses.asdict(study.pool) == parsed["pool"]
     assert (study.session_minutes, study.link_demographics) == (30.0, True)
     assert study.demographics == (
-        Field("Gender", ("Woman", "Man"), several=False, most=60),
-        Field("Race", ("A", "B"), several=True, most=60),
-        Field("State", (), several=False, most=40),
+        DemographicField("Gender", ("Woman", "Man"), several=False, most=60),
+        DemographicField("Race", ("A", "B"), several=True, most=60),
+        DemographicField("State", (), several=False, most=40),
     )
 
 
@@ -190,10 +190,10 @@ def test_the_shipped_study_asks_about_the_groups_and_pairs_of_the_released_judge
 
 
 def test_every_shipped_study_can_be_read_by_name_and_as_a_copy(tmp_path: Path) -> None:
-    assert shipped_studies() == ["cao2022"]
-    for name in shipped_studies():
+    assert list_bundled_studies() == ["cao2022"]
+    for name in list_bundled_studies():
         path = tmp_path / "copy.toml"
-        path.write_text(study_text(name), encoding="utf-8")
+        path.write_text(read_bundled_study(name), encoding="utf-8")
         assert read_study(path) == read_study(name)
 
 
@@ -314,7 +314,7 @@ def test_pairs_that_are_accepted_are_read_back_from_the_released_shape(
         return
     path = folder / "ratings.json"
     path.write_text(json.dumps({"annotator0": {"cats": {name: str(i) for i, name in enumerate(study.pair_names)}}}))
-    found = read_human(path)
+    found = read_human_ratings(path)
     assert found.ratings[0, 0].tolist() == list(range(len(study.pairs)))
     assert [tuple(" ".join(t.split()) for t in pair) for pair in found.pairs] == [
         tuple(" ".join(t.split()) for t in pair) for pair in study.pairs

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from biassay.errors import StimulusError
-from biassay.survey.study import read_study
-from biassay.survey.texts import read_texts
+from biassay.survey.study import read_study, read_texts
 
 from .own_study import OWN, refusal, toml, write
 
@@ -93,8 +92,8 @@ def test_a_translation_that_is_absent(tmp_path: Path) -> None:
 
 def test_what_is_filled_in_is_not_looked_at_again() -> None:
     texts = read_texts("english")
-    assert texts.filled("group", "between", left="{right}", right="b") == "{right} or b"
-    assert texts.filled("group", "between", left="a") == "a or {right}"
+    assert texts.format_text("group", "between", left="{right}", right="b") == "{right} or b"
+    assert texts.format_text("group", "between", left="a") == "a or {right}"
 
 
 def test_paragraphs_are_parted_by_empty_lines() -> None:

@@ -42,7 +42,7 @@ def test_what_failed_is_written_down_as_where_and_not_what(failing: Walker, capl
     def begin(pool_id: str, *_: object) -> None:
         raise RuntimeError(f"DETAIL: Key (pool_id)=({pool_id}) already exists.")
 
-    site.store.begin = begin
+    site.store.add_participant = begin
     with caplog.at_level(logging.DEBUG):
         failing.send(agree="yes")
     assert "RuntimeError" in caplog.text

@@ -319,9 +319,8 @@ def opened(
     import sqlalchemy as sa
     from starlette.testclient import TestClient
 
-    from biassay.survey.app import make_app
+    from biassay.survey.app import RateLimits, make_app
     from biassay.survey.database import open_database
-    from biassay.survey.site import Limits
     from biassay.survey.store import Store
     from biassay.survey.study import read_study
 
@@ -333,7 +332,7 @@ def opened(
         engine.dispose()
         sa.event.listen(engine, "connect", _hasty)
         store = Store(engine, read_study(write_study(folder, **otherwise)), clock=clock)
-        app = make_app(store, token=token, secure=secure, limits=limits or Limits(0, 0, 0, 0), link_key=link_key)
+        app = make_app(store, token=token, secure=secure, limits=limits or RateLimits(0, 0, 0, 0), link_key=link_key)
         ends.callback(app.state.site.workers.shutdown)
 
         def browser() -> Walker:

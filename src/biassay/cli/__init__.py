@@ -1,4 +1,4 @@
-"""The front door: one module per command, loaded when the command is used."""
+"""Command line: load commands lazily and report errors."""
 
 from __future__ import annotations
 
@@ -13,152 +13,179 @@ from typing import Any
 
 import click
 
-from biassay.cli.commands import Commands
-from biassay.errors import BiassayError, PluginWarning, explaining_memory
-from biassay.plugins import plugin_names, skim_names
+from biassay.errors import BiassayError, PluginWarning, explain_memory_errors, find_nearest_names
+from biassay.packages import get_plugin_names, list_names_fast
 from biassay.studies.registry import study_commands
 
-__all__ = ["main"]
+__all__ = ["SuggestingGroup", "main"]
+
+
+class SuggestingGroup(click.Group):
+    """Group of commands that suggests a name for an unknown command."""
+
+    def has_command(self, name: str) -> bool:
+        """Return whether there is a command of this name."""
+        return name in self.commands
+
+    def suggest(self, name: str) -> str | None:  # noqa: ARG002
+        """Return a better suggestion than the nearest command, or None."""
+        return None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find a command by name, or raise an error with a suggestion."""
+        if args and not self.has_command(args[0]):
+            known = self.list_commands(ctx)
+            near = self.suggest(args[0]) or next(iter(find_nearest_names(args[0], known)), None)
+            hint = f"; did you mean {near!r}?" if near else f"; commands: {', '.join(known)}"
+            raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
 
 _STUDIES = "biassay.studies"
 _COMMANDS = {
-    "run": ("biassay.cli.run", "Run association tests (WEAT, SEAT) on models."),
-    "contexts": ("biassay.cli.contexts", "Find the contexts of stimuli in a corpus."),
-    "ceat": ("biassay.cli.run", "The same over contexts (CEAT)."),
-    "resume": ("biassay.cli.resume", "Continue an interrupted run."),
-    "discover": ("biassay.cli.discover", "Find the words a model associates with groups of people (IBD, EIBD)."),
-    "stereotypes": ("biassay.cli.stereotypes", "What language models associate with social groups (the ABC model)."),
-    "robustness": (
-        "biassay.cli.robustness",
-        "What associations survive: layers, poolings, similarities, templates, words.",
-    ),
-    "ask": (
-        "biassay.cli.ask",
-        "Ask chat or instruct models which group goes with which words (word association tests).",
-    ),
-    "benchmark": ("biassay.cli.benchmark", "BBQ, CrowS-Pairs and StereoSet, with intervals by template."),
-    "import": ("biassay.cli.import_logs", "The same from logs of lm-evaluation-harness or Inspect."),
-    "report": ("biassay.cli.report", "One page from run folders, and files for a paper."),
-    "compare": ("biassay.cli.compare", "How the models of runs differ."),
-    "survey": ("biassay.cli.survey", "Ask people how groups are seen: the human study."),
-    "tests": ("biassay.cli.tests", "List, find, show, check and export the tests."),
-    "models": ("biassay.cli.models", "Families of models, and which can be used now."),
-    "cache": ("biassay.cli.cache", "List what is cached, by model, and remove parts of it."),
-    "doctor": ("biassay.cli.doctor", "Versions, device, cache, and a self-test of every family."),
+    "run": ("run", "Run association tests on models (WEAT, SEAT, CEAT)."),
+    "contexts": ("contexts", "Find the contexts of stimuli in a corpus."),
+    "resume": ("runs", "Continue an interrupted run."),
+    "discover": ("discover", "Find the words that models associate with intersectional groups (IBD, EIBD)."),
+    "stereotypes": ("stereotypes", "Measure what language models associate with social groups (the ABC model)."),
+    "robustness": ("study", "Measure association tests under many analysis choices."),
+    "ask": ("ask", "Ask chat or instruct models which words they associate with groups (word association tests)."),
+    "benchmark": ("benchmark", "Score models on BBQ, CrowS-Pairs or StereoSet, with intervals."),
+    "import": ("import_logs", "Score benchmarks from logs of lm-evaluation-harness or Inspect."),
+    "report": ("report", "Write one report from run folders, and files for a paper."),
+    "compare": ("compare", "Compare models or runs, and fail if the new one is worse."),
+    "survey": ("survey", "Ask people how groups are seen: the human study."),
+    "tests": ("tests", "List, search, show, check and export tests."),
+    "models": ("models", "List the kinds of models, and which are usable."),
+    "cache": ("cache", "List what is cached, by model, and remove parts of it."),
+    "doctor": ("doctor", "Check versions, device, cache and every kind of model."),
 }
-_ALIKE = {"–": "-", "−": "-", "…": "~", "•": "-", "█": "#", "░": "-", "─": "-", "━": "-", "†": "+", "‡": "++"}
+_ASCII_SUBSTITUTES = {
+    "–": "-",
+    "−": "-",
+    "…": "~",
+    "•": "-",
+    "█": "#",
+    "░": "-",
+    "─": "-",
+    "━": "-",
+    "†": "+",
+    "‡": "++",
+}
 
 
-class _Commands(Commands):
-    """Knows every command's name and summary, and imports a command only to run it.
+class _LazyCommands(SuggestingGroup):
+    """Root group: knows the names and summaries of all commands and imports a command only to run it.
 
-    A study without a module here is a command of its name; so is a study of another package.
+    A study without a module of its own, also one of another package, is a command of its name.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        added = (*study_commands(), *plugin_names(_STUDIES))
+        added = (*study_commands(), *get_plugin_names(_STUDIES))
         return [*_COMMANDS, *(name for name in added if name not in _COMMANDS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        if name not in _COMMANDS:
-            made: click.Command = import_module("biassay.cli.study").command_of(name)
-            return made
-        command: click.Command = import_module(_COMMANDS[name][0]).command
+        module = import_module(f"biassay.cli.{_COMMANDS.get(name, ('study',))[0]}")
+        command: click.Command = module.command if hasattr(module, "command") else module.make_command(name)
         return command
 
     def has_command(self, name: str) -> bool:
-        return name in _COMMANDS or name in study_commands() or name in plugin_names(_STUDIES)
+        return name in _COMMANDS or name in study_commands() or name in get_plugin_names(_STUDIES)
 
-    def meant(self, name: str) -> str | None:
-        tests = import_module("biassay.cli.common").tests_meant(name)
+    def suggest(self, name: str) -> str | None:
+        tests = import_module("biassay.cli.common").suggest_tests(name)
         return tests and f"biassay run --tests {tests}"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
-        if added := [(name, f"From {of}.") for name, of in skim_names(_STUDIES).items() if name not in _COMMANDS]:
+        if added := [
+            (name, f"From {package}.") for name, package in list_names_fast(_STUDIES).items() if name not in _COMMANDS
+        ]:
             with formatter.section("Studies of other packages"):
                 formatter.write_dl(added)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="biassay", prog_name="biassay")
 def _biassay() -> None:
     """Measure social bias and stereotypes in text encoders and language models."""
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line; an error becomes one plain sentence and an exit code."""
-    _write_any_text()
+    """Run the command line; print an error as one sentence and exit with its code."""
+    _configure_encoding()
     try:
-        with _plain_warnings(), explaining_memory():
+        with _shorten_warnings(), explain_memory_errors():
             code = _biassay.main(args=args, standalone_mode=False)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
-        _say("interrupted", error)
+        _print_error("interrupted", error)
         code = 1
     except click.ClickException as error:
-        (_nearest_only(error) if isinstance(error, click.NoSuchOption) else error).show()
+        (_narrow_suggestions(error) if isinstance(error, click.NoSuchOption) else error).show()
         code = 2
     except BiassayError as error:
-        _say(f"error: {error}", error)
+        _print_error(f"error: {error}", error)
         code = error.exit_code
-    except ImportError as error:  # a package that is installed and broken
-        _say(f"error: a package that is needed cannot be imported: {error}", error)
+    except ImportError as error:  # installed but broken
+        _print_error(f"error: cannot import a required package: {error}", error)
         code = 1
     except BrokenPipeError:
         sys.stderr.close()
         code = 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _say(f"error: {where}{error.strerror or error}", error)
+        _print_error(f"error: {where}{error.strerror or error}", error)
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _nearest_only(error: click.NoSuchOption) -> click.NoSuchOption:
-    """Of the options that are like what was written, those that begin so, if any does."""
+def _narrow_suggestions(error: click.NoSuchOption) -> click.NoSuchOption:
+    """Keep the suggestions that start with the given name, if there are any."""
     name, known = error.option_name, error.possibilities or ()
     near = [option for option in known if option.startswith(name)] or known
     return click.NoSuchOption(name, possibilities=near, ctx=error.ctx)
 
 
-def _write_any_text() -> None:
-    """A terminal or a pipe that lacks a character gets one that is like it, or a question mark."""
-    codecs.register_error("biassay", _alike)
+def _configure_encoding() -> None:
+    """Replace characters that the terminal or pipe cannot encode by similar ones, or by a question mark."""
+    codecs.register_error("biassay", _substitute_characters)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
             stream.reconfigure(errors="biassay")
 
 
-def _alike(error: UnicodeError) -> tuple[str, int]:
+def _substitute_characters(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(_ALIKE.get(one, "?") for one in error.object[error.start : error.end]), error.end
+    return "".join(
+        _ASCII_SUBSTITUTES.get(character, "?") for character in error.object[error.start : error.end]
+    ), error.end
 
 
 @contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Of what other packages add and cannot be used, one line; other warnings as ever."""
+def _shorten_warnings() -> Iterator[None]:
+    """Print a warning about a broken plugin as one line; leave other warnings as they are."""
     with warnings.catch_warnings():
-        shown = warnings.showwarning
+        show_default = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
             if issubclass(category, PluginWarning):
                 click.echo(f"warning: {message}", err=True)
             else:
-                shown(message, category, *rest, **named)
+                show_default(message, category, *rest, **named)
 
         warnings.showwarning = show
         yield
 
 
-def _say(message: str, error: BaseException) -> None:
-    """The message and what to do next; click raises its own error from an interrupt, which holds the notes."""
-    from biassay.files import printable  # names come from outside, and a terminal obeys what it is sent
+def _print_error(message: str, error: BaseException) -> None:
+    """Print the message and its notes; for click's own Abort, the notes of the interrupt that caused it."""
+    from biassay.io import make_printable  # names from outside may hold control characters
 
     first = error.__cause__ if isinstance(error, click.Abort) else error
     for text in (message, *getattr(first, "__notes__", ())):
         for line in text.splitlines():
-            click.echo(printable(line), err=True)
+            click.echo(make_printable(line), err=True)

@@ -1,4 +1,4 @@
-"""``biassay cache``: list what is cached, by model, and remove parts of it."""
+"""Command `biassay cache`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from typing import Any
 import click
 from rich.cells import cell_len
 
-from biassay.answers.inventory import KINDS, CacheEntry, CacheListing, list_cache, remove_entries, select_entries
-from biassay.cli.commands import Commands
-from biassay.cli.listing import format_size
+from biassay.cache.inventory import KINDS, CacheEntry, CacheListing, list_cache, remove_entries, select_entries
+from biassay.cli import SuggestingGroup
+from biassay.cli.listings import format_size
+from biassay.cli.options import json_option, multi_option
 from biassay.errors import StorageError, UnknownNameError, UsageError
-from biassay.files import default_cache, printable
-from biassay.pages.formats import counted
-from biassay.remote import is_address
+from biassay.io import default_cache, make_printable
+from biassay.object_storage import is_url
+from biassay.reporting.formats import format_count
 
 __all__ = ["command"]
 
@@ -50,14 +51,13 @@ class _Size(click.ParamType):  # type: ignore[type-arg]
 
 
 _cache_option = click.option(
-    "--cache", metavar="DIR", help="Cache folder.  [default: $BIASSAY_CACHE or the user's cache]"
+    "--cache", metavar="DIR", help="Use this cache directory.  [default: $BIASSAY_CACHE or the user's cache]"
 )
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 
 
-@click.group("cache", cls=Commands, invoke_without_command=True)
+@click.group("cache", cls=SuggestingGroup, invoke_without_command=True)
 @_cache_option
-@_json_option
+@json_option
 @click.pass_context
 def command(ctx: click.Context, cache: str | None, as_json: bool) -> None:
     """List what is cached, by model: kind, size and last use. `biassay cache prune` removes parts of it.
@@ -76,18 +76,16 @@ def command(ctx: click.Context, cache: str | None, as_json: bool) -> None:
     _print_entries(listing.entries)
     click.echo(f"{format_size(listing.size)} in {listing.folder}")
     if listing.other_files:
-        click.echo(f"{counted(listing.other_files, 'other file')} in this folder: not biassay's, and never removed")
+        click.echo(
+            f"{format_count(listing.other_files, 'other file')} in this folder: not biassay's, and never removed"
+        )
 
 
 @command.command("prune")
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="NAME",
-    help="Remove entries of this model, as listed; hf:* matches more.",
+@multi_option(
+    "--model", "models", metavar="NAME[,...]", help="Remove entries of these models, as listed; hf:* is a pattern."
 )
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(tuple(KINDS)), help="Remove entries of this kind.")
+@multi_option("--kind", "kinds", item=click.Choice(tuple(KINDS)), help="Remove entries of these kinds.")
 @click.option(
     "--older-than", type=_Duration(), metavar="TIME", help="Remove entries not used in this time, such as 30d."
 )
@@ -101,7 +99,7 @@ def command(ctx: click.Context, cache: str | None, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Print what would be removed, and remove nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @_cache_option
-@_json_option
+@json_option
 @click.pass_obj
 def prune(
     parent_cache: str | None,
@@ -159,7 +157,7 @@ def prune(
 def _get_folder(cache: str | None) -> Path:
     if cache is not None and not cache:
         raise UsageError("the name of the cache is empty; leave --cache out to use your own cache")
-    if is_address(cache):
+    if is_url(cache):
         raise UsageError(
             f"{cache}: biassay lists and prunes caches on this machine only; use the tools of your storage. "
             "Local copies of its files are in your own cache: leave --cache out to list them"
@@ -202,7 +200,7 @@ def _print_entries(entries: Iterable[CacheEntry], *, err: bool = False) -> None:
     sizes = {model: sum(e.size for own in kinds.values() for e in own) for model, kinds in groups.items()}
     rows = [
         (
-            printable(model),
+            make_printable(model),
             kind,
             format_size(sum(entry.size for entry in own)),
             _format_time(max(entry.last_used for entry in own)),

@@ -1,4 +1,4 @@
-"""``biassay compare``"""
+"""Command `biassay compare`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
-from biassay.cli.common import TakesMany, console_for_tables, listener_for
-from biassay.cli.options import Place
-from biassay.cli.reporting import print_files, report_options
+from biassay.cli.common import make_console, make_listener
+from biassay.cli.options import PathOrUrl
+from biassay.cli.report import print_files, report_options
 from biassay.errors import UsageError
-from biassay.files import printable, write_atomically
-from biassay.pages.gate import gate_junit, gate_markdown, gate_statements
-from biassay.pages.plain_tables import WIDTH, said
-from biassay.results.verdicts import (
+from biassay.io import make_printable, write_atomically
+from biassay.reporting.comparison import gate_junit, gate_markdown, gate_statements
+from biassay.reporting.terminal import WIDTH, said
+from biassay.results.differences import (
     ALPHA,
     FAIL_IF,
     MARGIN,
@@ -24,11 +24,11 @@ from biassay.results.verdicts import (
     PowerGap,
     Verdict,
     check_limits,
-    unmeasured,
-    verdict_sentence,
+    list_unmeasured_models,
+    summarize_verdicts,
 )
-from biassay.runs.reporting import compare_runs
-from biassay.runs.showing import presenter_of
+from biassay.runs.compare import compare_runs
+from biassay.runs.reports import get_presenter
 
 __all__ = ["GATE_FAILED", "command"]
 
@@ -36,9 +36,9 @@ GATE_FAILED = 3
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command("compare", cls=TakesMany)
+@click.command("compare")
 @click.argument("given", nargs=-1, required=True, metavar="OLD NEW ...")
-@click.option("--baseline", metavar="MODEL", help="With which model the others are compared.  [default: the first]")
+@click.option("--baseline", metavar="MODEL", help="Compare the others with this model.  [default: the first]")
 @click.option(
     "--fail-if",
     type=click.Choice(FAIL_IF),
@@ -48,8 +48,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--margin",
     type=float,
     metavar="SIGMAS",
-    help="Growth towards the stereotype that does not matter, in SDs of cosines between frequent words; for shares "
-    f"and scores, a share of the largest possible effect.  [default: {MARGIN:g}]",
+    help="Ignore growth towards the stereotype up to this margin, in SDs of cosines between frequent words; for shares "
+    f"and scores, as a share of the largest possible effect.  [default: {MARGIN:g}]",
 )
 @click.option(
     "--alpha",
@@ -57,7 +57,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     default=ALPHA,
     show_default=True,
     metavar="P",
-    help="Probability that any interval of the comparison misses.",
+    help="Set the probability that any interval of the comparison misses.",
 )
 @click.option(
     "--min-power",
@@ -65,13 +65,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     default=MIN_POWER,
     show_default=True,
     metavar="P",
-    help="With --fail-if, exit with 3 if no question of a topic detects a growth of twice the margin with this power. "
-    "Use 0 to skip the check.",
+    help="Exit with 3 if no question of a topic detects a growth of twice the margin with this power. Use 0 to "
+    "skip the check. Only with --fail-if.",
 )
-@click.option("--junit", type=_FILE, metavar="FILE", help="The verdicts as JUnit XML.")
-@click.option("--markdown", type=_FILE, metavar="FILE", help="The verdicts as Markdown, for a pull request.")
-@click.option("--out", type=click.Path(path_type=Path), help="A page with the comparison and the runs.")
-@click.option("--cache", type=Place(), help="Where answers of models are kept: a folder, or an address.")
+@click.option("--junit", type=_FILE, metavar="FILE", help="Write the verdicts as JUnit XML.")
+@click.option("--markdown", type=_FILE, metavar="FILE", help="Write the verdicts as Markdown, for a pull request.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write a report with the comparison and the runs.")
+@click.option("--cache", type=PathOrUrl(), help="Cache directory or URL (s3://BUCKET/DIR).")
 @report_options
 def command(
     given: tuple[str, ...],
@@ -93,16 +93,16 @@ def command(
 ) -> None:
     """Check whether NEW is worse than OLD, that is, closer to the stereotype.
 
-    OLD and NEW are run folders or models (`glove`, `hf:NAME`, ...). A model is measured first, with the tests of the
-    other run, those of --tests, or the collection `gate`. If there are more models, all are compared with the first.
-    Runs that differ in protocol or stimuli are refused unless --mixed is given. Exit codes: 0 done, 1 measurement
+    OLD and NEW are run folders or models (`glove`, `hf:NAME`, ...). biassay measures models first, with the tests of
+    the other run, those of --tests, or the collection `gate`. More models are all compared with the first.
+    Runs that differ in protocol or stimuli need --mixed. Exit codes: 0 done, 1 measurement
     failed, 2 usage error, 3 gate failed.
     """
     check_limits(MARGIN if margin is None else margin, alpha, min_power)
     for file in (junit, markdown):
         if file is not None and not file.parent.is_dir():
             raise UsageError(f"{file}: the folder {file.parent} does not exist")
-    with listener_for(quiet=quiet or as_json) as listener:
+    with make_listener(quiet=quiet or as_json) as listener:
         found, made = compare_runs(
             given,
             baseline=baseline,
@@ -126,21 +126,21 @@ def command(
     if as_json:
         click.echo(found.to_json(fail_if, min_power), nl=False)
     elif not quiet:
-        console = console_for_tables()
+        console = make_console()
         console.width = min(console.width, WIDTH)
-        presenter_of(found.study).print_comparison(found, console)
+        get_presenter(found.study).print_comparison(found, console)
         console.print(*said(replace(one, points=()) for one in gate_statements(found.verdicts)), sep="\n")
         print_files(made, published, console)
     if fail_if and (failed or gaps):
         for line in _reasons(found.verdicts, failed, gaps):
-            click.echo(f"the gate fails: {printable(line)}", err=True)
+            click.echo(f"the gate fails: {make_printable(line)}", err=True)
         sys.exit(GATE_FAILED)
-    if found.missing or unmeasured(found.verdicts):
+    if found.missing or list_unmeasured_models(found.verdicts):
         sys.exit(1)
 
 
 def _reasons(verdicts: Sequence[Verdict], failed: Sequence[Verdict], gaps: Sequence[PowerGap]) -> Iterator[str]:
     if failed:
         models = {one.model for one in failed}
-        yield verdict_sentence([verdict for verdict in verdicts if verdict.model in models])
+        yield summarize_verdicts([verdict for verdict in verdicts if verdict.model in models])
     yield from map(str, gaps)

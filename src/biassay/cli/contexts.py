@@ -1,86 +1,141 @@
-"""``biassay contexts``"""
+"""Command `biassay contexts`."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
-from biassay.cli.common import TakesMany, console_for_tables, engine_options, listener_for, open_engine
-from biassay.cli.group_coverage import coverage_as_json, coverage_table
-from biassay.runs.corpus import DEFAULT_TESTS, Scan, find_contexts
-from biassay.stimuli.abc import Abc, load_abc
-from biassay.texts.contexts import TestCoverage, coverage
-from biassay.texts.corpus import FORMATS
-from biassay.texts.group_coverage import abc_coverage, abc_words
+from biassay.cli.common import make_console, make_listener
+from biassay.cli.options import apply_options, engine_options, json_option, multi_option, open_engine, quiet_option
+from biassay.corpus.contexts import AbcCoverage, TestCoverage, abc_coverage, abc_words, coverage
+from biassay.corpus.files import FORMATS
+from biassay.datasets.abc_model import load_abc
+from biassay.runs.contexts import DEFAULT_TESTS, Scan, find_contexts
 
-__all__ = ["command"]
+__all__ = ["command", "coverage_to_json", "make_coverage_table"]
 
 
-@click.command("contexts", cls=TakesMany)
+def make_coverage_table(covered: AbcCoverage) -> Table:
+    """Make a table with one row for the groups and one for the pairs of traits."""
+    table = Table()
+    for name in ("", "measurable", "contexts: min, median, max", "too few"):
+        table.add_column(name, overflow="fold")
+    groups, adjectives = dict(covered.groups), covered.adjectives
+    scarce = ", ".join(f"{name} {groups[name]}" for name in covered.few_groups)
+    rows = (
+        ("groups", len(covered.measurable_groups), len(groups), groups, scarce),
+        ("pairs of traits", len(covered.measurable_pairs), len(covered.pairs), adjectives, _list_scarce_pairs(covered)),
+    )
+    for name, able, total, counts, lacking in rows:
+        table.add_row(name, f"{able} of {total}", _format_range(list(counts.values()), covered.least), escape(lacking))
+    return table
+
+
+def _list_scarce_pairs(covered: AbcCoverage) -> str:
+    """List the pairs that cannot be measured with their scarce adjectives, then those of the other pairs."""
+    parts, rest = [], []
+    for pair in covered.pairs:
+        few = [f"{word} {count}" for word, count in (*pair.left, *pair.right) if count < covered.least]
+        if pair.measurable:
+            rest += few
+        else:
+            parts.append(f"{pair.pair}: {', '.join(few)}")
+    return "; ".join([*parts, *([", ".join(rest)] if rest else [])])
+
+
+def _format_range(counts: Sequence[int], least: int) -> str:
+    enough = [count for count in counts if count >= least]
+    return f"{min(enough):,} / {median(enough):,.0f} / {max(enough):,}" if enough else ""
+
+
+def coverage_to_json(covered: AbcCoverage) -> dict[str, Any]:
+    """Return the numbers of contexts of groups and pairs, and which can be measured."""
+    measurable = set(covered.measurable_groups)
+    return {
+        "groups": [
+            {"group": name, "measurable": name in measurable, "contexts": count} for name, count in covered.groups
+        ],
+        "pairs": [
+            {
+                "pair": pair.pair,
+                "measurable": pair.measurable,
+                "contexts": {"left": dict(pair.left), "right": dict(pair.right)},
+            }
+            for pair in covered.pairs
+        ],
+    }
+
+
+@click.command("contexts")
 @click.argument("corpus", nargs=-1, required=True, metavar="CORPUS ...")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The Parquet file to write.")
-@click.option(
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Write the contexts to this Parquet file.")
+@multi_option(
     "--tests",
-    multiple=True,
-    metavar="PATTERN ...",
-    help="Tests whose stimuli are looked for.  [default: C1-C10, I1-I4; none with --abc]",
+    metavar="PATTERN[,...]",
+    help="Search for the stimuli of these tests.  [default: C1-C10, I1-I4; none with --abc]",
 )
-@click.option("--abc", "with_abc", is_flag=True, help="Look for groups and traits, for `stereotypes --measure ceat`.")
 @click.option(
-    "--with",
-    "files",
+    "--abc", "with_abc", is_flag=True, help="Search for groups and traits, for `stereotypes --measures ceat`."
+)
+@click.option(
+    "--files",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="For --abc: a file of your own groups and traits.",
+    metavar="FILE",
+    help="Add groups and traits from your own file. May be repeated. Only with --abc.",
 )
-@click.option("--all-adjectives", is_flag=True, help="For --abc: all adjectives of a trait, not its first only.")
+@click.option(
+    "--all-adjectives", is_flag=True, help="Search for all adjectives of a trait, not only the first. Only with --abc."
+)
 @click.option(
     "-k",
     "--per-stimulus",
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="Most contexts per word.",
+    help="Keep at most this many contexts per word.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample.")
-@click.option("--field", help="Field or column that holds the text.  [default: body, text, content or sentence]")
-@click.option("--format", type=click.Choice(FORMATS), help="Format of the files, where their names do not show it.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
+@click.option("--field", help="Read the text from this field or column.  [default: body, text, content or sentence]")
+@click.option("--format", type=click.Choice(FORMATS), help="Set the file format.  [default: from the file name]")
 @click.option(
     "--document",
     type=click.Choice(("line", "paragraph")),
     default="line",
     show_default=True,
-    help="What a document is in plain text.",
+    help="Split plain text into documents by line or by paragraph.",
 )
-@click.option("--html", is_flag=True, help="Take tags out and resolve entities.")
-@click.option("--language", default="en", show_default=True, help="For cutting documents into sentences.")
-@click.option("--openings", is_flag=True, help="Also take a word with a capital where it opens a sentence.")
-@click.option("--ignore-case", is_flag=True, help="For a corpus in lower case: match words in any case.")
+@click.option("--html", is_flag=True, help="Remove tags and resolve entities.")
+@click.option("--language", default="en", show_default=True, help="Split sentences by the rules of this language.")
+@click.option("--openings", is_flag=True, help="Also match a capitalised word at the start of a sentence.")
+@click.option("--ignore-case", is_flag=True, help="Match words in any case, for a corpus in lower case.")
 @click.option(
     "--max-bad",
     type=click.FloatRange(0.0, 1.0),
     default=0.1,
     show_default=True,
-    help="Largest share of documents that may be unreadable.",
+    help="Stop if more than this share of documents is unreadable.",
 )
 @click.option(
     "--min-contexts",
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="For the table: contexts a word needs to count.",
+    help="Count words with fewer contexts as missing in the table.",
 )
-@click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: one for every core]")
-@engine_options
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@click.option("--json", "as_json", is_flag=True, help="Print the coverage as JSON.")
+@click.option("--workers", type=click.IntRange(min=1), help="Use this many processes.  [default: one per core]")
+@partial(apply_options, engine_options)
+@quiet_option
+@json_option
 def command(
     corpus: tuple[str, ...],
     out: Path,
@@ -88,116 +143,90 @@ def command(
     with_abc: bool,
     files: tuple[Path, ...],
     all_adjectives: bool,
-    per_stimulus: int,
-    seed: int,
-    field: str | None,
-    format: str | None,
-    document: str,
-    html: bool,
-    language: str,
-    ignore_case: bool,
-    openings: bool,
-    max_bad: float,
     min_contexts: int,
-    workers: int | None,
     engine: str,
     address: str | None,
     quiet: bool,
     as_json: bool,
+    **scan_options: Any,
 ) -> None:
-    """Find the contexts of stimuli in a corpus, and keep a sample of them.
+    """Find the contexts of stimuli in a corpus and keep a random sample of them.
 
-    A CORPUS is a file, a folder or a pattern: plain text, JSON lines, CSV or Parquet, each also as .gz, .bz2 or .zst. A
-    word is found as a whole word, in the case in which it is written. Give the same command again to continue
-    an interrupted scan.
+    A CORPUS is a file, a folder or a pattern: plain text, JSON lines, CSV or Parquet, also compressed (.gz, .bz2,
+    .zst). biassay matches whole words in the given case. Repeat the command to continue an interrupted scan.
     """
-    abc = _abc(files, with_abc=with_abc, all_adjectives=all_adjectives)
-    with listener_for(quiet=quiet) as listener:
-        found = find_contexts(
+    for value, option in ((files, "--files"), (all_adjectives, "--all-adjectives")):
+        if value and not with_abc:
+            raise click.UsageError(f"{option} requires --abc")
+    abc = load_abc(files) if with_abc else None
+    with make_listener(quiet=quiet) as listener:
+        scan = find_contexts(
             corpus,
             out,
             tests or (DEFAULT_TESTS if abc is None else ()),
             words=() if abc is None else abc_words(abc, all_adjectives=all_adjectives),
-            per_stimulus=per_stimulus,
-            seed=seed,
-            field=field,
-            format=format,
-            document=document,
-            html=html,
-            language=language,
-            ignore_case=ignore_case,
-            openings=openings,
-            max_bad=max_bad,
-            workers=workers,
             engine=open_engine(engine, address),
             listener=listener,
+            **scan_options,
         )
-    count = found.contexts.count
-    covered = coverage(count, found.tests, min_contexts)
-    of_abc = None
-    if abc is not None:
-        of_abc = abc_coverage(count, abc.groups, abc.pairs, min_contexts, all_adjectives=all_adjectives)
+    count = scan.contexts.count
+    covered = coverage(count, scan.tests, min_contexts)
+    covered_abc = (
+        None if abc is None else abc_coverage(count, abc.groups, abc.pairs, min_contexts, all_adjectives=all_adjectives)
+    )
     if as_json:
-        content = _as_json(found, covered) | ({} if of_abc is None else coverage_as_json(of_abc))
+        content = _scan_to_json(scan, covered) | ({} if covered_abc is None else coverage_to_json(covered_abc))
         click.echo(json.dumps(content, indent=1, ensure_ascii=False))
     elif not quiet:
-        options = "".join(f" --with {file}" for file in files) + (" --all-adjectives" if all_adjectives else "")
-        following = [f"biassay ceat hf:NAME --contexts {out}"] if covered else []
-        following += [f"biassay stereotypes hf:NAME --measure ceat --contexts {out}{options}"] if abc else []
-        tables = [_table(covered, min_contexts)] if covered else []
-        tables += [coverage_table(of_abc)] if of_abc is not None else []
-        _print(found, tables, f"written to {out}; next: {' or '.join(following)}")
-    for name, reason in found.tally.damaged.items():
-        click.echo(f"error: {name}: {reason}; what could be read of it was used", err=True)
-    if found.tally.damaged:
+        options = "".join(f" --files {file}" for file in files) + (" --all-adjectives" if all_adjectives else "")
+        commands = [f"biassay run hf:NAME --contexts {out}"] if covered else []
+        commands += [f"biassay stereotypes hf:NAME --measures ceat --contexts {out}{options}"] if abc else []
+        tables = [_make_table(covered, min_contexts)] if covered else []
+        tables += [make_coverage_table(covered_abc)] if covered_abc is not None else []
+        _print_scan(scan, tables, f"written to {out}; next: {' or '.join(commands)}")
+    for name, reason in scan.progress.damaged.items():
+        click.echo(f"error: {name}: {reason}; biassay used what it could read", err=True)
+    if scan.progress.damaged:
         sys.exit(1)
 
 
-def _abc(files: tuple[Path, ...], *, with_abc: bool, all_adjectives: bool) -> Abc | None:
-    for given, option in ((files, "--with"), (all_adjectives, "--all-adjectives")):
-        if given and not with_abc:
-            raise click.UsageError(f"{option} is for --abc")
-    return load_abc(files) if with_abc else None
-
-
-def _table(covered: tuple[TestCoverage, ...], least: int) -> Table:
+def _make_table(covered: tuple[TestCoverage, ...], least: int) -> Table:
     table = Table()
-    for name in (
-        "test",
-        "measurable",
-        "words with contexts",
-        "contexts a word: fewest, median, most",
-        "too few or none",
-    ):
+    for name in ("test", "measurable", "words with contexts", "contexts per word: min, median, max", "too few"):
         table.add_column(name, overflow="fold")
     for test in covered:
         counts = [count for concept in test.concepts for _, count in concept.counts]
         enough = [count for count in counts if count >= least]
-        spread = f"{min(enough):,} / {median(enough):,.0f} / {max(enough):,}" if enough else ""
-        lost = [f"{word} {count}" for concept in test.concepts for word, count in concept.counts if count < least]
-        lacking = ", ".join(c.label for c in test.concepts if c.lack(test.max_lost) is not None)
+        scarce = [f"{word} {count}" for concept in test.concepts for word, count in concept.counts if count < least]
+        lacking = ", ".join(c.label for c in test.concepts if c.lack(test.max_unknown) is not None)
         measurable = f"[yellow]no: {escape(lacking)}[/yellow]" if lacking else "yes"
-        table.add_row(escape(test.test), measurable, f"{len(enough)} of {len(counts)}", spread, escape(", ".join(lost)))
+        table.add_row(
+            escape(test.test),
+            measurable,
+            f"{len(enough)} of {len(counts)}",
+            _format_range(counts, least),
+            escape(", ".join(scarce)),
+        )
     return table
 
 
-def _print(found: Scan, tables: Sequence[Table], last: str) -> None:
-    console = console_for_tables()
+def _print_scan(scan: Scan, tables: Sequence[Table], last: str) -> None:
+    console = make_console()
     for table in tables:
         console.print(table)
-    tally = found.tally
-    lines = [f"{len(found.contexts):,} contexts from {tally.documents:,} documents, {tally.bytes / 1e6:,.1f} MB"]
+    tally = scan.progress
+    lines = [f"{len(scan.contexts):,} contexts from {tally.documents:,} documents, {tally.bytes / 1e6:,.1f} MB"]
     if tally.bad or tally.undecodable:
-        lines.append(f"{tally.bad + tally.undecodable:,} documents could not be read: {'; '.join(tally.examples)}")
+        lines.append(f"{tally.bad + tally.undecodable:,} unreadable documents: {'; '.join(tally.examples)}")
     lines.append(last)
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _as_json(found: Scan, covered: tuple[TestCoverage, ...]) -> dict[str, object]:
-    tally = found.tally
+def _scan_to_json(scan: Scan, covered: tuple[TestCoverage, ...]) -> dict[str, object]:
+    tally = scan.progress
     return {
-        "contexts": len(found.contexts),
+        "contexts": len(scan.contexts),
         "documents": tally.documents,
         "bytes": tally.bytes,
         "bad": tally.bad,
@@ -212,5 +241,5 @@ def _as_json(found: Scan, covered: tuple[TestCoverage, ...]) -> dict[str, object
             }
             for test in covered
         ],
-        "found": found.contexts.metadata["found"],
+        "found": scan.contexts.metadata["found"],
     }

@@ -1,4 +1,4 @@
-"""``biassay discover``"""
+"""Command `biassay discover`."""
 
 from __future__ import annotations
 
@@ -7,44 +7,50 @@ from typing import Any
 
 import click
 
-from biassay.cli.common import TakesMany, check_new_file
-from biassay.cli.listing import print_records
-from biassay.cli.options import how_options, settings_options, several_options
-from biassay.cli.running import How, carried_out, finish
-from biassay.files import write_atomically
+from biassay.cli.common import check_new_file
+from biassay.cli.listings import print_records
+from biassay.cli.runs import CliRunOptions, finish_run, run_or_resume, study_options
+from biassay.datasets.catalogue import select_grouping
+from biassay.datasets.groups import Grouping
+from biassay.datasets.stimulus_files import to_toml
+from biassay.io import write_atomically
 from biassay.models.registry import open_encoder
-from biassay.runs.discovery import discover
 from biassay.runs.run import Run
-from biassay.stimuli.catalogue import select_grouping
-from biassay.stimuli.export import to_toml
-from biassay.stimuli.groups import Grouping
-from biassay.studies.discovery.settings import Settings
-from biassay.studies.discovery.word_tests import CIRCULAR, add_fingerprint, against_of, check_size, make_tests
+from biassay.studies.discovery.settings import DiscoverySettings
+from biassay.studies.discovery.word_tests import (
+    CIRCULAR,
+    add_fingerprint,
+    check_size,
+    choose_opposing_group,
+    make_tests,
+)
 
 __all__ = ["command"]
 
 
-@click.command("discover", cls=TakesMany, several=several_options(Settings))
-@click.argument("models", nargs=-1, metavar="[MODEL ...]")
-@settings_options(Settings)
-@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="Words shown of each list.")
+@click.command("discover")
+@study_options(DiscoverySettings, models="[MODEL ...]")
+@click.option(
+    "--top", type=click.IntRange(min=1), default=20, show_default=True, help="Print this many words per list."
+)
 @click.option(
     "--write-test",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write the words found as a test for 'biassay run' and 'biassay ceat'.",
+    help="Write the words as a test for 'biassay run'.",
 )
-@click.option("--against", metavar="NAME", help="The second group of that test.  [default: what the grouping says]")
-@click.option("--test-words", type=int, default=12, show_default=True, help="Words a side of that test, at most.")
+@click.option(
+    "--against", metavar="NAME", help="Oppose this group in the test.  [default: the opposite in the grouping]"
+)
+@click.option("--test-words", type=int, default=12, show_default=True, help="Use at most this many words per side.")
 @click.option(
     "--list",
     "listed",
     type=click.Choice(("groups",)),
     is_flag=False,
     flag_value="groups",
-    help="Show the groups that can be named, and stop.",
+    help="List the groups of the grouping and exit.",
 )
-@how_options
 def command(
     models: tuple[str, ...],
     top: int,
@@ -54,48 +60,55 @@ def command(
     listed: str | None,
     **given: Any,
 ) -> None:
-    """Find the words that models associate with people of several groups at once (IBD, EIBD).
+    """Find the words that models associate with intersectional groups (IBD, EIBD).
 
-    A MODEL is `glove` (the default), `vectors:PATH`, `use`, `hf:NAME`, ...: `biassay models` lists them all. Models
-    come before --group, which takes one group or several.
+    A MODEL is `glove` (the default), `vectors:PATH`, `use`, `hf:NAME`, ...: `biassay models` lists them all.
     """
-    how, asked = How.taken_from(given), given["group"]
+    options, groups = CliRunOptions.pop_from(given), given["groups"]
     if listed is not None:
-        print_records(_known(select_grouping(given["groups"])), as_json=how.as_json)
+        print_records(_describe_groups(select_grouping(given["grouping"])), as_json=options.as_json)
         return
     if write_test is not None:
-        other = _second_group(models, how, given, against)
+        opposing = _choose_opposing_group(models, options, given, against)
         check_size(test_words)
         check_new_file(write_test)
-        given["group"] = (*asked, other)
+        given["groups"] = (*groups, opposing)
     elif against is not None:
-        raise click.UsageError("--against is for --write-test")
-    default = () if how.resumed is not None else ("glove",)
-    found = carried_out(discover, models or default, given, how)
-    finish(found, how, top=top, only=asked or None)
+        raise click.UsageError("--against requires --write-test")
+    default = () if options.resumed is not None else ("glove",)
+    run = run_or_resume("discovery", models or default, given, options)
+    finish_run(run, options, top=top, only=groups or None)
     if write_test is not None:
-        _write(found, write_test, test_words, quiet=how.quiet)
+        _write_test(run, write_test, test_words, quiet=options.quiet)
 
 
-def _known(grouping: Grouping) -> list[dict[str, Any]]:
+def _describe_groups(grouping: Grouping) -> list[dict[str, Any]]:
     return [
-        {"group": one.name, "label": one.label, **one.belongs, "names": one.names, "rated_words": len(one.biases)}
-        for one in grouping.groups
+        {
+            "group": group.name,
+            "label": group.label,
+            **group.belongs,
+            "names": group.names,
+            "rated_words": len(group.biases),
+        }
+        for group in grouping.groups
     ]
 
 
-def _second_group(models: tuple[str, ...], how: How, given: dict[str, Any], against: str | None) -> str:
-    """The group whose names and words stand on the other side of the test."""
-    if how.resumed is not None:
-        raise click.UsageError("--write-test is for a new search, which takes its vectors from the cache")
-    if len(given["group"]) != 1 or len(models) > 1:
-        raise click.UsageError("--write-test takes one --group and one MODEL")
-    return against_of(select_grouping(given["groups"]), given["group"][0], against)
+def _choose_opposing_group(
+    models: tuple[str, ...], options: CliRunOptions, given: dict[str, Any], against: str | None
+) -> str:
+    """Return the group on the other side of the test."""
+    if options.resumed is not None:
+        raise click.UsageError("--write-test requires a new search; leave out --resume")
+    if len(given["groups"]) != 1 or len(models) > 1:
+        raise click.UsageError("--write-test requires one group and one MODEL")
+    return choose_opposing_group(select_grouping(given["grouping"]), given["groups"][0], against)
 
 
-def _write(found: Run, path: Path, size: int, *, quiet: bool) -> None:
-    group, other = found.manifest.settings.group
-    tests = add_fingerprint(make_tests(found, group, other, size), open_encoder(found.manifest.models[0].text))
+def _write_test(run: Run, path: Path, size: int, *, quiet: bool) -> None:
+    group, opposing = run.manifest.settings.groups
+    tests = add_fingerprint(make_tests(run, group, opposing, size), open_encoder(run.manifest.models[0].text))
     write_atomically(path, to_toml(*tests).encode())
     if not quiet:
         names = ", ".join(test.name for test in tests)

@@ -1,4 +1,4 @@
-"""``biassay doctor``: what is installed, on what it runs, and whether every family of models works here."""
+"""Command `biassay doctor`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from pathlib import Path
 
 import click
 
-from biassay.cli.listing import format_size
-from biassay.files import default_cache
-from biassay.models.family import Family
-from biassay.models.registry import families
-from biassay.models.selftest import Outcome, device, self_test
+from biassay.cli.listings import format_size
+from biassay.cli.options import json_option, quiet_option
+from biassay.io import default_cache
+from biassay.models.backend import ModelBackend
+from biassay.models.registry import get_backends
+from biassay.models.selftest import SelfTestResult, describe_device, run_self_test
 
 __all__ = ["command"]
 
@@ -29,27 +30,27 @@ _PACKAGES = (
 
 
 @click.command("doctor")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@quiet_option
+@json_option
 def command(quiet: bool, as_json: bool) -> None:
-    """Versions, device, cache, and a self-test of every family of models that is installed.
+    """Check versions, device and cache, and self-test every installed kind of model.
 
-    A self-test creates a tiny model in a temporary folder, or a server on this machine, and encodes two texts with it
-    or has it answer. Nothing is downloaded or left behind.
+    A self-test creates a tiny model in a temporary folder, or a server on this machine, and encodes two texts or
+    generates a response. Nothing is downloaded or left behind.
     """
     plain = not quiet and not as_json
-    known = families()
-    versions, cache = _versions(known.values()), _cache(default_cache())
+    known = get_backends()
+    versions, cache = _get_versions(known.values()), _measure_cache(default_cache())
     if plain:
-        _rows(versions | {"cache": f"{cache.folder} ({format_size(cache.bytes)} in {cache.files} files)"})
-    on = device()
+        _print_rows(versions | {"cache": f"{cache.folder} ({format_size(cache.bytes)} in {cache.files} files)"})
+    on = describe_device()
     if plain:
-        _rows({"device": on or "not known: torch is not installed"})
+        _print_rows({"device": on or "unknown: torch is not installed"})
     outcomes = []
-    for outcome in _outcomes(known, quiet=quiet):
+    for outcome in _run_selftests(known, quiet=quiet):
         outcomes.append(outcome)
         if plain:
-            click.echo(_in_words(outcome, known[outcome.family]))
+            click.echo(_format_outcome(outcome, known[outcome.family]))
     if as_json:
         content = {"versions": versions, "device": on, "cache": asdict(cache), "selftests": [*map(asdict, outcomes)]}
         click.echo(json.dumps(content, indent=1, ensure_ascii=False))
@@ -60,23 +61,23 @@ def command(quiet: bool, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _outcomes(known: Mapping[str, Family], *, quiet: bool) -> Iterator[Outcome]:
-    """One self-test after the other, each announced first: importing torch takes a while."""
+def _run_selftests(known: Mapping[str, ModelBackend], *, quiet: bool) -> Iterator[SelfTestResult]:
+    """Run the self-tests one by one and announce each, because importing torch takes a while."""
     for number, family in enumerate(known.values(), start=1):
         if not quiet and not family.missing and family.selftest is not None:
             click.echo(f"self-test {number} of {len(known)}: {family.name} ...", err=True)
-        yield self_test(family)
+        yield run_self_test(family)
 
 
-def _in_words(outcome: Outcome, family: Family) -> str:
+def _format_outcome(outcome: SelfTestResult, family: ModelBackend) -> str:
     line = f"{outcome.family:<12}{outcome.status}"
     if outcome.seconds is not None:
         return f"{line} {outcome.seconds:8.2f} s"
-    return f"{line} ({f'not installed: {family.install}' if family.missing else 'it has no self-test'})"
+    return f"{line} ({f'not installed: {family.install}' if family.missing else 'no self-test'})"
 
 
-def _versions(known: Iterable[Family]) -> dict[str, str]:
-    """Of Python, of biassay, and of the packages that it computes with, as far as they are installed."""
+def _get_versions(known: Iterable[ModelBackend]) -> dict[str, str]:
+    """Return the versions of Python, biassay and installed packages that it computes with."""
     found = {"Python": platform.python_version(), "biassay": metadata.version("biassay")}
     for package in dict.fromkeys((*_PACKAGES, *(package for family in known for package in family.packages))):
         with suppress(metadata.PackageNotFoundError):
@@ -84,24 +85,24 @@ def _versions(known: Iterable[Family]) -> dict[str, str]:
     return found
 
 
-def _rows(rows: Mapping[str, str]) -> None:
+def _print_rows(rows: Mapping[str, str]) -> None:
     for name, value in rows.items():
         click.echo(f"{name:<32}{value}")
 
 
 @dataclass(frozen=True)
-class _Cache:
+class _CacheSize:
     folder: str
     files: int
     bytes: int
 
 
-def _cache(folder: Path) -> _Cache:
-    """How much is kept. A folder that is not there holds nothing."""
+def _measure_cache(folder: Path) -> _CacheSize:
+    """Count the files and bytes of the cache; a missing folder is empty."""
     files = total = 0
     for place, _, names in os.walk(folder):
         for name in names:
-            with suppress(FileNotFoundError):  # a run beside this one may take a file away
+            with suppress(FileNotFoundError):  # another run may remove a file
                 total += (Path(place) / name).lstat().st_size
                 files += 1
-    return _Cache(str(folder), files, total)
+    return _CacheSize(str(folder), files, total)

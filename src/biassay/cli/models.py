@@ -1,4 +1,4 @@
-"""``biassay models``: the families of models, and which can be used now."""
+"""Command `biassay models`."""
 
 from __future__ import annotations
 
@@ -9,64 +9,65 @@ from typing import TYPE_CHECKING
 
 import click
 
-from biassay.cli.common import console_for_tables
-from biassay.models.family import Family
-from biassay.models.registry import families
-from biassay.pages.plain_tables import WIDTH
+from biassay.cli.common import make_console
+from biassay.cli.options import json_option
+from biassay.models.backend import ModelBackend
+from biassay.models.registry import get_backends
+from biassay.reporting.terminal import WIDTH
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["command"]
 
-_LONG = {"what it is": None, "can do": 24}  # columns that go on in a second line, and how wide they are at most
+_MAX_WIDTHS = {"what it is": None, "can do": 24}  # of the columns that wrap
 
 
 @click.command("models")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option
 def command(as_json: bool) -> None:
-    """The families of models: how to name a model, what it can do, its settings, and whether it can be used now.
+    """List the kinds of models: how to name one, what it can do, its settings, and whether it is usable.
 
-    Models encode texts (WEAT, SEAT, discovery), encode words in their contexts (CEAT), fill blanks (stereotypes),
-    answer prompts (replies), or say how likely texts are (likelihoods).
+    Models encode texts (WEAT, SEAT, discovery), encode words in context (CEAT), fill blanks (stereotypes), respond to
+    prompts (replies), or provide likelihoods of texts (likelihoods).
     """
-    known = families()
+    known = get_backends()
     if as_json:
-        click.echo(json.dumps([*map(_about, known.values())], indent=1, ensure_ascii=False))
+        click.echo(json.dumps([*map(_describe_backend, known.values())], indent=1, ensure_ascii=False))
         return
-    console = console_for_tables()
-    console.print(_table(known.values()), width=min(WIDTH, console.width))
+    console = make_console()
+    console.print(_make_table(known.values()), width=min(WIDTH, console.width))
     for family in known.values():
         if family.missing:
-            click.echo(f"{family.form} needs: {family.install}")
+            click.echo(f"{family.syntax} needs: {family.install}")
     click.echo("Settings follow the name: hf:NAME?pool=mean&layer=-2")
     for family in known.values():
         if family.settings:
-            click.echo(f"\n{family.form}")
+            click.echo(f"\n{family.syntax}")
         for name, about in family.settings.items():
             click.echo(textwrap.fill(about, WIDTH, initial_indent=f"  {name:<18} ", subsequent_indent=" " * 21))
 
 
-def _table(known: Iterable[Family]) -> Table:
+def _make_table(known: Iterable[ModelBackend]) -> Table:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in ("model", "what it is", "can do", "usable"):
-        table.add_column(column, no_wrap=column not in _LONG, overflow="fold", max_width=_LONG.get(column))
+        table.add_column(column, no_wrap=column not in _MAX_WIDTHS, overflow="fold", max_width=_MAX_WIDTHS.get(column))
     for family in known:
         usable = "no" if family.missing else "yes"
-        table.add_row(*map(escape, (family.form, family.about, ", ".join(family.abilities), usable)))
+        table.add_row(*map(escape, (family.syntax, family.description, ", ".join(family.capabilities), usable)))
     return table
 
 
-def _about(family: Family) -> dict[str, object]:
+def _describe_backend(family: ModelBackend) -> dict[str, object]:
     return {
         "family": family.name,
-        "form": family.form,
-        "about": family.about,
-        "abilities": family.abilities,
+        "form": family.syntax,
+        "about": family.description,
+        "abilities": family.capabilities,
         "settings": dict(family.settings),
         "usable": not family.missing,
         "needs": family.needs,

@@ -1,26 +1,113 @@
-"""``biassay report``"""
+"""Command `biassay report`, and options shared with `biassay compare`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
+from rich.console import Console, Group
 
-from biassay.cli.common import TakesMany, console_for_tables, listener_for
-from biassay.cli.reporting import print_files, print_run, report_options
-from biassay.runs.reporting import report_runs
+from biassay.cli.common import make_console, make_listener
+from biassay.cli.options import apply_options, json_option, multi_option, quiet_option
+from biassay.reporting.charts.base import can_draw
+from biassay.reporting.formats import format_count
+from biassay.reporting.publication import FIGURE_FORMATS
+from biassay.reporting.sentences import make_statements
+from biassay.reporting.terminal import WIDTH, said
+from biassay.runs.compare import WrittenReport, report_runs
+from biassay.runs.reports import with_presenters
+from biassay.studies.registry import get_study
 
-__all__ = ["command"]
+__all__ = ["command", "print_files", "print_report", "report_options"]
 
 
-@click.command("report", cls=TakesMany)
+_REPORT_OPTIONS = (
+    click.option(
+        "--publish",
+        "published",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Write LaTeX and Markdown tables, figures, citations and model cards to this new folder.",
+    ),
+    multi_option(
+        "--format",
+        "formats",
+        item=click.Choice(FIGURE_FORMATS),
+        default=FIGURE_FORMATS,
+        show_default=True,
+        help="Draw published figures in these formats.",
+    ),
+    multi_option("--tests", metavar="PATTERN[,...]", help="Show these association tests only, by name or pattern."),
+    click.option("--mixed", is_flag=True, help="Combine runs that differ in protocol or stimuli."),
+    quiet_option,
+    json_option,
+)
+
+
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `biassay report` and `biassay compare` share."""
+    return apply_options(_REPORT_OPTIONS, command)
+
+
+def print_report(report: WrittenReport, console: Console, *, everything: bool = False, brief: bool = False) -> None:
+    """Print tables and findings as after each run, or one or two sentences per model.
+
+    Parameters
+    ----------
+    report : WrittenReport
+        The report.
+    console : Console
+        Where to print.
+    everything : bool
+        If True, print all tests, rows and columns.
+    brief : bool
+        If True, print sentences only.
+    """
+    for presenter, gathered in with_presenters(report.groups):
+        for difference in gathered.differences:
+            console.print(f"runs differ: {difference}", style="yellow", markup=False)
+        if not brief:
+            presenter.print(gathered, console, everything=everything)
+            continue
+        statements = make_statements(get_study(gathered.run.manifest.study).findings(gathered.run))
+        lines = said(replace(statement, points=(), names=()) for statement in statements)
+        console.print(Group(*lines), width=min(WIDTH, console.width))
+
+
+def print_files(report: WrittenReport, folder: Path | None, console: Console) -> None:
+    """Print where the report and the published files are.
+
+    Parameters
+    ----------
+    report : WrittenReport
+        The report.
+    folder : path or None
+        Folder of the published files.
+    console : Console
+        Where to print.
+    """
+    lines = [] if report.path is None else [f"open {report.path}"]
+    if folder is not None:
+        hidden = {path.parent.name for path in report.published if path.parent.name.startswith(".")}
+        also = f" (some in the hidden folder {', '.join(sorted(hidden))})" if hidden else ""
+        lines.append(f"{format_count(len(report.published), 'file')} written to {folder}{also}")
+        if not can_draw():
+            lines.append('no figures were drawn; install: pip install "biassay[figures]"')
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+@click.command("report")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN ...")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="The page.  [default: report.html in the RUN; of several in this folder]",
+    help="Write the report to this file.  [default: report.html in the RUN; for several runs, in this folder]",
 )
-@click.option("--all", "everything", is_flag=True, help="Print all tests and rows, and further columns.")
+@click.option("--all", "everything", is_flag=True, help="Print all tests, rows and columns.")
 @report_options
 def command(
     runs: tuple[Path, ...],
@@ -33,18 +120,18 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """One page from one or several run folders, to read and to print.
+    """Write one report from one or several run folders.
 
     Runs of all studies may be combined. Association tests of one model from several runs are one family and are
-    corrected together. --tests selects what is shown and does not change the correction.
+    corrected together. --tests selects what the report shows and does not change the correction.
     """
-    with listener_for(quiet=quiet or as_json) as listener:
+    with make_listener(quiet=quiet or as_json) as listener:
         made = report_runs(
             runs, out=out, published=published, formats=formats, tests=tests, mixed=mixed, listener=listener
         )
     if as_json:
         click.echo(made.to_json(), nl=False)
     elif not quiet:
-        console = console_for_tables()
-        print_run(made, console, everything=everything, brief=published is not None and not everything)
+        console = make_console()
+        print_report(made, console, everything=everything, brief=published is not None and not everything)
         print_files(made, published, console)

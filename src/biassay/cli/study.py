@@ -1,46 +1,27 @@
-"""The command of a study without a module of its own here: its options are the settings of the study."""
+"""Create the command of a study from its settings."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
 
-from biassay.cli.common import TakesMany
-from biassay.cli.options import how_options, settings_options, several_options
-from biassay.cli.running import How, carried_out, finish
-from biassay.runs.functions import measure
-from biassay.runs.run import Run
-from biassay.studies.registry import study_named
+from biassay.cli.runs import measure_and_print, study_options
+from biassay.studies.registry import get_study
 
-__all__ = ["command_of"]
+__all__ = ["make_command"]
 
-_MODELS = (
-    "A MODEL is a string such as hf:NAME: `biassay models` lists them all. A name of your own may stand in front: "
-    "NAME=MODEL. Models come before options that take several values."
-)
+_MODELS_HELP = "A MODEL is a string such as hf:NAME, or LABEL=MODEL. List them with `biassay models`."
 
 
-def command_of(name: str) -> click.Command:
-    """``biassay NAME MODEL ...``"""
-    study = study_named(name)
+def make_command(name: str) -> click.Command:
+    """Create the command ``biassay NAME MODEL ...`` of a study."""
+    study = get_study(name)
 
-    @settings_options(study.types.settings)
-    @how_options
+    @study_options(study.schema.settings)
     def command(models: tuple[str, ...], **given: Any) -> None:
-        how = How.taken_from(given)
-        if not models and how.resumed is None:
-            raise click.UsageError(f"name at least one MODEL: biassay {name} MODEL")
-        finish(carried_out(partial(_measured, name), models, given, how), how)
+        measure_and_print(name, models, given, usage=f"biassay {name} MODEL")
 
-    models = click.argument("models", nargs=-1, metavar="MODEL ...")
-    text = f"{study.title} (from the package {study.package}).\n\n{_MODELS}"
-    several = several_options(study.types.settings)
-    made: click.Command = click.command(name, TakesMany, help=text, several=several)(models(command))
-    return made
-
-
-def _measured(name: str, models: tuple[str, ...], **given: Any) -> Run:
-    how = {key: given.pop(key) for key in ("out", "cache", "engine", "listener")}
-    return measure(name, models, given, vectors=given.get("vectors"), **how)
+    source = "" if study.package == "biassay" else f" (from the package {study.package})"
+    created: click.Command = click.command(name, help=f"{study.title}{source}.\n\n{_MODELS_HELP}")(command)
+    return created

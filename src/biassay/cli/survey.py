@@ -1,8 +1,10 @@
-"""``biassay survey``"""
+"""Command `biassay survey`."""
 
 from __future__ import annotations
 
+import ipaddress
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,29 +13,161 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from biassay.cli.commands import Commands
-from biassay.cli.common import check_new_file, console_for_tables
-from biassay.cli.surveying import (
-    TOKEN,
-    database_option,
-    link_key,
-    open_store,
-    proxies_option,
-    secret,
-    study_argument,
-    unsaid,
+from biassay.cli import SuggestingGroup
+from biassay.cli.common import check_new_file, make_console
+from biassay.cli.options import json_option, multi_option
+from biassay.errors import MissingExtraError, UsageError
+from biassay.io import write_atomically
+
+__all__ = [
+    "TOKEN_VARIABLE",
+    "command",
+    "database_option",
+    "find_missing_disclosures",
+    "get_link_key",
+    "open_store",
+    "proxies_option",
+    "read_secret",
+    "study_argument",
+]
+
+
+TOKEN_VARIABLE = "BIASSAY_SURVEY_TOKEN"
+_DATABASE_VARIABLE = "BIASSAY_SURVEY_DATABASE"
+_LINK_KEY_VARIABLE = "BIASSAY_SURVEY_LINK_KEY"
+
+database_option = click.option(
+    "--database",
+    envvar=_DATABASE_VARIABLE,
+    metavar="URL",
+    help=f"Use this database: postgresql://... or sqlite:///FILE.  [default: ${_DATABASE_VARIABLE} or NAME.sqlite]",
 )
-from biassay.errors import UsageError
-from biassay.files import write_atomically
-
-__all__ = ["command"]
-
-_FEW = 5
+study_argument = click.argument("study", metavar="STUDY")
 
 
-@click.group("survey", cls=Commands)
+def _parse_proxies(_: click.Context, __: click.Parameter, given: str | None) -> list[str] | None:
+    return None if given is None else [_parse_proxy(part.strip()) for part in given.split(",")]
+
+
+def _parse_proxy(text: str) -> str:
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{text!r} is not an IP address or network; expected those of your proxies, separated by commas, such as "
+            "127.0.0.1 or 10.1.2.0/28"
+        ) from error
+    if network.prefixlen == 0:
+        raise click.BadParameter(f"{text!r} covers every address; name those of your proxies only")
+    return text
+
+
+proxies_option = click.option(
+    "--behind-proxy",
+    "proxies",
+    callback=_parse_proxies,
+    metavar="ADDRESS[,...]",
+    help="Trust the X-Forwarded-For headers of these reverse proxies, given by address or network.",
+)
+
+
+def read_secret(variable: str, what: str, least: int) -> str | None:
+    """Read a secret from an environment variable.
+
+    Parameters
+    ----------
+    variable : str
+        Name of the variable.
+    what : str
+        What the secret is, for the error.
+    least : int
+        Minimum length; shorter secrets can be guessed.
+
+    Returns
+    -------
+    str or None
+        None if the variable is not set.
+    """
+    secret = os.environ.get(variable) or None
+    if secret is not None and len(secret) < least:
+        raise UsageError(f"${variable} has {len(secret)} characters; {what} needs at least {least}")
+    return secret
+
+
+def get_link_key(study: str) -> str | None:
+    """Return the key that signs links, or None if the study does not sign links."""
+    from biassay.survey.study import read_study
+
+    if not read_study(study).pool.signed:
+        return None
+    key = read_secret(_LINK_KEY_VARIABLE, "a key", 32)
+    if key is None:
+        raise UsageError(f"this study signs its links (pool.signed); set ${_LINK_KEY_VARIABLE} to the key")
+    return key
+
+
+def find_missing_disclosures(study: Any) -> list[str]:
+    """List what participants have a right to know and the study file does not say."""
+    missing = [name for name in ("researcher", "contact", "approval") if not getattr(study, name)]
+    return [f"missing from the consent page: {', '.join(missing)} (fields of the study file)"] if missing else []
+
+
+def open_store(study: str, database: str | None, *, new: bool = False) -> Any:
+    """Open a study with its data.
+
+    Parameters
+    ----------
+    study : str
+        Study file or name of a bundled study.
+    database : str or None
+        URL of the database; by default an SQLite file in this folder.
+    new : bool
+        If True, create the database if it does not exist.
+
+    Returns
+    -------
+    Store
+    """
+    try:
+        import sqlalchemy as sa
+
+        from biassay.survey.database import open_database
+        from biassay.survey.store import Store
+    except ImportError as error:
+        raise MissingExtraError("the survey", "survey") from error
+    from biassay.survey.study import read_study
+
+    read = read_study(study)
+    if database is None and Path(read.name).name != read.name:
+        raise UsageError(f"the study name {read.name!r} cannot be a file name; choose a database with --database")
+    url = sa.URL.create("sqlite", database=f"{read.name}.sqlite") if database is None else database
+    file = _sqlite_file(url)
+    if not new and file is not None and not file.exists():
+        raise UsageError(
+            f"{file} does not exist; run this in the folder where the study was served, or name its database with "
+            "--database"
+        )
+    return Store(open_database(url), read)
+
+
+def _sqlite_file(url: Any) -> Path | None:
+    """Return the file of an SQLite URL, or None; an invalid URL fails later."""
+    import sqlalchemy as sa
+
+    try:
+        made = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        return None
+    known = made.get_backend_name() == "sqlite" and made.database not in (None, "", ":memory:")
+    return Path(str(made.database)) if known else None
+
+
+_FEW_ANNOTATIONS = 5
+
+
+@click.group("survey", cls=SuggestingGroup)
 def command() -> None:
-    """The human study: ask people how groups are seen.
+    """Run the human study: ask people how groups are seen.
 
     A STUDY is a .toml file, or `cao2022`, which asks about 25 groups along 16 pairs of traits; `biassay survey new`
     writes that file for you to change.
@@ -42,28 +176,28 @@ def command() -> None:
 
 @command.command("new")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--texts", type=click.Path(path_type=Path), help="Also write what participants read, to be translated.")
+@click.option("--texts", type=click.Path(path_type=Path), help="Also write the texts of the pages, for translation.")
 def new(file: Path, texts: Path | None) -> None:
-    """Write a study file to change and to serve."""
-    from biassay.survey.study import study_text
+    """Write a study file to edit and serve."""
+    from biassay.survey.study import read_bundled_study
 
     for path in filter(None, (file, texts)):
         check_new_file(path)
-    write_atomically(file, study_text("cao2022").encode())
+    write_atomically(file, read_bundled_study("cao2022").encode())
     if texts is not None:
-        write_atomically(texts, study_text("english").encode())
+        write_atomically(texts, read_bundled_study("english").encode())
         click.echo(f'written to {texts}; name it in the study: texts = "{texts.name}"')
     click.echo(f"written to {file}; serve it with: biassay survey serve {file}")
     click.echo(
-        "The text of consent is a draft: have your review board approve it, and say who you are (researcher, contact, "
-        "approval), before you invite anybody."
+        "The consent text is a draft: before you invite anybody, have your review board approve it and fill in "
+        "researcher, contact and approval."
     )
 
 
 @command.command("check")
 @study_argument
 def check(study: str) -> None:
-    """Say what is in a study file, or what is wrong with it."""
+    """Check a study file and summarise it."""
     from biassay.survey.study import read_study
 
     read = read_study(study)
@@ -76,42 +210,47 @@ def check(study: str) -> None:
     rules = ", ".join(f"{name} {value}" for name, value in vars(read.rules).items())
     click.echo(f"rules: {rules}")
     facts = ", ".join(asked.name for asked in read.demographics) or "none"
-    linked = "shown beside ratings in exports" if read.link_demographics else "not to be joined to ratings"
+    linked = "linked to ratings in exports" if read.link_demographics else "not linked to ratings"
     click.echo(f"facts asked for: {facts} ({linked})")
     click.echo(
         f"language: {read.texts.language}; places are kept for {read.session_minutes:g} minutes without activity"
     )
-    for line in unsaid(read):
+    for line in find_missing_disclosures(read):
         click.echo(line)
 
 
 @command.command("serve")
 @study_argument
 @database_option
-@click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 to be reached from elsewhere.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
-@click.option("--https", is_flag=True, help="It is reached by https: cookies are never sent without.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Listen on this address; 0.0.0.0 accepts connections from elsewhere.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Listen on this port.")
+@click.option("--https", is_flag=True, help="Require https for cookies.")
 @proxies_option
 @click.option(
     "--begin-limit",
     type=click.IntRange(min=0),
     default=60,
     show_default=True,
-    help="How many people may begin from one address in a minute; 0: no limit.",
+    help="Let at most this many people per minute begin from one address. Use 0 for no limit.",
 )
 @click.option(
     "--page-limit",
     type=click.IntRange(min=0),
     default=120,
     show_default=True,
-    help="How many pages one participant may send in a minute; 0: no limit.",
+    help="Accept at most this many pages per minute from a participant. Use 0 for no limit.",
 )
 @click.option(
     "--unfinished-limit",
     type=click.IntRange(min=0),
     default=60,
     show_default=True,
-    help="How many people from one address may be taking part at the same time; 0: no limit.",
+    help="Let at most this many people from one address take part at the same time. Use 0 for no limit.",
 )
 def serve(
     study: str,
@@ -124,30 +263,28 @@ def serve(
     page_limit: int,
     unfinished_limit: int,
 ) -> None:
-    """Let people take part, in their browsers.
+    """Serve a study to participants.
 
-    The researcher's side is at /researcher, behind a token that you put into $BIASSAY_SURVEY_TOKEN; without it there is
-    none.
+    The pages of the researcher are at /researcher and need a token: set $BIASSAY_SURVEY_TOKEN to turn them on.
     """
-    token = secret(TOKEN, "a token", 12)
-    key = link_key(study)
+    token = read_secret(TOKEN_VARIABLE, "a token", 12)
+    key = get_link_key(study)
     store = open_store(study, database, new=True)
     from biassay.survey import server
-    from biassay.survey.app import make_app
-    from biassay.survey.site import Limits
+    from biassay.survey.app import RateLimits, make_app
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    limits = Limits(begin=begin_limit, page=page_limit, unfinished=unfinished_limit)
+    limits = RateLimits(begin=begin_limit, page=page_limit, unfinished=unfinished_limit)
     app = make_app(store, token=token, secure=https, limits=limits, link_key=key)
     place = f"{'https' if https else 'http'}://{host}:{port}"
     click.echo(
         f"study {store.study.name} ({store.study.digest}), {store.engine.url.render_as_string(hide_password=True)}"
     )
     click.echo(f"participants: {place}/")
-    side = f"{place}/researcher" if token else f"off; put a token into ${TOKEN} to have it"
+    side = f"{place}/researcher" if token else f"off; set ${TOKEN_VARIABLE} to a token to turn it on"
     click.echo(f"researchers:  {side}")
-    for line in unsaid(store.study):
+    for line in find_missing_disclosures(store.study):
         click.echo(line)
     server.serve(app, host, port, proxies)
 
@@ -155,38 +292,38 @@ def serve(
 @command.command("links")
 @study_argument
 @click.argument("numbers", nargs=-1, metavar="[NUMBER]...")
-@click.option("--site", required=True, metavar="URL", help="Where participants reach the study.")
+@click.option("--site", required=True, metavar="URL", help="Set the URL at which participants reach the study.")
 def links(study: str, numbers: tuple[str, ...], site: str) -> None:
-    """Write signed links, one for each NUMBER of the pool; without any, for those on standard input.
+    """Print a signed link for each NUMBER of the pool; without any, read numbers from standard input.
 
-    The key is taken from $BIASSAY_SURVEY_LINK_KEY, as by `serve`.
+    The key comes from $BIASSAY_SURVEY_LINK_KEY, as for `serve`.
     """
-    from biassay.survey.links import signed_link
+    from biassay.survey.links import make_signed_link
     from biassay.survey.study import read_study
 
     if not site.startswith(("https://", "http://")):
-        raise UsageError(f"--site: expected an address that begins with https://, got {site!r}")
-    key = link_key(study)
+        raise UsageError(f"--site: expected a URL that starts with https://, got {site!r}")
+    key = get_link_key(study)
     if key is None:
-        raise UsageError("the links of this study are not signed; set pool.signed = true in its file")
+        raise UsageError("this study does not sign its links; set pool.signed = true in its file")
     read = read_study(study)
     for number in numbers or sys.stdin.read().split():
-        click.echo(signed_link(site, key, read, number))
+        click.echo(make_signed_link(site, key, read, number))
 
 
 @command.command("status")
 @study_argument
 @database_option
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON instead of a table.")
+@json_option
 def status(study: str, database: str | None, as_json: bool) -> None:
-    """How far the study is: annotations of each group, who passed."""
+    """Show the progress of a study: annotations per group, and how many participants passed."""
     store = open_store(study, database)
     import dataclasses
     import json
 
-    from biassay.survey.progress import progress_of
+    from biassay.survey.progress import compute_progress
 
-    found = progress_of(store)
+    found = compute_progress(store)
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(found), ensure_ascii=False, indent=1))
         return
@@ -195,7 +332,7 @@ def status(study: str, database: str | None, as_json: bool) -> None:
         table.add_column(name, justify="right")
     for group in found.groups:
         table.add_row(escape(group.group), str(group.valid), str(group.held), str(group.target))
-    console = console_for_tables()
+    console = make_console()
     console.print(table)
     people = ", ".join(f"{count} {name}" for name, count in sorted(found.status.items())) or "nobody yet"
     rate = "" if found.pass_rate is None else f"; {found.pass_rate:.0%} of those who ended passed"
@@ -207,47 +344,50 @@ def status(study: str, database: str | None, as_json: bool) -> None:
 @command.command("export")
 @study_argument
 @database_option
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="A new folder for all files.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Write all files to this new folder.")
 def export(study: str, database: str | None, out: Path) -> None:
-    """Write the answers to files: the released JSON shape, CSV, Parquet, facts about people, the study."""
+    """Export the answers: ratings as JSON, CSV and Parquet, facts about participants, the study."""
     store = open_store(study, database)
-    from biassay.survey.export import exported_all
+    from biassay.survey.export import export_all
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not an empty folder; choose another")
-    contents, left_out = exported_all(store)
+    contents, left_out = export_all(store)
     out.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         write_atomically(out / name, content)
     for line in left_out:
         click.echo(line, err=True)
-    own = "" if _is_known(store.study) else " --with FILE (your own groups and traits, see docs/stereotypes.md)"
+    own = "" if _is_known(store.study) else " --files FILE (your own groups and traits, see docs/stereotypes.md)"
     click.echo(f"written to {out}; compare a model: biassay stereotypes MODEL --human {out / 'ratings.json'}{own}")
 
 
 @command.command("means")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--annotators", multiple=True, metavar="FIELD=VALUE", help="Only of these annotators; repeat for all of several."
+    "--annotators",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Select annotators, such as Gender=Woman. If repeated, all conditions apply.",
 )
-@click.option("--group", "groups", multiple=True, help="Only of these groups.")
-@click.option("--json", "as_json", is_flag=True, help="Print them as JSON instead of a table.")
+@multi_option("--groups", metavar="NAME[,...]", help="Select groups.  [default: all]")
+@json_option
 def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_json: bool) -> None:
-    """Mean ratings from an export, of all annotators or of some: what do women say, what do men?
+    """Print mean ratings from an export, over all annotators or some of them.
 
-    Some annotators can be chosen where the study links facts about people to their ratings.
+    Selecting annotators requires a study that links facts about participants to their ratings.
     """
     import json
 
-    from biassay.stimuli.human import read_human
+    from biassay.datasets.human_ratings import read_human_ratings
 
-    ratings = read_human(file)
+    ratings = read_human_ratings(file)
     for pair in annotators:
         field, equals, value = pair.partition("=")
         if not equals:
-            raise click.UsageError(f"--annotators is written FIELD=VALUE, got {pair!r}")
+            raise click.UsageError(f"--annotators expects FIELD=VALUE, got {pair!r}")
         ratings = ratings.subgroup(field, value)
-    ratings = ratings.of_groups(groups) if groups else ratings
+    ratings = ratings.select_groups(groups) if groups else ratings
     names = [" - ".join(pair) for pair in ratings.pairs]
     rows = {
         group: {name: None if mean != mean else round(float(mean), 4) for name, mean in zip(names, own, strict=True)}
@@ -263,17 +403,17 @@ def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_j
         table.add_column(escape(group), justify="right", overflow="fold")
     table.add_row("annotators of the group", *(f"{raters[group]}" for group in rows), end_section=True)
     for name in names:
-        table.add_row(escape(name), *(_shown(rows[group][name]) for group in rows))
-    console = console_for_tables()
+        table.add_row(escape(name), *(_format_mean(rows[group][name]) for group in rows))
+    console = make_console()
     console.print(table)
-    few = [group for group in rows if 0 < raters[group] < _FEW]
+    few = [group for group in rows if 0 < raters[group] < _FEW_ANNOTATIONS]
     if few:
-        console.print(f"fewer than {_FEW} annotators: {', '.join(few)}", markup=False, highlight=False)
+        console.print(f"fewer than {_FEW_ANNOTATIONS} annotators: {', '.join(few)}", markup=False, highlight=False)
 
 
 def _is_known(study: Any) -> bool:
-    """Are groups and traits those that models are asked about anyway?"""
-    from biassay.stimuli.abc import load_abc
+    """Return whether all groups and traits of a study are bundled ones."""
+    from biassay.datasets.abc_model import load_abc
 
     abc = load_abc()
     groups = {name for group in abc.groups for name in group.human}
@@ -281,7 +421,7 @@ def _is_known(study: Any) -> bool:
     return set(study.groups) <= groups and set(study.pairs) <= pairs
 
 
-def _shown(mean: float | None) -> str:
+def _format_mean(mean: float | None) -> str:
     return "–" if mean is None else f"{mean:.1f}"
 
 
@@ -289,7 +429,7 @@ def _shown(mean: float | None) -> str:
 @study_argument
 @database_option
 @click.argument("identifier", metavar="CODE")
-@click.option("--pool-number", is_flag=True, help="Read CODE as the participant's number in the pool.")
+@click.option("--pool-number", is_flag=True, help="Treat CODE as the number in the pool.")
 def delete(study: str, database: str | None, identifier: str, pool_number: bool) -> None:
     """Delete everything about one participant, identified by completion code or number in the pool."""
     if not open_store(study, database).delete(identifier, by="pool_id" if pool_number else "code"):

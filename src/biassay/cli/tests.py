@@ -1,4 +1,4 @@
-"""``biassay tests``: the catalogue and a user's own files."""
+"""Command `biassay tests`."""
 
 from __future__ import annotations
 
@@ -12,24 +12,83 @@ from typing import Any
 import click
 from rich.markup import escape
 
-from biassay.cli.commands import Commands
-from biassay.cli.common import check_new_file, console_for_tables
-from biassay.cli.listing import print_lines
-from biassay.cli.tests_asked import about_asked, asked_of, print_asked, show_asked, sum_up_asked, validate_asked
+from biassay.cli import SuggestingGroup
+from biassay.cli.common import check_new_file, make_console
+from biassay.cli.listings import print_lines, print_records
+from biassay.cli.options import json_option
 from biassay.cli.tests_power import show_power
-from biassay.cli.tests_search import search, show_concepts
+from biassay.cli.word_association_tests import (
+    match_word_association_tests,
+    print_word_association_summary,
+    print_word_association_test,
+    print_word_association_tests,
+    validate_word_association_file,
+    word_association_test_to_json,
+)
+from biassay.datasets.catalogue import load_catalogue, load_file, load_tests, select_tests
+from biassay.datasets.groups import Grouping
+from biassay.datasets.schema import ROLES, Concept, Test, describe_test
+from biassay.datasets.search import find_tests_using, search_tests, select_concepts
+from biassay.datasets.stimulus_files import to_sent_bias, to_toml
 from biassay.errors import UsageError
-from biassay.files import write_atomically
-from biassay.pages.formats import counted
-from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_tests
-from biassay.stimuli.description import description_of
-from biassay.stimuli.export import to_sent_bias, to_toml
-from biassay.stimuli.groups import Grouping
-from biassay.stimuli.model import ROLES, Concept, Test
-from biassay.studies.associations.words_lost import assumption
-from biassay.texts.sentences import assumed_words, digest_of, given_texts, guessed_sentences, texts_of
+from biassay.io import write_atomically
+from biassay.prompts.sentences import (
+    get_assumed_words,
+    get_given_texts,
+    hash_texts,
+    make_inflected_examples,
+    make_texts,
+)
+from biassay.reporting.formats import format_count
+from biassay.studies.associations.diagnostics import describe_assumption
 
-__all__ = ["command"]
+__all__ = ["command", "search", "show_concepts"]
+
+
+_MAX_LISTED = 2
+
+
+@click.command("search")
+@click.argument("words", nargs=-1, required=True, metavar="WORD ...")
+@json_option
+def search(words: tuple[str, ...], as_json: bool) -> None:
+    """Find the tests that contain all words in name, title, topic, collection, labels or stimuli."""
+    matches = search_tests(words, load_catalogue())
+    rows = [{"name": m.test.name, "title": m.test.title, "found": m.matches} for m in matches]
+    if as_json:
+        click.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+    elif not rows:
+        click.echo(f"no test contains {' and '.join(map(repr, words))}; list all: biassay tests list")
+    else:
+        columns = ("test", "asks", "found in")
+        where = ["; ".join(f"{place}: {', '.join(texts)}" for place, texts in m.matches.items()) for m in matches]
+        print_lines(columns, [(m.test.name, m.test.title, of) for m, of in zip(matches, where, strict=True)], share=0.6)
+
+
+@click.command("concepts")
+@click.argument("name", required=False, metavar="[NAME|PATTERN]")
+@json_option
+def show_concepts(name: str | None, as_json: bool) -> None:
+    """List word sets with their words and tests. Your own test file may use them by name."""
+    known = load_catalogue()
+    chosen = select_concepts(name, known)
+    records = [
+        {"concept": one.name, "label": one.label, "words": one.words, "tests": find_tests_using(one, known)}
+        for one in chosen
+    ]
+    if as_json or len(chosen) == 1:
+        print_records(records, as_json=as_json)
+        return
+    rows = [
+        (one.name, ", ".join(one.words), str(len(one.words)), _join_few(find_tests_using(one, known))) for one in chosen
+    ]
+    print_lines(("concept", "for example", "words", "tests"), rows, right={"words"}, share=0.75)
+
+
+def _join_few(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return ", ".join(names[:_MAX_LISTED]) + more
+
 
 _DIRECTIONS = {
     "positive": "positive (the stereotype associates X with A)",
@@ -39,39 +98,43 @@ _DIRECTIONS = {
 _ROLE_NAMES = {"X": "first targets", "Y": "second targets", "A": "first attributes", "B": "second attributes"}
 
 
-@click.group("tests", cls=Commands)
+@click.group("tests", cls=SuggestingGroup)
 def command() -> None:
-    """List, find, show, check and export the tests, and say what they can detect."""
+    """List, search, show, check and export tests, and compute their power."""
 
 
-for _one in (search, show_concepts, show_power):
-    command.add_command(_one)
+for _command in (search, show_concepts, show_power):
+    command.add_command(_command)
 
 
 @command.command("list")
 @click.argument("patterns", nargs=-1, metavar="[TOPIC|PATTERN ...]")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option
 def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
-    """All tests, or those of a topic (gender), a collection (may2019) or a file, or that match a pattern (sent-*).
+    """List all tests, or those of a topic (gender), collection (may2019), file or pattern (sent-*).
 
-    Without patterns, the table sums up supplementary collections in a line each. Tests for chat or instruct models
-    (wat-*) are listed when they are named.
+    Without patterns, supplementary collections are summarised. Tests for chat or instruct models (wat-*) are listed if
+    you name them.
     """
-    asked = tuple(dict.fromkeys(test for pattern in patterns for test in asked_of(pattern)))
-    others = [pattern for pattern in patterns if not asked_of(pattern) or fnmatch.filter(catalogue().tests, pattern)]
-    chosen = tuple(catalogue().tests.values()) if not patterns else select_tests(others) if others else ()
+    asked = tuple(dict.fromkeys(test for pattern in patterns for test in match_word_association_tests(pattern)))
+    others = [
+        pattern
+        for pattern in patterns
+        if not match_word_association_tests(pattern) or fnmatch.filter(load_catalogue().tests, pattern)
+    ]
+    chosen = tuple(load_catalogue().tests.values()) if not patterns else select_tests(others) if others else ()
     if as_json:
-        listed = [*map(_about, chosen), *map(about_asked, asked)]
+        listed = [*map(_test_to_json, chosen), *map(word_association_test_to_json, asked)]
         click.echo(json.dumps(listed, indent=1, ensure_ascii=False))
         return
     if chosen:
         _print_tests(test for test in chosen if patterns or not test.source.supplementary)
     if asked:
-        print_asked(asked)
-    sum_up_asked(patterns)
+        print_word_association_tests(asked)
+    print_word_association_summary(patterns)
     summed_up = Counter(test.source.name for test in chosen if not patterns and test.source.supplementary)
     for name, count in summed_up.items():
-        click.echo(f"{name}: {counted(count, 'more test')}, run when asked for: 'biassay tests list {name}'")
+        click.echo(f"{name}: {format_count(count, 'more test')}, not run by default: biassay tests list {name}")
 
 
 def _print_tests(tests: Iterable[Test]) -> None:
@@ -80,7 +143,7 @@ def _print_tests(tests: Iterable[Test]) -> None:
             test.name,
             f"same as {test.alias_of}" if test.alias_of else test.title,
             test.topic,
-            f"{sum(1 for _ in texts_of(test)):,}",
+            f"{sum(1 for _ in make_texts(test)):,}",
             test.source.name,
         )
         for test in tests
@@ -90,35 +153,35 @@ def _print_tests(tests: Iterable[Test]) -> None:
 
 @command.command("show")
 @click.argument("name")
-@click.option("--texts", "with_texts", is_flag=True, help="Show every text, not only the words.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--texts", "with_texts", is_flag=True, help="Print every text, not only the words.")
+@json_option
 def show_test(name: str, with_texts: bool, as_json: bool) -> None:
-    """One test: its words, its sentences, where it comes from. NAME may be a file, or the name of a grouping."""
-    if name in catalogue().groupings:
-        _show_grouping(catalogue().groupings[name], as_json=as_json)
+    """Show the words, sentences and source of a test. NAME may also be a file or a grouping."""
+    if name in load_catalogue().groupings:
+        _show_grouping(load_catalogue().groupings[name], as_json=as_json)
         return
-    if asked := asked_of(name):
+    if asked := match_word_association_tests(name):
         if as_json:
-            found = [*map(about_asked, asked)]
+            found = [*map(word_association_test_to_json, asked)]
             click.echo(json.dumps(found if len(found) > 1 else found[0], indent=1, ensure_ascii=False))
             return
         for one in asked:
-            show_asked(one)
+            print_word_association_test(one)
         return
     chosen = select_tests([name])
     if as_json:
-        content = [_about(test) | {"texts": _texts(test)} for test in chosen]
+        content = [_test_to_json(test) | {"texts": _make_texts(test)} for test in chosen]
         click.echo(json.dumps(content if len(content) > 1 else content[0], indent=1, ensure_ascii=False))
         return
     for test in chosen:
-        _show(test, with_texts)
+        _print_test(test, with_texts)
 
 
 @command.command("validate")
 @click.argument("file", type=click.Path(path_type=Path))
 def validate_file(file: Path) -> None:
-    """Check a file of your own: sent-bias JSON, or TOML with tests, groups or word association tests."""
-    if validate_asked(file):
+    """Check your own file: sent-bias JSON, or TOML with tests, groups or word association tests."""
+    if validate_word_association_file(file):
         return
     tests, grouping = load_file(file)
     if grouping is not None:
@@ -130,9 +193,9 @@ def validate_file(file: Path) -> None:
         click.echo(f"{file}: {test.name}: valid, {test.level} level; question: {test.question}; direction: {direction}")
         for role, (label, counts) in _describe_sets(test).items():
             click.echo(f"  {role}  {label}  {counts}")
-        if assumed := assumed_words(test):
-            click.echo(f"{file}: {test.name}: {assumption(assumed)}; 'biassay tests show' lists all")
-        if guessed := guessed_sentences(test):
+        if assumed := get_assumed_words(test):
+            click.echo(f"{file}: {test.name}: {describe_assumption(assumed)}; 'biassay tests show' lists all")
+        if guessed := make_inflected_examples(test):
             click.echo(
                 f"{file}: {test.name}: articles and plurals made by rule; read these, and list those that are wrong"
             )
@@ -143,15 +206,15 @@ def validate_file(file: Path) -> None:
 
 def _describe_sets(test: Test) -> dict[str, tuple[str, str]]:
     """Return the label of each word set, padded to one width, with its numbers of words, clusters and texts."""
-    texts, assumed = texts_of(test), assumed_words(test)
+    texts, assumed = make_texts(test), get_assumed_words(test)
     width = max(len(test.concept(role).label) for role in ROLES)
     sets: dict[str, tuple[str, str]] = {}
     for role in ROLES:
         concept = test.concept(role)
         words = assumed.get(role, concept.words)
         clusters = len({concept.cluster_labels.get(word, word) for word in words})
-        counts = f"{counted(len(words), 'word')} in {counted(clusters, 'cluster')}"
-        counts += f", {counted(len(texts.role(role)), 'text')}" if test.level == "sentence" else ""
+        counts = f"{format_count(len(words), 'word')} in {format_count(clusters, 'cluster')}"
+        counts += f", {format_count(len(texts.role(role)), 'text')}" if test.level == "sentence" else ""
         sets[role] = concept.label.ljust(width), counts
     return sets
 
@@ -159,18 +222,21 @@ def _describe_sets(test: Test) -> dict[str, tuple[str, str]]:
 @command.command("export")
 @click.argument("name")
 @click.option(
-    "--format", "file_format", type=click.Choice(["sent-bias", "toml"]), default="sent-bias", show_default=True
+    "--format",
+    "file_format",
+    type=click.Choice(["sent-bias", "toml"]),
+    default="sent-bias",
+    show_default=True,
+    help="Write all texts (sent-bias), or words and templates (toml).",
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Write to a file that does not exist yet, instead of printing."
-)
+@click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of printing.")
 def export_test(name: str, file_format: str, out: Path | None) -> None:
-    """Write a test to a file: all its texts (sent-bias), or its words and templates (toml)."""
+    """Export a test."""
     chosen = select_tests([name])
     if len(chosen) != 1:
-        raise UsageError(f"{name!r} matches {len(chosen)} tests; name one")
+        raise UsageError(f"{name!r} matches {len(chosen)} tests; name a single one")
     test = chosen[0]
-    content = to_toml(test) if file_format == "toml" else to_sent_bias(test, given_texts(test))
+    content = to_toml(test) if file_format == "toml" else to_sent_bias(test, get_given_texts(test))
     if out is None:
         click.echo(content, nl=False)
         return
@@ -179,42 +245,42 @@ def export_test(name: str, file_format: str, out: Path | None) -> None:
     click.echo(f"written to {out}")
 
 
-def _texts(test: Test) -> dict[str, list[str]]:
-    asked = texts_of(test)
+def _make_texts(test: Test) -> dict[str, list[str]]:
+    asked = make_texts(test)
     return {role: [text.text for text in asked.role(role)] for role in ROLES}
 
 
-def _about(test: Test) -> dict[str, object]:
+def _test_to_json(test: Test) -> dict[str, object]:
     return {
         "name": test.name,
         "title": test.title,
         "level": test.level,
-        **description_of(test),
+        **describe_test(test),
         "alias_of": test.alias_of,
-        "concepts": {role: _about_concept(test.concept(role)) for role in ROLES},
+        "concepts": {role: _concept_to_json(test.concept(role)) for role in ROLES},
         "source": test.source.name,
         "citation": test.source.citation,
         "licence": test.source.licence,
         "version": test.source.version,
         "supplementary": test.source.supplementary,
-        "digest": digest_of(test),
-        "assumed": assumed_words(test),
+        "digest": hash_texts(test),
+        "assumed": get_assumed_words(test),
     }
 
 
-def _show(test: Test, with_texts: bool) -> None:
-    console = console_for_tables()
+def _print_test(test: Test, with_texts: bool) -> None:
+    console = make_console()
     console.print(f"[bold]{escape(test.name)}[/bold]  {escape(test.title)}")
-    asked, assumed = texts_of(test), assumed_words(test)
+    asked, assumed = make_texts(test), get_assumed_words(test)
     for role in ROLES:
         concept = test.concept(role)
         texts, words = asked.role(role), assumed.get(role, concept.words)
         how = ", as assumed" if role in assumed else ""
-        clusters = f", {counted(len(set(concept.cluster_labels.values())), 'cluster')}" if concept.clusters else ""
-        counts = f"({counted(len(words), 'word')}{how}{clusters}, {counted(len(texts), 'text')})"
+        clusters = f", {format_count(len(set(concept.cluster_labels.values())), 'cluster')}" if concept.clusters else ""
+        counts = f"({format_count(len(words), 'word')}{how}{clusters}, {format_count(len(texts), 'text')})"
         name = "" if concept.name == concept.label else f", concept {concept.name}"
         console.print(f"\n{_ROLE_NAMES[role]}: [bold]{escape(concept.label)}[/bold]{escape(name)} {counts}")
-        console.print(escape(", ".join(_by_cluster(concept, words))), highlight=False)
+        console.print(escape(", ".join(_join_clusters(concept, words))), highlight=False)
         if concept.source:
             console.print(escape(f"source: {concept.source}"), highlight=False, style="dim")
         if with_texts and test.level == "sentence":
@@ -223,18 +289,18 @@ def _show(test: Test, with_texts: bool) -> None:
         elif test.templates(role) is not None or concept.given:
             first = [text.text for text in texts if text.stimulus == concept.words[0]]
             console.print(escape(f"for example: {' '.join(first)}"), highlight=False, style="dim")
-    console.print(f"\n{escape(_described(test))}", highlight=False)
+    console.print(f"\n{escape(_format_description(test))}", highlight=False)
     console.print(f"from: {escape(test.source.citation)} (version {escape(test.source.version)})", highlight=False)
     console.print(f"licence: {escape(test.source.licence)}", highlight=False)
 
 
-def _about_concept(concept: Concept) -> dict[str, Any]:
+def _concept_to_json(concept: Concept) -> dict[str, Any]:
     about: dict[str, Any] = {"label": concept.label, "words": concept.words}
     stated = {"clusters": concept.clusters, "source": concept.source}
     return about | {key: value for key, value in stated.items() if value}
 
 
-def _by_cluster(concept: Concept, words: Sequence[str]) -> list[str]:
+def _join_clusters(concept: Concept, words: Sequence[str]) -> list[str]:
     """List the words, with the words of one cluster joined: he/him/his."""
     joined: dict[str, list[str]] = {}
     for word in words:
@@ -242,8 +308,8 @@ def _by_cluster(concept: Concept, words: Sequence[str]) -> list[str]:
     return ["/".join(cluster) for cluster in joined.values()]
 
 
-def _described(test: Test) -> str:
-    fields = {key: value for key, value in description_of(test).items() if value is not None}
+def _format_description(test: Test) -> str:
+    fields = {key: value for key, value in describe_test(test).items() if value is not None}
     return ", ".join(f"{key.replace('_', ' ')}: {value}" for key, value in fields.items())
 
 
@@ -265,7 +331,7 @@ def _show_grouping(grouping: Grouping, *, as_json: bool) -> None:
             )
         )
         return
-    console = console_for_tables()
+    console = make_console()
     console.print(f"[bold]{escape(grouping.name)}[/bold]  {escape(grouping.title)}")
     for group in grouping.groups:
         console.print(f"\n[bold]{escape(group.name)}[/bold] ({escape(', '.join(group.belongs.values()))})")

@@ -1,38 +1,199 @@
-"""``biassay tests power``: which effects tests can detect, and how many words an effect needs."""
+"""Command `biassay tests power`, including the power of a gate."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import click
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from biassay.cli.common import console_for_tables
-from biassay.cli.tests_asked import asked_of
-from biassay.cli.tests_gate_power import (
-    Gate,
-    compute_gate_power,
-    measured_questions,
-    print_gate_power,
-    typical_questions,
-)
+from biassay.cli.common import make_console
+from biassay.cli.options import json_option, multi_option
+from biassay.cli.word_association_tests import match_word_association_tests
+from biassay.datasets.catalogue import select_tests
+from biassay.datasets.schema import ROLES, Test
+from biassay.datasets.variance_priors import calibrated_components, list_measured_models, typical_components
 from biassay.errors import UsageError
-from biassay.pages.plain_tables import WIDTH
-from biassay.results.verdicts import GATE, MARGIN
-from biassay.runs.loading import load_data
-from biassay.runs.sides import only_tests_of
-from biassay.stats.power import ALPHA, MOST_WORDS, POWER, Design, Sought, largest_d, words_needed
-from biassay.stimuli.catalogue import select_tests
-from biassay.stimuli.model import Test
-from biassay.stimuli.typical import models_measured, typical_components
-from biassay.studies.associations.power import sizes_of
+from biassay.reporting.formats import format_count
+from biassay.reporting.terminal import WIDTH
+from biassay.results.differences import GATE, MARGIN, check_limits
+from biassay.results.outcomes import Result
+from biassay.results.run_data import RunData
+from biassay.results.views import model_key
+from biassay.runs.compare import restrict_to_tests
+from biassay.runs.folders import load_run_data
+from biassay.stats.crossed import VarianceComponents
+from biassay.stats.power import ALPHA, MOST_WORDS, POWER, CrossedDesign, Sizes, Sought, largest_d, words_needed
+from biassay.studies.associations.power import count_clusters
 
-__all__ = ["show_power"]
+__all__ = [
+    "GateSettings",
+    "compute_gate_power",
+    "describe_measured_tests",
+    "describe_typical_tests",
+    "print_gate_power",
+    "show_power",
+]
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    """Settings of a gate, and what is assumed about the models.
+
+    `agreement` is the correlation of both models over words: the difference of two tables varies by 2 (1 - agreement)
+    of what one of them does.
+    """
+
+    margin: float
+    alpha: float
+    family: int | None
+    agreement: float
+    power: float
+
+
+@dataclass(frozen=True)
+class GateQuestion:
+    """A social-bias test and how its calibrated cosines vary on one model; `note` says why that is not known."""
+
+    name: str
+    question: str
+    sizes: Sizes | None
+    components: VarianceComponents | None
+    note: str | None = None
+
+
+def describe_typical_tests(tests: Sequence[Test]) -> list[GateQuestion]:
+    """Describe tests on a typical model."""
+    return [_describe_test(test) for test in tests if test.about != "method"]
+
+
+def _describe_test(test: Test) -> GateQuestion:
+    try:
+        return GateQuestion(test.name, test.question, count_clusters(test), calibrated_components(test))
+    except UsageError as error:
+        return GateQuestion(test.name, test.question, None, None, str(error))
+
+
+def describe_measured_tests(run: RunData) -> list[GateQuestion]:
+    """Describe tests on the first model of a run."""
+    if run.manifest.study != "associations":
+        raise UsageError(f"--run needs a run of association tests, got one of {run.manifest.study}")
+    first = model_key(run.results[0]) if run.results else None
+    return [_describe_result(row) for row in run.results if model_key(row) == first and row.about != "method"]
+
+
+def _describe_result(row: Result) -> GateQuestion:
+    parts = row.var_targets, row.var_attributes, row.var_residual
+    n, m, k, l = (row.num_clusters.get(role, 0) for role in ROLES)  # noqa: E741
+    if None in parts:
+        return GateQuestion(row.test, row.asked_question, None, None, row.reason or "too few words for an interval")
+    if row.calibrated_difference is None or row.cosine_sd is None:
+        return GateQuestion(
+            row.test, row.asked_question, None, None, "the run holds no cosine SD; measure the model again"
+        )
+    calibrated = VarianceComponents(*(max(part or 0.0, 0.0) / row.cosine_sd**2 for part in parts))
+    return GateQuestion(row.test, row.asked_question, (n, m, k, l), calibrated)
+
+
+def compute_gate_power(
+    questions: Sequence[GateQuestion], growths: Sequence[float], gate: GateSettings
+) -> list[dict[str, Any]]:
+    """Compute the power of a gate for each test.
+
+    Parameters
+    ----------
+    questions : sequence of GateQuestion
+        Tests to describe.
+    growths : sequence of float
+        Growths towards the stereotype, in SDs of cosines.
+    gate : GateSettings
+        Settings of the gate.
+
+    Returns
+    -------
+    list of dict
+        Power for each growth, and the growth detected with the wanted power.
+    """
+    check_limits(gate.margin, gate.alpha)
+    if not questions:
+        raise UsageError("no social-bias test selected; a gate does not judge sanity checks")
+    family = len({one.question for one in questions}) if gate.family is None else gate.family
+    if not 0.0 < gate.power < 1.0:
+        raise UsageError(f"power must lie between 0 and 1, got {gate.power:g}")
+    if family < 1:
+        raise UsageError(f"--family is the number of questions that are judged together, at least 1, got {family}")
+    if not -1.0 <= gate.agreement < 1.0:
+        raise UsageError(f"--agreement is a correlation, at least -1 and below 1, got {gate.agreement:g}")
+    if not min(growths) > 0.0:
+        raise UsageError(f"--effect is a growth above 0 with --gate, got {min(growths):g}")
+    return [_make_gate_record(one, growths, gate, family) for one in questions]
+
+
+def _make_gate_record(one: GateQuestion, growths: Sequence[float], gate: GateSettings, family: int) -> dict[str, Any]:
+    record: dict[str, Any] = {"name": one.name, "question": one.question, "sizes": one.sizes, "family": family}
+    record |= {"alpha": gate.alpha, "margin": gate.margin, "agreement": gate.agreement, "power": gate.power}
+    record |= {"detectable_growth": None, "growths": [], "note": one.note}
+    if one.sizes is None or one.components is None:
+        return record
+    share, alpha = 2.0 * (1.0 - gate.agreement), gate.alpha / (2 * family)
+    parts = one.components.targets, one.components.attributes, one.components.residual
+    design = CrossedDesign(VarianceComponents(*(share * part for part in parts)), one.sizes)
+    powers = [{"growth": growth, "power": design.power_above(growth - gate.margin, alpha)} for growth in growths]
+    smallest = design.smallest_difference_above(alpha, gate.power) if alpha < gate.power else None
+    return record | {"detectable_growth": None if smallest is None else gate.margin + smallest, "growths": powers}
+
+
+def print_gate_power(
+    records: Sequence[Mapping[str, Any]], growths: Sequence[float], gate: GateSettings, source: str, console: Console
+) -> None:
+    """Print one line per test, and what the numbers mean.
+
+    Parameters
+    ----------
+    records : sequence of mapping
+        Result of `compute_gate_power`.
+    growths : sequence of float
+        Growths of the columns.
+    gate : GateSettings
+        Settings of the gate.
+    source : str
+        Models from which the variance of words is taken.
+    console : Console
+        Where to print.
+    """
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("test", overflow="fold")
+    table.add_column("words", no_wrap=True)
+    for label in (*(f"power for a\ngrowth of {growth:g}" for growth in growths), "detectable\ngrowth"):
+        table.add_column(label, justify="right", no_wrap=True)
+    for record in records:
+        powers = [_format_gate_number(one["power"]) for one in record["growths"]] or ["-"] * len(growths)
+        sizes = " ".join(map(str, record["sizes"] or ("?",)))
+        detectable = _format_gate_number(record["detectable_growth"], "none" if record["growths"] else "-")
+        table.add_row(escape(record["name"]), sizes, *powers, detectable)
+    console.print(table)
+    questions = format_count(records[0]["family"], "question")
+    for line in (
+        "",
+        "growth: change of the calibrated difference towards the stereotype, in SDs of cosines between frequent words.",
+        "power: how often `biassay compare OLD NEW` calls such a growth worse.",
+        f"detectable growth: called worse with {gate.power:.0%} power.",
+        f"margin {gate.margin:g}; alpha {gate.alpha:g} over {questions} (--family).",
+        f"Cosines of both models correlate by {gate.agreement:g} over words (--agreement) and vary as on {source}.",
+        *(f"{record['name']}: {record['note']}" for record in records if record["note"]),
+    ):
+        click.echo(line)
+
+
+def _format_gate_number(value: float | None, missing: str = "-") -> str:
+    return missing if value is None else f"{value:.2f}"
+
 
 AGREEMENT = 0.9
 _EFFECTS = (0.5, 0.8)
@@ -40,35 +201,39 @@ _EFFECTS = (0.5, 0.8)
 
 @click.command("power")
 @click.argument("patterns", nargs=-1, metavar="[TOPIC|PATTERN ...]")
-@click.option("--power", type=float, default=POWER, show_default=True, help="How often an effect is to be found.")
+@click.option("--power", type=float, default=POWER, show_default=True, help="Require this power.")
 @click.option(
     "--alpha",
     type=float,
     default=ALPHA,
     show_default=True,
-    help="Level of the test, two-sided; with --gate, of all verdicts together.",
+    help="Set the two-sided significance level; with --gate, that of all verdicts together.",
 )
-@click.option(
+@multi_option(
     "--effect",
     "effects",
-    type=float,
-    multiple=True,
-    help="Effect size d over words. May be repeated.  [default: 0.5 and 0.8; with --gate 2 and 5 margins]",
+    item=float,
+    metavar="D[,...]",
+    help="Compute power for these effect sizes.  [default: 0.5,0.8; with --gate 2 and 5 margins]",
 )
-@click.option("--gate", is_flag=True, help="Power of `biassay compare OLD NEW`; --effect is then a growth in SDs.")
 @click.option(
-    "--margin", type=float, default=MARGIN, show_default=True, help="With --gate, growth that does not matter."
+    "--gate", is_flag=True, help="Compute the power of `biassay compare OLD NEW`; --effect is a growth in SDs."
 )
-@click.option("--family", type=int, help="With --gate, number of questions judged together.  [default: those named]")
-@click.option("--run", "folder", metavar="FOLDER", help="With --gate, a run of the old model, to use its own words.")
+@click.option(
+    "--margin", type=float, default=MARGIN, show_default=True, help="Ignore growth up to this margin. Only with --gate."
+)
+@click.option(
+    "--family", type=int, help="Judge this many questions together. Only with --gate.  [default: those selected]"
+)
+@click.option("--run", "folder", metavar="FOLDER", help="Use the words of this run of the old model. Only with --gate.")
 @click.option(
     "--agreement",
     type=float,
     default=AGREEMENT,
     show_default=True,
-    help="With --gate, correlation of both models over words.",
+    help="Assume this correlation of both models over words. Only with --gate.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON, with more figures.")
+@json_option
 def show_power(
     patterns: tuple[str, ...],
     power: float,
@@ -81,89 +246,92 @@ def show_power(
     agreement: float,
     as_json: bool,
 ) -> None:
-    """The smallest effect that each test can detect on a typical model, and how many words an effect needs.
+    """Compute the smallest effect that each test detects on a typical model, and the words that an effect needs.
 
-    Tests are chosen as by 'biassay tests list'; without patterns, those of the main collections, or with --gate
-    the collection gate. With --gate: how likely a growth towards the stereotype is called worse when models are
-    compared.
+    Patterns select tests as in 'biassay tests list'; by default the main collections, or with --gate the collection
+    gate. With --gate, compute how likely `biassay compare` calls a growth towards the stereotype worse.
     """
     effects = effects or ((2.0 * margin, 5.0 * margin) if gate else _EFFECTS)
     for effect in effects:
         if not gate and not 0.0 < abs(effect) < 2.0:
-            raise UsageError(f"an effect is a d by word between 0 and 2 (or -2), got {effect:g}")
-    asked = next((pattern for pattern in patterns if not folder and asked_of(pattern)), None)
+            raise UsageError(f"--effect must be between 0 and 2 (or -2), got {effect:g}")
+    asked = next((pattern for pattern in patterns if not folder and match_word_association_tests(pattern)), None)
     if asked is not None:
         raise UsageError(f"{asked!r} is for chat or instruct models; measure it: biassay ask MODEL --tests {asked}")
-    settings = Gate(margin, alpha, family, agreement, power)
+    settings = GateSettings(margin, alpha, family, agreement, power)
     if gate and folder is not None:
-        (run,) = only_tests_of({folder: load_data(Path(folder))}, patterns).values()
-        records = compute_gate_power(measured_questions(run), effects, settings)
+        (run,) = restrict_to_tests({folder: load_run_data(Path(folder))}, patterns).values()
+        records = compute_gate_power(describe_measured_tests(run), effects, settings)
     elif gate:
-        records = compute_gate_power(typical_questions(select_tests(patterns or (GATE,))), effects, settings)
+        records = compute_gate_power(describe_typical_tests(select_tests(patterns or (GATE,))), effects, settings)
     else:
-        records = [_record(test, effects, alpha, power, every=as_json) for test in select_tests(patterns)]
+        records = [_make_record(test, effects, alpha, power, every=as_json) for test in select_tests(patterns)]
     if as_json:
         click.echo(json.dumps(records, indent=1, ensure_ascii=False))
         return
-    console = console_for_tables()
+    console = make_console()
     console.width = min(console.width, WIDTH)
     if gate:
-        print_gate_power(records, effects, settings, folder or f"{', '.join(models_measured())} (medians)", console)
+        print_gate_power(
+            records, effects, settings, folder or f"{', '.join(list_measured_models())} (medians)", console
+        )
         return
-    console.print(_table(records, effects))
-    share, models = f"{power:.0%}", ", ".join(models_measured())
+    console.print(_make_table(records, effects))
+    share, models = f"{power:.0%}", ", ".join(list_measured_models())
     for line in (
         "",
-        f"smallest d: found in {share} of cases by the crossed test (alpha {alpha:g}, two-sided) on a typical model,",
-        f"the median of {models}. largest d: what d stays below with so many target words.",
-        "words for d: in each set, to find the effect that shows as this d with the test's own words.",
+        f"smallest d: detected with {share} power (alpha {alpha:g}, two-sided) on a typical model,",
+        f"the median of {models}. largest d: upper bound of d for this number of target words.",
+        "words for d: words per set needed to detect an effect of this size.",
         f"'-': more than {MOST_WORDS:,}, or not possible.",
         *(f"{record['name']}: {record['note']}" for record in records if record["note"]),
     ):
         click.echo(line)
 
 
-def _record(test: Test, effects: Sequence[float], alpha: float, power: float, *, every: bool) -> dict[str, Any]:
-    """What is known of a test; ``every`` figure, or those of the table."""
+def _make_record(test: Test, effects: Sequence[float], alpha: float, power: float, *, every: bool) -> dict[str, Any]:
+    """Return the figures of a test: all if `every`, or those of the table."""
     components = typical_components(test)
     record: dict[str, Any] = {"name": test.name, "sizes": None, "alpha": alpha, "power": power}
     record |= {"components": asdict(components), "smallest_d": None, "largest_d": None, "effects": [], "note": None}
     try:
-        sizes = sizes_of(test)
+        sizes = count_clusters(test)
         record["sizes"] = sizes
-        design = Design(components, sizes)
+        design = CrossedDesign(components, sizes)
     except UsageError as error:
         return record | {"note": str(error)}
-    D, most = design.smallest(alpha, power), largest_d(*sizes[:2])
+    D, most = design.smallest_difference(alpha, power), largest_d(*sizes[:2])
     if D is None:
-        record["note"] = "too few words for a p-value: no effect is found so often, however large it is"
-    found = [_of_effect(design, effect, alpha, power, every=every) for effect in effects]
-    return record | {"smallest_d": None if D is None else design.d_of(D), "largest_d": most, "effects": found}
+        record["note"] = "too few words: no effect is detected with this power, however large"
+    found = [_describe_effect(design, effect, alpha, power, every=every) for effect in effects]
+    return record | {"smallest_d": None if D is None else design.d_from_D(D), "largest_d": most, "effects": found}
 
 
-def _of_effect(design: Design, effect: float, alpha: float, power: float, *, every: bool) -> dict[str, Any]:
-    """Its power, and words that it needs; neither where d cannot be so large with these targets."""
+def _describe_effect(
+    design: CrossedDesign, effect: float, alpha: float, power: float, *, every: bool
+) -> dict[str, Any]:
+    """Return the power of an effect and the words it needs; None if d cannot be so large with these targets."""
     sought = dict(zip(("words", "targets", "attributes")[: 3 if every else 1], get_args(Sought), strict=False))
     if not abs(effect) < largest_d(*design.sizes[:2]):
         return {"effect": effect, "power": None} | dict.fromkeys(sought)
-    D = design.D_of(effect)
+    D = design.D_from_d(effect)
     needed = {name: words_needed(design.components, D, design.sizes, of, alpha, power) for name, of in sought.items()}
     return {"effect": effect, "power": design.power(D, alpha)} | needed
 
 
-def _table(records: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> Table:
+def _make_table(records: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("test", overflow="fold")
     table.add_column("words", no_wrap=True)
     for label in ("smallest\nd", "largest\nd", *(f"words for\nd {effect:g}" for effect in effects)):
         table.add_column(label, justify="right", no_wrap=True)
     for record in records:
-        able = [_number(record["smallest_d"]), _number(record["largest_d"])]
+        able = [_format_number(record["smallest_d"]), _format_number(record["largest_d"])]
         needed = [f"{of['words']:,}" if of["words"] is not None else "-" for of in record["effects"]]
         sizes = " ".join(map(str, record["sizes"] or ("?",)))
         table.add_row(escape(record["name"]), sizes, *able, *(needed or ["-"] * len(effects)))
     return table
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"

@@ -1,1 +1,1 @@
-"""Where the work runs: this machine, or a Ray cluster."""
+"""Executors that run tasks on this machine or on a Ray cluster."""

@@ -1,4 +1,4 @@
-"""What every engine does: it gives tasks to workers and hands back what they yield."""
+"""Interface of executors, and transfer of errors from workers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from typing import Any, Protocol, TypeVar
 
 from biassay.errors import BiassayError
 
-__all__ = ["Engine", "MakeWorker", "Worker", "parts_of", "rebuilt"]
+__all__ = ["Executor", "Worker", "WorkerFactory", "deserialize_error", "serialize_error"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 Worker = Callable[[T], Iterable[R]]
-MakeWorker = Callable[[], Worker[T, R]]
+WorkerFactory = Callable[[], Worker[T, R]]
 
 
-def parts_of(error: BiassayError | OSError) -> tuple[Any, ...]:
-    """What is sent of a worker's error: many of other libraries cannot be pickled, or not be made again."""
+def serialize_error(error: BiassayError | OSError) -> tuple[Any, ...]:
+    """Return the picklable parts of a worker's error.
+
+    Errors of other libraries often cannot be pickled, or cannot be rebuilt from their arguments.
+    """
     if isinstance(error, BiassayError):
         return type(error), str(error)
     if not isinstance(error.errno, int):
@@ -26,8 +29,11 @@ def parts_of(error: BiassayError | OSError) -> tuple[Any, ...]:
     return OSError, error.errno, error.strerror or str(error), filename
 
 
-def rebuilt(kind: type[BiassayError | OSError], *parts: Any) -> BiassayError | OSError:
-    """A worker's error as it would have been raised here. Some take other arguments than their message."""
+def deserialize_error(kind: type[BiassayError | OSError], *parts: Any) -> BiassayError | OSError:
+    """Rebuild a worker's error from the parts that `serialize_error` returned.
+
+    The constructor is bypassed, because some errors take other arguments than their message.
+    """
     if kind is OSError:
         return OSError(*parts)
     error = kind.__new__(kind)
@@ -35,28 +41,32 @@ def rebuilt(kind: type[BiassayError | OSError], *parts: Any) -> BiassayError | O
     return error
 
 
-class Engine(Protocol):
-    """Runs tasks that do not depend on each other.
-
-    ``make`` is called once wherever a worker starts, and may be slow (it loads a model); the worker it returns is then
-    given one task after the other. It can be pickled, and so can tasks and results. Results arrive in any order.
-    """
+class Executor(Protocol):
+    """Runs independent tasks in one or several workers."""
 
     @property
-    def models_at_once(self) -> int:
-        """How many models can be asked at a time, in threads of this process, each by its own `run`."""
+    def max_concurrent_models(self) -> int:
+        """Number of models that can run at once, each in its own thread of this process with its own call of `run`."""
         ...
 
-    def stopped(self) -> AbstractContextManager[None]:
-        """Within it all that runs or begins to, in whatever thread, ends soon, with an error."""
+    def stop(self) -> AbstractContextManager[None]:
+        """Return a context manager inside which all runs, of any thread, soon end with an error."""
         ...
 
     def run(
-        self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
+        self, make_worker: WorkerFactory[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
     ) -> Iterator[R]:
-        """Yield all results of all tasks.
+        """Yield all results of all tasks, in any order.
 
-        ``workers`` is the largest number at a time, by default one for every core. ``model`` says that a worker holds a
-        model, which uses a GPU where there is one and all cores where it may.
+        Parameters
+        ----------
+        make_worker : callable
+            Called once per worker; may be slow, for example load a model. The worker it returns then gets one task
+            after another. Can be pickled, like tasks and results.
+        tasks : sequence
+        workers : int, optional
+            Maximum number of workers. Default: one per core.
+        model : bool
+            If True, a worker holds a model. It uses a GPU if there is one, and otherwise all cores it may use.
         """
         ...

@@ -1,7 +1,7 @@
-"""A worker process of the local engine: ``python -m biassay.engines.worker``, with two pipes.
+"""Worker process of the local engine: ``python -m biassay.engines.worker``, with two pipes.
 
-A process of its own, and not a copy of its parent: it neither needs the user's script to be importable nor inherits
-threads. When the parent ends, for whatever reason, the pipe of tasks is closed and the worker ends too.
+The process is not a fork of its parent, so it neither inherits threads nor imports the user's script. When the parent
+ends, for whatever reason, the pipe of tasks is closed and the worker ends too.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ import sys
 import traceback
 from multiprocessing.connection import Connection
 
-from biassay.engines.base import parts_of
-from biassay.errors import BiassayError, explaining_memory
+from biassay.engines.base import serialize_error
+from biassay.errors import BiassayError, explain_memory_errors
 
 __all__ = ["main"]
 
 
 def main(tasks: Connection, results: Connection) -> None:
+    """Receive a worker factory and then tasks, and send back results and errors, until the parent closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     try:
-        with explaining_memory():
+        with explain_memory_errors():
             worker = tasks.recv()()
             while True:
                 task = tasks.recv()
@@ -30,8 +31,8 @@ def main(tasks: Connection, results: Connection) -> None:
     except (EOFError, BrokenPipeError):
         return
     except (BiassayError, OSError) as error:
-        results.send(("error", parts_of(error)))
-    except Exception:  # nothing is swallowed: a fault of the program is raised by the parent, with this traceback
+        results.send(("error", serialize_error(error)))
+    except Exception:  # a bug: the parent raises an error with this traceback
         results.send(("fault", traceback.format_exc()))
 
 

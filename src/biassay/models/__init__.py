@@ -1,1 +1,1 @@
-"""Models: one file per family, and the only room that imports their libraries."""
+"""Model backends; only this package imports their libraries."""

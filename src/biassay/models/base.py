@@ -1,186 +1,247 @@
-"""What every encoder is."""
+"""Protocols and data types shared by all models."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import VectorError
-from biassay.texts.requests import Blank
+from biassay.errors import UsageError, VectorError
+from biassay.models.backend import ModelName, read_number_setting
+from biassay.models.token_budget import TokenBudget
+from biassay.prompts.requests import Blank, LikelihoodRequest, Prompt
 
 __all__ = [
-    "COLUMNS",
+    "BLANK_COLUMNS",
+    "FINISH_REASONS",
+    "SAMPLING_SETTINGS",
     "BlankFiller",
-    "Encoded",
+    "BlankScores",
+    "ContextEmbeddings",
     "Encoder",
-    "Filled",
+    "FinishReason",
     "Identity",
-    "InContext",
+    "LikelihoodModel",
+    "Reply",
+    "SamplingOptions",
     "Span",
+    "StreamingModel",
+    "TextEmbeddings",
+    "TextGenerator",
+    "TokenLikelihoods",
     "WordEncoder",
+    "check_no_sampling_settings",
     "check_spans",
+    "weights_digest",
 ]
 
-COLUMNS = ("log_p", "log_initial", "log_continuing", "distance")
-"""Of a piece of a word: the logarithm of its probability, those of the mass of tokens that begin a word and of those
-that continue one, and the distance of the sensitivity test."""
+
+BLANK_COLUMNS = ("log_p", "log_initial", "log_continuing", "distance")
+"""Scores of a token: its log-probability, the log-probabilities that any token starts or continues a word, and the
+distance of the sensitivity test."""
 
 Span = tuple[int, int]
-_STORE_FORMAT = 2  # of the files that hold vectors: another format is another folder
+_CACHE_FORMAT = 2  # part of the folder name of cached vectors
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What identifies a model.
+    """Identify a model by its weights and settings.
 
     Attributes
     ----------
     name : str
-        What the user typed, without its settings.
+        Model string without settings.
     family : str
-        The kind of encoder.
+        Backend, such as ``hf``.
     revision : str or None
-        Version or fingerprint of the weights. None: not known, so vectors are never kept.
+        Version or fingerprint of the weights. If None, outputs are not cached.
     settings : tuple of (name, value)
-        Everything else that changes the vectors.
-    lost_hint : str
-        What a user may try when the model does not know a word.
-    sends_to : str
-        Where texts go, and with which key, if another program is asked.
+        Everything else that changes the outputs.
+    oov_hint : str
+        Advice for out-of-vocabulary words.
+    destination : str
+        For endpoints: the URL that receives the texts, and the variable that holds the key.
     """
 
     name: str
     family: str
     revision: str | None
     settings: tuple[tuple[str, str], ...] = ()
-    lost_hint: str = ""
-    sends_to: str = field(default="", compare=False)
+    oov_hint: str = ""
+    destination: str = field(default="", compare=False)
 
     @property
     def options(self) -> str:
-        """The settings as the papers' ``options`` column writes them."""
+        """Settings as in the column ``options`` of results: ``name=value;name=value``."""
         return ";".join(f"{name}={value}" for name, value in self.settings)
 
     @property
     def content(self) -> str:
-        """What stands for the weights in a seed: a copy of a model under another name draws the same."""
+        """Seed material: copies of a model under different names sample alike."""
         return f"{self.family} {self.name if self.revision is None else self.revision}"
 
     @property
     def weights(self) -> str:
-        """Digest of the weights, whatever the settings; see `weights_digest`."""
+        """Digest of the weights, independent of the settings."""
         return weights_digest(self.family, self.name, self.revision)
 
     @property
     def key(self) -> str | None:
-        """Name of the store folder: that of the weights and the settings, not of the place where the files lie."""
+        """Name of the cache folder, derived from weights and settings; None if nothing is cached."""
         if self.revision is None:
             return None
-        content = json.dumps([_STORE_FORMAT, self.family, self.revision, self.settings], sort_keys=True)
+        content = json.dumps([_CACHE_FORMAT, self.family, self.revision, self.settings], sort_keys=True)
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 def weights_digest(family: str, name: str, revision: str | None) -> str:
-    """Return a digest that copies of a model share: of its revision, or of its name if it has none."""
+    """Return a digest that copies of a model share.
+
+    Parameters
+    ----------
+    family : str
+        Backend.
+    name : str
+        Name of the model; used only if there is no revision.
+    revision : str or None
+        Version or fingerprint of the weights.
+    """
     content = f"{family} {name}" if revision is None else revision
     return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
-    """Vectors of some texts.
+class TextEmbeddings:
+    """Vectors of texts.
 
     Attributes
     ----------
-    vectors : (n, d) float32
-    unknown : n tuples of (start, end)
-        Spans of each text that the model does not know. A text whose stimulus overlaps with one is lost.
-    cut : n of int or None
-        The first character that the model did not read because the text was too long. None: read to the end.
+    vectors : ndarray of float32, shape (n, d)
+        One row per text.
+    unknown : tuple of tuples of (start, end)
+        Out-of-vocabulary spans per text. A text is dropped if its stimulus overlaps one of them.
+    truncated_at : tuple of int or None
+        Index of the first character that the model did not read; None if it read the whole text.
     """
 
     vectors: NDArray[np.float32]
     unknown: tuple[tuple[Span, ...], ...]
-    cut: tuple[int | None, ...]
+    truncated_at: tuple[int | None, ...]
 
     @classmethod
-    def of(
+    def from_vectors(
         cls,
         vectors: NDArray[np.float32],
         unknown: Sequence[tuple[Span, ...]] | None = None,
-        cut: Sequence[int | None] | None = None,
-    ) -> Encoded:
-        """Vectors of texts; by default all texts are known and were read to the end."""
-        n = len(vectors)
-        return cls(vectors, tuple(unknown) if unknown else ((),) * n, tuple(cut) if cut else (None,) * n)
+        truncated_at: Sequence[int | None] | None = None,
+    ) -> TextEmbeddings:
+        """Make embeddings; by default all texts are in vocabulary and were read to the end.
 
-    def rows(self, rows: Sequence[int]) -> Encoded:
-        """Some of the texts, in the order asked for."""
-        unknown, cut = map(self.unknown.__getitem__, rows), map(self.cut.__getitem__, rows)
-        return Encoded(self.vectors[list(rows)], tuple(unknown), tuple(cut))
+        Parameters
+        ----------
+        vectors : ndarray of float32, shape (n, d)
+            One row per text.
+        unknown : sequence of tuples of (start, end), optional
+            Out-of-vocabulary spans per text.
+        truncated_at : sequence of int or None, optional
+            Where each text was truncated.
+        """
+        n = len(vectors)
+        return cls(
+            vectors, tuple(unknown) if unknown else ((),) * n, tuple(truncated_at) if truncated_at else (None,) * n
+        )
+
+    def take(self, rows: Sequence[int]) -> TextEmbeddings:
+        """Return some of the texts, in the given order."""
+        return TextEmbeddings(
+            self.vectors[list(rows)],
+            tuple(self.unknown[row] for row in rows),
+            tuple(self.truncated_at[row] for row in rows),
+        )
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors.
+    """Encode texts as vectors.
 
-    Making one is quick and checks what can be checked; ``prepare`` sees all texts before the first batch is encoded,
-    and is where weights are loaded. The length of a batch never changes a vector beyond rounding.
+    Creating an encoder is fast and validates the settings; `prepare` loads the weights. The size of a batch must not
+    change a vector beyond rounding.
 
-    An encoder may have more:
+    Optional attributes:
 
     folds_case : bool
-        True: words that differ only in case are one word to it, and discovery then asks for one of them only.
-    readings : tuple of `Reading`
-        All that it can give of a text, its own vectors among them. It then has
-        ``encode_readings(texts, names) -> {name: Encoded}``, which computes those asked for in one pass.
-    count_tokens(texts) -> (n,) whole numbers
-        How many tokens every text has, special ones left out; quick, and without the weights.
-    rank_words(words) -> (n,) numbers or None
-        Places of words in a vocabulary in order of frequency, 1 for the most frequent and NaN for words that it lacks.
-        None: the order is another.
+        If True, words that differ only in case have the same vector.
+    representations : tuple of `Representation`
+        All vectors that one pass can produce, the default one included. Such an encoder has a method
+        ``encode_representations(texts, names) -> dict of str to TextEmbeddings``.
+    prefetch(texts), prefetch_representations(texts, names), cancel_prefetch()
+        Start on a later batch in the background; give up on it.
+    count_tokens(texts) -> ndarray of int
+        Number of tokens per text without special tokens; fast, and without loading weights.
+    rank_words(words) -> ndarray of float or None
+        Frequency rank per word, from 1, NaN if out of vocabulary. None if the vocabulary has another order.
     """
 
     @property
-    def identity(self) -> Identity: ...
+    def identity(self) -> Identity:
+        """Weights and settings."""
+        ...
 
     @property
-    def batch_size(self) -> int: ...
+    def batch_size(self) -> int:
+        """Number of texts per call of `encode`."""
+        ...
 
-    def prepare(self, texts: Sequence[str]) -> None: ...
+    def prepare(self, texts: Sequence[str]) -> None:
+        """Load the weights; called once with all texts before the first batch."""
+        ...
 
-    def encode(self, texts: Sequence[str]) -> Encoded: ...
+    def encode(self, texts: Sequence[str]) -> TextEmbeddings:
+        """Return one vector per text."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
-class InContext:
-    """Vectors of words, each in a text of its own.
+class ContextEmbeddings:
+    """Vectors of words in context, one word per text.
 
     Attributes
     ----------
-    vectors : (n, d) float32
-        NaN where the word has no vector.
-    missing : n of str or None
-        Why a word has no vector. None: it has one.
+    vectors : ndarray of float32, shape (n, d)
+        One row per word; NaN if it has no vector.
+    missing : tuple of str or None
+        Why a word has no vector; None if it has one.
     """
 
     vectors: NDArray[np.float32]
     missing: tuple[str | None, ...]
 
     @classmethod
-    def of(
+    def from_vectors(
         cls, name: str, texts: Sequence[str], vectors: NDArray[np.float32], missing: Sequence[str | None]
-    ) -> InContext:
-        """Vectors as the model ``name`` gave them; those of missing words, which mean nothing, become NaN."""
+    ) -> ContextEmbeddings:
+        """Set the vectors of missing words to NaN; raise VectorError if another vector is not finite.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model, for the error message.
+        texts : sequence of str
+            Contexts.
+        vectors : ndarray of float32, shape (n, d)
+            Model outputs, changed in place.
+        missing : sequence of str or None
+            Why a word has no vector.
+        """
         absent = np.array([reason is not None for reason in missing], dtype=bool)
         broken = ~np.isfinite(vectors).all(axis=1) & ~absent
         if broken.any():
-            # Otherwise it would look like a missing word from here on.
+            # A NaN would look like a missing word from here on.
             raise VectorError(
                 f"model {name!r}: the vector of a word in {texts[int(np.argmax(broken))]!r} is not finite"
             )
@@ -189,50 +250,55 @@ class InContext:
 
 
 def check_spans(texts: Sequence[str], spans: Sequence[Span]) -> None:
-    """Refuse spans that name no part of their text."""
+    """Raise VectorError unless there is one valid span per text."""
     if len(texts) != len(spans):
-        raise VectorError(
-            f"{len(texts)} texts and {len(spans)} spans were given; every text needs the span of its word"
-        )
+        raise VectorError(f"got {len(texts)} texts and {len(spans)} spans; every text needs the span of its word")
     for text, (start, end) in zip(texts, spans, strict=True):
         if not 0 <= start < end <= len(text):
             raise VectorError(f"({start}, {end}) is not a span of characters in the text {text!r}")
 
 
 class WordEncoder(Protocol):
-    """Turns words in their contexts into vectors.
+    """Encode words in context as vectors.
 
-    Every text comes with the span of its word, in characters. Batches are made by what one call holds and nothing
-    else, so that the same call gives the same bits again.
+    Batches depend only on the arguments of one call, so that the same call returns the same bits.
     """
 
     @property
-    def identity(self) -> Identity: ...
+    def identity(self) -> Identity:
+        """Weights and settings."""
+        ...
 
     @property
-    def batch_size(self) -> int: ...
+    def batch_size(self) -> int:
+        """Number of texts per call of `encode_words`."""
+        ...
 
-    def prepare(self) -> None: ...
+    def prepare(self) -> None:
+        """Load the weights."""
+        ...
 
-    def encode_words(self, texts: Sequence[str], spans: Sequence[Span]) -> InContext: ...
+    def encode_words(self, texts: Sequence[str], spans: Sequence[Span]) -> ContextEmbeddings:
+        """Return one vector per text: that of the word at the given span of characters."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
-class Filled:
-    """What a language model says of the words for a blank, the pieces of one word behind those of the other.
+class BlankScores:
+    """Scores of the candidate words for one blank, token by token.
 
     Attributes
     ----------
-    lengths : (words,) int32
-        How many pieces every word has; 0: the model does not know the word.
-    pieces : (m,) int32
-        Numbers of the pieces.
-    columns : (m, 4) float32
-        Of every piece, the earlier ones of its word put in place: see `COLUMNS`. NaN where the model does not say.
+    lengths : ndarray of int32, shape (words,)
+        Number of tokens per word; 0 if the word is out of vocabulary.
+    pieces : ndarray of int32, shape (tokens,)
+        Token ids of all words, one word after the other.
+    columns : ndarray of float32, shape (tokens, 4)
+        Scores per token given the preceding tokens of its word, see `BLANK_COLUMNS`; NaN if not available.
     unknown : int
-        How many parts of the text outside the blank the model does not know.
+        Number of unknown tokens outside the blank.
     passes : int
-        How many sequences it read to answer.
+        Number of sequences that the model read.
     """
 
     lengths: NDArray[np.int32]
@@ -243,35 +309,233 @@ class Filled:
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where the pieces of every word begin."""
+        """Index of the first token of each word."""
         return np.cumsum(self.lengths, dtype=np.int64) - self.lengths
 
     @property
     def words(self) -> list[tuple[int, ...] | None]:
-        """The pieces of every word; None: the model does not know it."""
+        """Token ids per word; None if the word is out of vocabulary."""
         ends = zip(self.starts.tolist(), self.lengths.tolist(), strict=True)
         return [tuple(self.pieces[start : start + n].tolist()) if n else None for start, n in ends]
 
 
 class BlankFiller(Protocol):
-    """Says how likely words are in the blanks of texts.
+    """Score candidate words for blanks in texts.
 
-    Making one is quick. ``prepare`` is where the weights are loaded; ``batches`` plans what is asked together, by the
-    places of all blanks, asked before or not. One that gives log-probabilities and no other columns has
-    ``has_output_layer = False``.
+    Creating one is fast. A model that returns only log-probabilities has ``has_output_layer = False``.
     """
 
     @property
-    def identity(self) -> Identity: ...
+    def identity(self) -> Identity:
+        """Weights and settings."""
+        ...
 
     @property
-    def kind(self) -> Literal["masked", "causal"]: ...
+    def kind(self) -> Literal["masked", "causal"]:
+        """Kind of language model."""
+        ...
 
     @property
-    def has_mask(self) -> bool: ...
+    def has_mask(self) -> bool:
+        """True if other words of the text can be masked."""
+        ...
 
-    def prepare(self, blanks: Sequence[Blank]) -> None: ...
+    def prepare(self, blanks: Sequence[Blank]) -> None:
+        """Load the weights."""
+        ...
 
-    def batches(self, blanks: Sequence[Blank]) -> Sequence[Sequence[int]]: ...
+    def batches(self, blanks: Sequence[Blank]) -> Sequence[Sequence[int]]:
+        """Group the indices of all blanks, cached or not, into batches."""
+        ...
 
-    def fill(self, blanks: Sequence[Blank]) -> list[Filled]: ...
+    def fill(self, blanks: Sequence[Blank]) -> list[BlankScores]:
+        """Return the scores of each blank."""
+        ...
+
+
+FinishReason = Literal["stop", "length", "filter", "refusal", "other", "failed"]
+FINISH_REASONS: tuple[FinishReason, ...] = get_args(FinishReason)  # the cache stores indices: append only
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Response of a model to a prompt.
+
+    Attributes
+    ----------
+    text : str
+        The response; empty if only options were scored.
+    finish_reason : {"stop", "length", "filter", "refusal", "other", "failed"} or None
+        Why the response ended: the model stopped, the token limit was reached, the endpoint filtered the prompt or the
+        response, the endpoint flagged a refusal, or every attempt failed. A refusal in plain words is "stop". None if
+        not known.
+    tokens_in, tokens_out : int or None
+        Number of tokens read and written; None if not known.
+    log_p : tuple of float
+        Log-probabilities of the prompt's options; NaN if not available.
+    """
+
+    text: str
+    finish_reason: FinishReason | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    log_p: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class TokenLikelihoods:
+    """Log-probability of each token of a text.
+
+    A causal model conditions on the preceding tokens, a masked model on all others.
+
+    Attributes
+    ----------
+    log_p : ndarray of float64, shape (n,)
+        NaN if not available, as for a first token without context.
+    spans : ndarray of int32, shape (n, 2)
+        Start and end character of each token.
+    tokens : ndarray of int64, shape (n,)
+        Token ids, or hashes of token names if the server returns names only.
+    """
+
+    log_p: NDArray[np.float64]
+    spans: NDArray[np.int32]
+    tokens: NDArray[np.int64]
+
+    def within(self, start: int, end: int) -> float:
+        """Return the log-likelihood of the tokens that overlap a span; NaN if one is not known."""
+        inside = (self.spans[:, 0] < end) & (self.spans[:, 1] > start)
+        return float(self.log_p[inside].sum())
+
+
+class TextGenerator(Protocol):
+    """Reply to prompts."""
+
+    @property
+    def identity(self) -> Identity:
+        """Weights and settings."""
+        ...
+
+    @property
+    def option_log_p(self) -> str:
+        """How options are scored: by all tokens ("continuation"), by the first ("first token"), or not ("")."""
+        ...
+
+    def prepare(self, prompts: Sequence[Prompt]) -> None:
+        """Load the weights."""
+        ...
+
+    def batches(self, prompts: Sequence[Prompt]) -> Sequence[Sequence[int]]:
+        """Group the indices of all prompts into batches."""
+        ...
+
+    def reply(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        """Return one reply per prompt."""
+        ...
+
+
+class LikelihoodModel(Protocol):
+    """Compute the log-probabilities of texts."""
+
+    @property
+    def identity(self) -> Identity:
+        """Weights and settings."""
+        ...
+
+    @property
+    def kind(self) -> Literal["masked", "causal"]:
+        """Kind of language model."""
+        ...
+
+    def prepare(self, texts: Sequence[LikelihoodRequest]) -> None:
+        """Load the weights."""
+        ...
+
+    def batches(self, texts: Sequence[LikelihoodRequest]) -> Sequence[Sequence[int]]:
+        """Group the indices of all texts into batches."""
+        ...
+
+    def likelihoods(self, texts: Sequence[LikelihoodRequest]) -> list[TokenLikelihoods]:
+        """Return the log-probabilities of each text."""
+        ...
+
+
+Request_contra = TypeVar("Request_contra", contravariant=True)
+Output_co = TypeVar("Output_co", covariant=True)
+
+
+@runtime_checkable
+class StreamingModel(Protocol[Request_contra, Output_co]):
+    """A model behind an endpoint that answers many requests concurrently."""
+
+    def stream(
+        self, requests: Sequence[Request_contra], token_budget: TokenBudget, *, answered_before: bool = False
+    ) -> Iterator[Sequence[tuple[int, Output_co]]]:
+        """Yield (request index, output) pairs as responses arrive.
+
+        After a failure, or when the budget is used up, responses to pending requests are yielded before the error is
+        raised.
+
+        Parameters
+        ----------
+        requests : sequence
+            Requests to send.
+        token_budget : TokenBudget
+            Limit for all requests of the run.
+        answered_before : bool
+            If True, the endpoint has answered earlier requests, so a failure does not mean that it is down.
+        """
+        ...
+
+    def estimate(self, requests: Sequence[Request_contra]) -> tuple[int, int]:
+        """Estimate the tokens to be read, and return the largest number to be written."""
+        ...
+
+
+SAMPLING_SETTINGS = {
+    "temperature": "sampling temperature; 0 selects the most likely token (default 1)",
+    "max_tokens": "maximum number of tokens per response (default 512)",
+    "system": "system message before every prompt",
+    "seed": "random seed of the responses, if the model supports one",
+}
+
+
+@dataclass(frozen=True)
+class SamplingOptions:
+    """How replies are sampled; part of a model's identity."""
+
+    temperature: float
+    max_tokens: int
+    system: str | None
+    seed: int | None
+
+    @classmethod
+    def from_model(cls, model: ModelName, seed: int | None = None) -> SamplingOptions:
+        """Read the options from a model string; `seed` is the default seed."""
+        return cls(
+            temperature=read_number_setting(model, "temperature", 1.0, 0, 100, whole=False),
+            max_tokens=int(read_number_setting(model, "max_tokens", 512, 1, 1_000_000)),
+            system=model.settings.get("system"),
+            seed=int(read_number_setting(model, "seed", 0, 0, 2**31 - 1)) if "seed" in model.settings else seed,
+        )
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """All options as settings of an identity."""
+        optional = {"system": self.system, "seed": self.seed}
+        always = {"temperature": f"{self.temperature:g}", "max_tokens": str(self.max_tokens)}
+        return always | {name: str(value) for name, value in optional.items() if value is not None}
+
+    def derive_seed(self, key: str) -> int | None:
+        """Return a seed per request, so that repeated prompts are sampled independently."""
+        if self.seed is None:
+            return None
+        digest = hashlib.blake2b(f"{self.seed} {key}".encode(), digest_size=4).digest()
+        return int.from_bytes(digest, "big") >> 1
+
+
+def check_no_sampling_settings(model: ModelName, purpose: str) -> None:
+    """Raise UsageError if a model string has sampling settings and is opened for another purpose."""
+    wrong = next((name for name in SAMPLING_SETTINGS if name in model.settings), None)
+    if wrong is not None:
+        raise UsageError(f"{model.label}: {wrong}= applies to generated text, not to {purpose}; leave it out")

@@ -1,4 +1,4 @@
-"""The GPU of this machine, for those who know arrays only."""
+"""Choose between CPU and GPU."""
 
 from __future__ import annotations
 
@@ -9,11 +9,38 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["gpu"]
+from biassay.errors import UsageError
+from biassay.models.backend import ModelName, read_choice_setting
+
+__all__ = ["DEVICE_HELP", "check_device", "choose_device", "get_gpu_transfer"]
+
+DEVICE_HELP = "auto (default: all GPUs, then CPU memory for what does not fit), cpu or cuda"
 
 
-def gpu() -> Callable[[NDArray[Any]], Any] | None:
-    """A function that takes an array to the GPU; None where there is none, or no torch. Without a card, it is quick."""
+def check_device(model: ModelName) -> str:
+    """Return the setting ``device`` without importing torch; raise UnknownNameError if it is not valid."""
+    return read_choice_setting(model, "device", ("auto", "cpu", "cuda"), "auto")
+
+
+def choose_device(model: ModelName) -> str:
+    """Return "cpu" or "cuda"; ``device=auto`` selects a GPU if there is one."""
+    requested = check_device(model)
+    if requested == "cpu":
+        return "cpu"
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if requested == "cuda":
+        raise UsageError(f"{model.label}: device=cuda was requested, but there is no usable GPU; use device=cpu")
+    return "cpu"
+
+
+def get_gpu_transfer() -> Callable[[NDArray[Any]], Any] | None:
+    """Return a function that copies an array to the GPU; None without a GPU or without torch.
+
+    torch is imported only if the machine has an NVIDIA device.
+    """
     if not any(Path("/dev").glob("nvidia[0-9]*")) or find_spec("torch") is None:
         return None
     import torch

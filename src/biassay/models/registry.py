@@ -1,6 +1,7 @@
-"""From a model string to a model. A new family is one file beside this one, and one line in the table.
+"""Find the backend of a model string and open the model.
 
-Other packages add families by entry points of the group ``biassay.models``.
+A new backend is one module in this package and one line in `_BUILTIN`. Other packages add backends by entry points of
+the group ``biassay.models``.
 """
 
 from __future__ import annotations
@@ -13,130 +14,130 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 from urllib.parse import parse_qsl
 
-from biassay.errors import MissingExtraError, UnknownNameError, UsageError, nearest_names
-from biassay.models.family import Ability, Family, ModelName
-from biassay.plugins import load_plugins, refuse_clash
+from biassay.errors import MissingExtraError, UnknownNameError, UsageError, find_nearest_names
+from biassay.models.backend import Capability, ModelBackend, ModelName
+from biassay.packages import check_unique_name, load_plugins
 
 if TYPE_CHECKING:
-    from biassay.models.answering import Answerer, LikelihoodModel
-    from biassay.models.base import BlankFiller, Encoder, WordEncoder
+    from biassay.models.base import BlankFiller, Encoder, LikelihoodModel, TextGenerator, WordEncoder
 
 __all__ = [
     "GROUP",
-    "abilities_of",
-    "consent_for",
-    "families",
-    "open_as",
+    "can_split_texts",
+    "get_backends",
+    "get_capabilities",
+    "get_packages",
+    "get_publication",
+    "get_required_consents",
     "open_encoder",
-    "packages_of",
+    "open_model",
     "parse_model",
-    "published_as",
-    "splits",
 ]
 
 GROUP = "biassay.models"
 _BUILTIN = {
-    "use": "biassay.models.use:FAMILY",
-    "glove": "biassay.models.static:GLOVE",
-    "vectors": "biassay.models.static:VECTORS",
-    "hf": "biassay.models.hf:FAMILY",
-    "st": "biassay.models.st:FAMILY",
-    "elmo": "biassay.models.elmo:FAMILY",
-    "infersent": "biassay.models.infersent:FAMILY",
-    "gensen": "biassay.models.gensen:FAMILY",
-    "api": "biassay.models.api:FAMILY",
-    "chat": "biassay.models.chat:FAMILY",
-    "completions": "biassay.models.completions:FAMILY",
-    "python": "biassay.models.python:FAMILY",
+    "use": "biassay.models.universal_sentence_encoder:BACKEND",
+    "glove": "biassay.models.word_vectors:GLOVE",
+    "vectors": "biassay.models.word_vectors:VECTORS",
+    "hf": "biassay.models.transformers.encoder:BACKEND",
+    "st": "biassay.models.sentence_transformers:BACKEND",
+    "elmo": "biassay.models.recurrent.elmo:BACKEND",
+    "infersent": "biassay.models.recurrent.infersent:BACKEND",
+    "gensen": "biassay.models.recurrent.gensen:BACKEND",
+    "api": "biassay.models.openai.embeddings:BACKEND",
+    "chat": "biassay.models.openai.chat:BACKEND",
+    "completions": "biassay.models.openai.completions:BACKEND",
+    "python": "biassay.models.python_object:BACKEND",
 }
-_WHAT = {
+_CAPABILITY_TEXTS = {
     "texts": "encode texts",
-    "words": "encode words in their contexts",
+    "words": "encode words in context",
     "blanks": "fill blanks",
-    "replies": "answer prompts",
-    "likelihoods": "give likelihoods of texts",
+    "replies": "reply to prompts",
+    "likelihoods": "score texts",
 }
-_SETTING = re.compile(r"[A-Za-z_]{1,24}")  # what may be shown of a wrong setting: keys are longer and have digits
-_PATH = re.compile(r"\.{0,2}[/\\]|\.{1,2}$")  # how a path begins that is no name on a hub
-_BARE = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")  # a name on a hub
+_SETTING_NAME = re.compile(r"[A-Za-z_]{1,24}")  # safe to show in errors: API keys are longer and have digits
+_PATH = re.compile(r"\.{0,2}[/\\]|\.{1,2}$")  # start of a path that is not a hub name
+_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
 
 
-def families() -> dict[str, Family]:
-    """All families by name, those of other packages last."""
-    return {name: _builtin(name) for name in _BUILTIN} | _plugins()
+def get_backends() -> dict[str, ModelBackend]:
+    """Return all backends by name, plugins last."""
+    return {name: _load_builtin(name) for name in _BUILTIN} | _load_plugin_backends()
 
 
-def _builtin(name: str) -> Family:
+def _load_builtin(name: str) -> ModelBackend:
     module, _, attribute = _BUILTIN[name].partition(":")
-    family: Family = getattr(import_module(module), attribute)
-    return family
+    backend: ModelBackend = getattr(import_module(module), attribute)
+    return backend
 
 
 @cache
-def _plugins() -> dict[str, Family]:
-    return load_plugins(GROUP, _BUILTIN, Family)
+def _load_plugin_backends() -> dict[str, ModelBackend]:
+    return load_plugins(GROUP, _BUILTIN, ModelBackend)
 
 
-def _family(name: str) -> Family | None:
-    """One family; a built-in one costs the import of its own file and no other."""
-    if name not in _BUILTIN:
-        refuse_clash(GROUP, name)
-    return _builtin(name) if name in _BUILTIN else _plugins().get(name)
+def _find_backend(name: str) -> ModelBackend | None:
+    """Return a backend or None; a built-in one imports only its own module."""
+    if name in _BUILTIN:
+        return _load_builtin(name)
+    check_unique_name(GROUP, name)
+    return _load_plugin_backends().get(name)
 
 
-def packages_of(name: str) -> tuple[str, ...]:
-    """Distributions whose versions are recorded for a family; what follows a colon in its name says more of a model."""
-    family = _family(name.partition(":")[0])
-    return () if family is None else family.packages
+def get_packages(name: str) -> tuple[str, ...]:
+    """Return the distributions whose versions a run records for a backend; `name` may be a model string."""
+    backend = _find_backend(name.partition(":")[0])
+    return () if backend is None else backend.packages
 
 
-def published_as(name: str) -> tuple[str, str]:
-    """What papers call the one model of a family, and the work to cite for it; empty for a family of many."""
-    own = name.partition(":")[0]
-    family = _builtin(own) if own in _BUILTIN else _plugins().get(own)
-    return ("", "") if family is None else (family.title, family.work)
+def get_publication(name: str) -> tuple[str, str]:
+    """Return title and citation of a backend's published model; empty for a backend with many models."""
+    prefix = name.partition(":")[0]
+    backend = _load_builtin(prefix) if prefix in _BUILTIN else _load_plugin_backends().get(prefix)
+    return ("", "") if backend is None else (backend.title, backend.citation)
 
 
-def abilities_of(model: str) -> tuple[Ability, ...]:
-    """What the models of the family that a string names can do."""
-    return tuple(_of(parse_model(model)).abilities)
+def get_capabilities(model: str) -> tuple[Capability, ...]:
+    """Return what the models of a model string's backend can do."""
+    return _get_backend(parse_model(model)).capabilities
 
 
-def splits(text: str) -> bool:
-    """Can texts of a model be split among workers that each open it?"""
-    return _of(parse_model(text)).splits
+def can_split_texts(text: str) -> bool:
+    """Return True if texts may be split among workers that each open the model."""
+    return _get_backend(parse_model(text)).splittable
 
 
 def parse_model(text: str) -> ModelName:
-    """Take a model string apart and check everything that can be checked without opening the model.
+    """Parse a model string and check everything that can be checked without opening the model.
 
-    No message repeats what stands behind the question mark: a key pasted there would be shown.
+    Error messages never repeat the part after the question mark, because a key may have been pasted there.
     """
     head, _, query = text.partition("?")
     name, colon, rest = head.partition(":")
-    family = _family(name)
-    if family is None:
-        raise _unknown(head, name)
-    if family.takes_name and not rest:
-        raise UsageError(f"model {head!r} lacks a name; write {family.form}")
-    if colon and not family.takes_name:
-        raise UsageError(f"model {head!r}: {name!r} takes no name; write {family.form}")
-    return ModelName(text, name, rest, _settings(head, query, family))
+    backend = _find_backend(name)
+    if backend is None:
+        raise _make_unknown_backend_error(head, name)
+    if backend.takes_name and not rest:
+        raise UsageError(f"model {head!r} lacks a name; write {backend.syntax}")
+    if colon and not backend.takes_name:
+        raise UsageError(f"model {head!r}: {name!r} takes no name; write {backend.syntax}")
+    return ModelName(text, name, rest, _parse_settings(head, query, backend.settings))
 
 
-def _unknown(head: str, name: str) -> UnknownNameError:
-    known = families()
-    forms = f"(models: {', '.join(family.form for family in known.values())})"
-    bare = [f"{family.name}:{head}" for family in known.values() if family.takes_bare_names]
+def _make_unknown_backend_error(head: str, name: str) -> UnknownNameError:
+    known = get_backends()
+    syntaxes = f"(models: {', '.join(backend.syntax for backend in known.values())})"
+    bare = [f"{backend.name}:{head}" for backend in known.values() if backend.takes_bare_names]
     if os.path.exists(head):
         near = f"vectors:{head}" if os.path.isfile(head) else f"hf:{head if _PATH.match(head) else f'./{head}'}"
-        return UnknownNameError("model", head, [near], forms, like=near)
-    if bare and _BARE.fullmatch(head) and not nearest_names(name, known):
-        return UnknownNameError("model", head, bare, forms, like=bare[0])
-    return UnknownNameError("model", head, known, forms, like=name)
+        return UnknownNameError("model", head, [near], syntaxes, similar_to=near)
+    if bare and _HUB_NAME.fullmatch(head) and not find_nearest_names(name, known):
+        return UnknownNameError("model", head, bare, syntaxes, similar_to=bare[0])
+    return UnknownNameError("model", head, known, syntaxes, similar_to=name)
 
 
-def _settings(head: str, query: str, family: Family) -> dict[str, str]:
+def _parse_settings(head: str, query: str, allowed: Mapping[str, str]) -> dict[str, str]:
     pairs = parse_qsl(query, keep_blank_values=True)
     settings = dict(pairs)
     if len(settings) < len(pairs):
@@ -144,61 +145,64 @@ def _settings(head: str, query: str, family: Family) -> dict[str, str]:
     if query and not settings:
         raise UsageError(f"model {head!r}: settings are written ?name=value&name=value")
     for setting in settings:
-        if setting not in family.settings:
-            shown = setting if _SETTING.fullmatch(setting) else "(not shown)"
-            raise UnknownNameError(f"setting of model {head!r}:", shown, family.settings, _allowed(family.settings))
+        if setting not in allowed:
+            shown = setting if _SETTING_NAME.fullmatch(setting) else "(not shown)"
+            hint = f"(settings: {', '.join(allowed)})" if allowed else "(it takes no settings)"
+            raise UnknownNameError(f"setting of model {head!r}:", shown, allowed, hint)
     return settings
 
 
-def _allowed(settings: Mapping[str, str]) -> str:
-    return f"(settings: {', '.join(settings)})" if settings else "(it takes no settings)"
-
-
-def consent_for(model: str | ModelName) -> tuple[str, ...]:
-    """What a model does that only the user may decide: run code, and send texts and keys, at the user's cost."""
+def get_required_consents(model: str | ModelName) -> tuple[str, ...]:
+    """List what opening a model does that only the user may allow, such as running code or sending texts."""
     parsed = parse_model(model) if isinstance(model, str) else model
-    return _of(parsed).consent(parsed)
+    return _get_backend(parsed).required_consents(parsed)
 
 
 @overload
-def open_as(model: str | ModelName, ability: Literal["texts"]) -> Encoder: ...
+def open_model(model: str | ModelName, capability: Literal["texts"]) -> Encoder: ...
 @overload
-def open_as(model: str | ModelName, ability: Literal["words"]) -> WordEncoder: ...
+def open_model(model: str | ModelName, capability: Literal["words"]) -> WordEncoder: ...
 @overload
-def open_as(model: str | ModelName, ability: Literal["blanks"]) -> BlankFiller: ...
+def open_model(model: str | ModelName, capability: Literal["blanks"]) -> BlankFiller: ...
 @overload
-def open_as(model: str | ModelName, ability: Literal["replies"]) -> Answerer: ...
+def open_model(model: str | ModelName, capability: Literal["replies"]) -> TextGenerator: ...
 @overload
-def open_as(model: str | ModelName, ability: Literal["likelihoods"]) -> LikelihoodModel: ...
-def open_as(model: str | ModelName, ability: Ability) -> Any:
-    """The model that a string names, as one that can do what is wanted. Heavy libraries are imported here, not before.
+def open_model(model: str | ModelName, capability: Literal["likelihoods"]) -> LikelihoodModel: ...
+def open_model(model: str | ModelName, capability: Capability) -> Any:
+    """Open a model for one kind of request; heavy libraries are imported here.
 
-    ``texts`` gives an encoder of texts, ``words`` one of words in their contexts, ``blanks`` one that fills blanks,
-    ``replies`` one that answers prompts, ``likelihoods`` one that gives likelihoods of texts.
+    Parameters
+    ----------
+    model : str or ModelName
+        Model string.
+    capability : {"texts", "words", "blanks", "replies", "likelihoods"}
+        What the model is to do: encode texts, encode words in context, fill blanks, reply to prompts or score texts.
+
+    Returns
+    -------
+    Encoder, WordEncoder, BlankFiller, TextGenerator or LikelihoodModel
+        The opened model.
     """
     parsed = parse_model(model) if isinstance(model, str) else model
-    family = _of(parsed)
-    provide = getattr(family, ability)
-    if provide is None:
-        raise UsageError(_unable(parsed, ability))
-    if family.missing:  # looked for, not imported: a run that finds all answers kept need not wait for torch to start
-        raise _incomplete(parsed, family)
-    return provide(parsed)
-
-
-def _incomplete(model: ModelName, family: Family) -> UsageError:
-    if family.extra is not None:
-        return MissingExtraError(f"the model {model.head!r}", family.extra)
-    return UsageError(f"the model {model.head!r} needs {', '.join(family.missing)}: {family.install}")
+    backend = _get_backend(parsed)
+    opener = getattr(backend, capability)
+    if opener is None:
+        raise UsageError(_explain_missing_capability(parsed, capability))
+    # Only look for packages: a run whose responses are all cached must not wait for torch.
+    if backend.missing and backend.extra is not None:
+        raise MissingExtraError(f"the {parsed.label}", backend.extra)
+    if backend.missing:
+        raise UsageError(f"the {parsed.label} needs {', '.join(backend.missing)}: {backend.install}")
+    return opener(parsed)
 
 
 def open_encoder(model: str | ModelName) -> Encoder:
-    """Open the encoder of texts that a model string names.
+    """Open a model as a text encoder.
 
     Parameters
     ----------
     model : str
-        ``use``, ``glove``, ``vectors:PATH``, ``hf:NAME``, ...: `biassay models` lists all families.
+        ``use``, ``glove``, ``vectors:PATH``, ``hf:NAME``, ...; `biassay models` lists all backends.
 
     Returns
     -------
@@ -213,17 +217,18 @@ def open_encoder(model: str | ModelName) -> Encoder:
     >>> encoder.encode(["rose", "the red rose"]).vectors.shape
     (2, 100)
     """
-    return open_as(model, "texts")
+    return open_model(model, "texts")
 
 
-def _of(model: ModelName) -> Family:
-    family = _family(model.family)
-    assert family is not None  # it was found when the model string was parsed
-    return family
+def _get_backend(model: ModelName) -> ModelBackend:
+    backend = _find_backend(model.backend)
+    assert backend is not None  # it was found when the model string was parsed
+    return backend
 
 
-def _unable(model: ModelName, ability: Ability) -> str:
-    able = {name: family.form for name, family in families().items() if ability in family.abilities}
-    same = _of(model).same_as
-    hint = f"; open the same model as {same}:{model.name}" if same in able else ""
-    return f"model {model.head!r} cannot {_WHAT[ability]}{hint} (models that can: {', '.join(able.values())})"
+def _explain_missing_capability(model: ModelName, capability: Capability) -> str:
+    capable = {name: backend.syntax for name, backend in get_backends().items() if capability in backend.capabilities}
+    alias = _get_backend(model).alias_of
+    hint = f"; open the same model as {alias}:{model.name}" if alias in capable else ""
+    models = ", ".join(capable.values())
+    return f"{model.label} cannot {_CAPABILITY_TEXTS[capability]}{hint} (models that can: {models})"

@@ -1,1 +1,1 @@
-"""What was found: typed records that say how they were made, and the folder they are kept in."""
+"""Records of a run and the folder that stores them."""

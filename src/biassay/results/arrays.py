@@ -1,4 +1,4 @@
-"""The arrays of a run: one file per model, named with its digest in results.json."""
+"""Write and read the array files of a run."""
 
 from __future__ import annotations
 
@@ -15,22 +15,33 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.answers.npy import npy_header
+from biassay.cache.files import make_npy_header
 from biassay.errors import RunFolderError
-from biassay.files import open_file, written_whole
+from biassay.io import atomic_writer, open_file
 
-__all__ = ["ARRAYS", "DAMAGE", "IF_DAMAGED", "ArrayFile", "array_path", "load_arrays", "pack_arrays", "save_arrays"]
+__all__ = [
+    "ARRAYS_FOLDER",
+    "DAMAGE_ERRORS",
+    "DAMAGE_HINT",
+    "ArrayFile",
+    "array_path",
+    "load_arrays",
+    "pack_arrays",
+    "save_arrays",
+]
 
-ARRAYS = "arrays"
-IF_DAMAGED = "copy the whole folder of the run again, or make the run again"
+ARRAYS_FOLDER = "arrays"
+DAMAGE_HINT = "copy the whole folder of the run again, or make the run again"
 """What helps where a file of a run is missing or damaged."""
 _Array = NDArray[np.float64]
-_OVERHEAD = 1_024  # bytes per array, beyond its values and twice its name: the header and two entries of the archive
-_LONGEST = 2**40  # of an array, along any of its dimensions
-_PIECE = 1 << 24  # bytes
+_MAX_OVERHEAD = (
+    1_024  # bytes per array, beyond its values and twice its name: the header and two entries of the archive
+)
+_MAX_LENGTH = 2**40  # of an array, along any of its dimensions
+_CHUNK_BYTES = 1 << 24  # bytes
 # What zipfile raises when an archive was altered, the last two for a method of compression that there is not and for a
 # flag that says it is encrypted. All of them become one error that names the file.
-DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RuntimeError)
+DAMAGE_ERRORS = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -51,13 +62,13 @@ class ArrayFile:
 
 def array_path(model_index: str) -> str:
     """Return the path of a model's arrays, relative to the folder of the run."""
-    return f"{ARRAYS}/{model_index}.npz"
+    return f"{ARRAYS_FOLDER}/{model_index}.npz"
 
 
 def save_arrays(folder: Path, model_index: str, arrays: Mapping[str, _Array]) -> ArrayFile:
     """Write the array file of one model and return its description."""
-    (folder / ARRAYS).mkdir(exist_ok=True)
-    with written_whole(folder / array_path(model_index)) as file:
+    (folder / ARRAYS_FOLDER).mkdir(exist_ok=True)
+    with atomic_writer(folder / array_path(model_index)) as file:
         return pack_arrays(arrays, file)
 
 
@@ -76,12 +87,12 @@ def pack_arrays(arrays: Mapping[str, _Array], file: BinaryIO | None = None) -> A
         for name, array in arrays.items():
             dtype = "<f4" if array.dtype == np.float32 else "<f8"
             values = np.ascontiguousarray(array, dtype=dtype)
-            header = npy_header(values.shape, dtype)
+            header = make_npy_header(values.shape, dtype)
             info = zipfile.ZipInfo(f"{name}.npy")
             info.file_size = len(header) + values.nbytes  # decides before the first byte whether sizes need 64 bits
             with archive.open(info, "w") as member:
                 member.write(header)
-                for block in _pieces(values):
+                for block in _iter_bytes(values):
                     member.write(block)
     return ArrayFile(sink.sha256.hexdigest(), {name: array.shape for name, array in arrays.items()})
 
@@ -103,11 +114,11 @@ class _DigestWriter(io.RawIOBase):
         return len(content)
 
 
-def _pieces(values: NDArray[np.floating]) -> Iterator[memoryview]:
+def _iter_bytes(values: NDArray[np.floating]) -> Iterator[memoryview]:
     """Yield the bytes of an array, some at a time: zipfile would copy them all."""
     content = memoryview(values.data).cast("B") if values.size else memoryview(b"")
-    for start in range(0, len(content), _PIECE):
-        yield content[start : start + _PIECE]
+    for start in range(0, len(content), _CHUNK_BYTES):
+        yield content[start : start + _CHUNK_BYTES]
 
 
 def load_arrays(folder: Path, files: Mapping[str, ArrayFile]) -> dict[str, _Array]:
@@ -134,21 +145,21 @@ def load_arrays(folder: Path, files: Mapping[str, ArrayFile]) -> dict[str, _Arra
     for model_index, described in files.items():
         path = folder / array_path(model_index)
         try:
-            own = _unpack(_read(path, described), described.shapes)
+            own = _unpack(_read_checked(path, described), described.shapes)
         except FileNotFoundError as error:
-            raise RunFolderError(f"{path}: the file is missing; {IF_DAMAGED}") from error
-        except DAMAGE as error:
-            raise RunFolderError(f"{path}: not the arrays of this run: {error}; {IF_DAMAGED}") from error
+            raise RunFolderError(f"{path}: the file is missing; {DAMAGE_HINT}") from error
+        except DAMAGE_ERRORS as error:
+            raise RunFolderError(f"{path}: not the arrays of this run: {error}; {DAMAGE_HINT}") from error
         arrays |= {f"{model_index}/{name}": array for name, array in own.items()}
     return arrays
 
 
-def _read(path: Path, described: ArrayFile) -> bytes:
+def _read_checked(path: Path, described: ArrayFile) -> bytes:
     """Read a file whose digest is as described. A file larger than arrays of these shapes is not read."""
-    if any(not 0 <= length <= _LONGEST for shape in described.shapes.values() for length in shape):
+    if any(not 0 <= length <= _MAX_LENGTH for shape in described.shapes.values() for length in shape):
         raise ValueError("a shape in results.json is negative or too large")
     most = 22 + sum(
-        8 * math.prod(shape) + 2 * len(name.encode(errors="surrogatepass")) + _OVERHEAD
+        8 * math.prod(shape) + 2 * len(name.encode(errors="surrogatepass")) + _MAX_OVERHEAD
         for name, shape in described.shapes.items()
     )
     with open_file(path) as file:
@@ -165,17 +176,17 @@ def _unpack(content: bytes, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, 
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         if sum(archive.getinfo(f"{name}.npy").file_size for name in shapes) > len(content):
             raise ValueError("its arrays overlap")
-        return {name: _array(archive, name, shape) for name, shape in shapes.items()}
+        return {name: _read_array(archive, name, shape) for name, shape in shapes.items()}
 
 
-def _array(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> _Array:
+def _read_array(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> _Array:
     """An array of the archive. Memory is taken for the bytes that are there, whatever size they declare."""
     info = archive.getinfo(f"{name}.npy")
     if info.compress_type != zipfile.ZIP_STORED:
         raise ValueError(f"{info.filename} is compressed; biassay writes it as it is")
     content = archive.read(info)
     for dtype in ("<f8", "<f4"):
-        header = npy_header(shape, dtype)
+        header = make_npy_header(shape, dtype)
         if content.startswith(header) and len(content) == len(header) + int(dtype[2]) * math.prod(shape):
             return np.frombuffer(content, dtype, offset=len(header)).reshape(shape).copy()
     raise ValueError(f"{info.filename} is not an array {shape} in the form that biassay writes")

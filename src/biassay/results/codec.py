@@ -1,4 +1,4 @@
-"""Records to JSON and TSV, and back."""
+"""Convert records to JSON and back."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from biassay.errors import RunFolderError
-from biassay.files import json_with_digest
-from biassay.results.arrays import IF_DAMAGED
+from biassay.io import dump_json_with_digest
+from biassay.results.arrays import DAMAGE_HINT
 
 if TYPE_CHECKING:
     from cattrs.preconf.json import JsonConverter
 
-__all__ = ["shown_value", "structured", "to_file", "to_json", "unstructured"]
+__all__ = ["format_stored_value", "structure_record", "to_json", "to_json_bytes", "unstructure_record"]
 
 _T = TypeVar("_T")
-_LARGEST = 2**63 - 1
-_LARGEST_FLOAT = 1e150  # squares of larger numbers overflow
-_FAULTS = 3  # that an error lists
-_SHORT = reprlib.Repr()
-_BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_MAX_INT = 2**63 - 1
+_MAX_FLOAT = 1e150  # squares of larger numbers overflow
+_MAX_FAULTS = 3  # that an error lists
+_SHORT_REPR = reprlib.Repr()
+_SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 @cache
-def _converter() -> JsonConverter:
+def _make_converter() -> JsonConverter:
     from cattrs.preconf.json import make_converter  # only what reads a run waits for it
 
     converter = make_converter()
-    converter.register_structure_hook(float, lambda value, _: _float_in(value))
-    converter.register_structure_hook(int, lambda value, _: _int_in(value))
-    converter.register_structure_hook(bool, lambda value, _: _bool_in(value))
-    converter.register_structure_hook(str, lambda value, _: _text_in(value))
-    converter.register_structure_hook(str | dict[str, Any], lambda value, _: _text_or_dict(value))
-    converter.register_structure_hook(float | None, lambda value, _: None if value is None else _float_in(value))
-    converter.register_structure_hook_func(lambda kind: _origin(kind) is Literal, _literal_in)
-    converter.register_structure_hook_func(lambda kind: _origin(kind) is tuple, _tuple_in)
+    converter.register_structure_hook(float, lambda value, _: _load_float(value))
+    converter.register_structure_hook(int, lambda value, _: _load_int(value))
+    converter.register_structure_hook(bool, lambda value, _: _load_bool(value))
+    converter.register_structure_hook(str, lambda value, _: _load_text(value))
+    converter.register_structure_hook(str | dict[str, Any], lambda value, _: _load_text_or_dict(value))
+    converter.register_structure_hook(float | None, lambda value, _: None if value is None else _load_float(value))
+    converter.register_structure_hook_func(lambda kind: _get_origin(kind) is Literal, _load_literal)
+    converter.register_structure_hook_func(lambda kind: _get_origin(kind) is tuple, _load_tuple)
     converter.register_structure_hook_factory(
-        lambda kind: _origin(kind) is dict, lambda kind: _dict_in(converter, kind)
+        lambda kind: _get_origin(kind) is dict, lambda kind: _make_dict_loader(converter, kind)
     )
     return converter
 
 
-def _origin(kind: Any) -> Any:
+def _get_origin(kind: Any) -> Any:
     return get_origin(kind)
 
 
-def _float_out(value: float) -> float | str:
+def _dump_float(value: float) -> float | str:
     """JSON has no word for these three; strings are what every reader can take."""
     if math.isnan(value):
         return "NaN"
@@ -59,30 +59,30 @@ def _float_out(value: float) -> float | str:
     return value
 
 
-def _float_in(value: Any) -> float:
-    if isinstance(value, str) and value in _BY_NAME:
-        return _BY_NAME[value]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST_FLOAT:
-        raise ValueError(f"expected a number within ±{_LARGEST_FLOAT:g}, got {shown_value(value)}")
+def _load_float(value: Any) -> float:
+    if isinstance(value, str) and value in _SPECIAL_FLOATS:
+        return _SPECIAL_FLOATS[value]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MAX_FLOAT:
+        raise ValueError(f"expected a number within ±{_MAX_FLOAT:g}, got {format_stored_value(value)}")
     return float(value)
 
 
-def _int_in(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST:
-        raise ValueError(f"expected a whole number below 2^63, got {shown_value(value)}")
+def _load_int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _MAX_INT:
+        raise ValueError(f"expected a whole number below 2^63, got {format_stored_value(value)}")
     return value
 
 
-def _bool_in(value: Any) -> bool:
+def _load_bool(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"expected true or false, got {shown_value(value)}")
+        raise ValueError(f"expected true or false, got {format_stored_value(value)}")
     return value
 
 
-def _text_in(value: Any) -> str:
+def _load_text(value: Any) -> str:
     """A text that can be written as UTF-8, which half of a surrogate pair cannot."""
     if not isinstance(value, str) or not (value.isascii() or value.isprintable() or _is_utf8(value)):
-        raise ValueError(f"expected a text, got {shown_value(value)}")
+        raise ValueError(f"expected a text, got {format_stored_value(value)}")
     return value
 
 
@@ -94,74 +94,74 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _text_or_dict(value: Any) -> Any:
+def _load_text_or_dict(value: Any) -> Any:
     if not isinstance(value, dict):
-        return _text_in(value)
+        return _load_text(value)
     if not _is_utf8(json.dumps(value, ensure_ascii=False)):
         raise ValueError("expected a dict of texts that can be written as UTF-8")
     return value
 
 
-def _literal_in(value: Any, kind: Any) -> str:
+def _load_literal(value: Any, kind: Any) -> str:
     if not isinstance(value, str) or value not in get_args(kind):
-        raise ValueError(f"expected {' or '.join(map(repr, get_args(kind)))}, got {shown_value(value)}")
+        raise ValueError(f"expected {' or '.join(map(repr, get_args(kind)))}, got {format_stored_value(value)}")
     return value
 
 
-def _tuple_in(value: Any, kind: Any) -> tuple[Any, ...]:
+def _load_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
     parts = get_args(kind)
     if not isinstance(value, list | tuple):
-        raise ValueError(f"expected a list, got {shown_value(value)}")
+        raise ValueError(f"expected a list, got {format_stored_value(value)}")
     if parts[-1] is ...:
-        return tuple(_converter().structure(value, list[parts[0]]))  # type: ignore[valid-type]
+        return tuple(_make_converter().structure(value, list[parts[0]]))  # type: ignore[valid-type]
     if len(value) != len(parts):
         raise ValueError(f"expected {len(parts)} values, got {len(value)}")
-    return tuple(_converter().structure(one, part) for one, part in zip(value, parts, strict=True))
+    return tuple(_make_converter().structure(one, part) for one, part in zip(value, parts, strict=True))
 
 
-def _dict_in(converter: JsonConverter, kind: Any) -> Callable[[Any, Any], Any]:
+def _make_dict_loader(converter: JsonConverter, kind: Any) -> Callable[[Any, Any], Any]:
     from cattrs.gen import make_mapping_structure_fn
 
     structure = make_mapping_structure_fn(kind, converter)
 
     def read(value: Any, _: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise ValueError(f"expected names and values, got {shown_value(value)}")
+            raise ValueError(f"expected names and values, got {format_stored_value(value)}")
         return structure(value, kind)
 
     return read
 
 
-def shown_value(value: Any) -> str:
+def format_stored_value(value: Any) -> str:
     """Return a value as an error shows it, shortened."""
-    return _SHORT.repr(value)
+    return _SHORT_REPR.repr(value)
 
 
-def unstructured(record: Any) -> Any:
+def unstructure_record(record: Any) -> Any:
     """A record as plain data that JSON can hold."""
     if isinstance(record, float):
-        return _float_out(record)
+        return _dump_float(record)
     if record is None or isinstance(record, str | int):
         return record
     if isinstance(record, Mapping):
-        return {key: unstructured(value) for key, value in record.items()}
+        return {key: unstructure_record(value) for key, value in record.items()}
     if isinstance(record, list | tuple | Set):
-        return [unstructured(value) for value in record]
+        return [unstructure_record(value) for value in record]
     if is_dataclass(record):
-        return {field.name: unstructured(getattr(record, field.name)) for field in fields(record)}
+        return {field.name: unstructure_record(getattr(record, field.name)) for field in fields(record)}
     return record
 
 
 def to_json(record: Any) -> str:
-    return json.dumps(unstructured(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(unstructure_record(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def to_file(record: Any) -> bytes:
+def to_json_bytes(record: Any) -> bytes:
     """A record as the JSON of a file: with a digest, so that damage is found when it is read."""
-    return json_with_digest(unstructured(record)).encode()
+    return dump_json_with_digest(unstructure_record(record)).encode()
 
 
-def structured(content: object, kind: type[_T], where: str) -> _T:
+def structure_record(content: object, kind: type[_T], where: str) -> _T:
     """Read a record from parsed JSON.
 
     Parameters
@@ -182,7 +182,7 @@ def structured(content: object, kind: type[_T], where: str) -> _T:
     from cattrs.errors import BaseValidationError
 
     try:
-        return _converter().structure(content, kind)
+        return _make_converter().structure(content, kind)
     except (
         BaseValidationError,
         LookupError,
@@ -193,15 +193,17 @@ def structured(content: object, kind: type[_T], where: str) -> _T:
         RecursionError,
     ) as error:
         if not isinstance(error, BaseValidationError):
-            raise RunFolderError(f"{where}: not a record of biassay: {_fault(error, None)}; {IF_DAMAGED}") from error
-        told = [one.rpartition(" @ ") for one in transform_error(error, path="", format_exception=_fault)]
+            raise RunFolderError(
+                f"{where}: not a record of biassay: {_format_fault(error, None)}; {DAMAGE_HINT}"
+            ) from error
+        told = [one.rpartition(" @ ") for one in transform_error(error, path="", format_exception=_format_fault)]
         faults = [f"{field.removeprefix('.')}: {fault}" if field else fault for fault, _, field in told]
-        more = f"; and {len(faults) - _FAULTS} more" if len(faults) > _FAULTS else ""
-        listed = f"{'; '.join(faults[:_FAULTS])}{more}"
-        raise RunFolderError(f"{where}: not a record of biassay: {listed}; {IF_DAMAGED}") from error
+        more = f"; and {len(faults) - _MAX_FAULTS} more" if len(faults) > _MAX_FAULTS else ""
+        listed = f"{'; '.join(faults[:_MAX_FAULTS])}{more}"
+        raise RunFolderError(f"{where}: not a record of biassay: {listed}; {DAMAGE_HINT}") from error
 
 
-def _fault(error: BaseException, _: type | None) -> str:
+def _format_fault(error: BaseException, _: type | None) -> str:
     if isinstance(error, KeyError):
         return "missing"
     if isinstance(error, RecursionError):

@@ -1,4 +1,4 @@
-"""Models side by side: how the others differ from one of them, whatever was measured."""
+"""Compare models with a baseline."""
 
 from __future__ import annotations
 
@@ -6,29 +6,32 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from biassay.errors import UnknownNameError, UsageError
-from biassay.files import printable
+from biassay.io import make_printable
 from biassay.results.codec import to_json
-from biassay.results.gathering import Gathered
-from biassay.results.labels import short_name
-from biassay.results.tables import html_table
-from biassay.results.verdicts import (
+from biassay.results.differences import (
     MIN_POWER,
-    OUTCOMES,
+    VERDICT_OUTCOMES,
     PowerGap,
     Verdict,
-    failing,
+    find_failing,
     find_power_gaps,
-    outcome_name,
-    verdict_sentence,
+    format_outcome,
+    summarize_verdicts,
 )
+from biassay.results.outcomes import Result
+from biassay.results.tables import render_html_table, to_data_frame
+from biassay.results.views import RunGroup, short_name
 
-__all__ = ["CONFIDENCE", "Comparison", "choose_baseline", "find_unlike"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CONFIDENCE", "Comparison", "choose_baseline", "find_setting_differences"]
 
 CONFIDENCE = 0.95
-_ROWS = 20  # of a table in a notebook
+_MAX_ROWS = 20  # of a table in a notebook
 _ALWAYS = (
     "associations",
     "agreements",
@@ -53,7 +56,7 @@ class Comparison:
     tables: Mapping[str, tuple[Any, ...]]
     notes: tuple[str, ...] = ()
     results: tuple[Any, ...] = ()
-    gathered: tuple[Gathered, ...] = ()
+    gathered: tuple[RunGroup, ...] = ()
     confidence: float = CONFIDENCE
     verdicts: tuple[Verdict, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -72,7 +75,7 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """Whether the other models are worse, in a sentence each; empty: nothing is said of it."""
-        return verdict_sentence(self.verdicts)
+        return summarize_verdicts(self.verdicts)
 
     def failed(self, fail_if: str = "worse") -> tuple[Verdict, ...]:
         """Return the tests that fail a gate.
@@ -87,7 +90,7 @@ class Comparison:
         -------
         tuple of Verdict
         """
-        return failing(self.verdicts, fail_if)
+        return find_failing(self.verdicts, fail_if)
 
     def power_gaps(self, min_power: float = MIN_POWER) -> tuple[PowerGap, ...]:
         """Return the topics on which a gate could not have failed.
@@ -105,7 +108,8 @@ class Comparison:
 
     def to_json(self, fail_if: str | None = None, min_power: float = MIN_POWER) -> str:
         """The differences as JSON, and the results that they are of; with ``fail_if``, whether the gate is passed."""
-        given: dict[str, Any] = {**self.tables, "verdicts": self.verdicts, "notes": self.notes, "results": self.results}
+        given: dict[str, Any] = {**self.tables, "verdicts": self.verdicts, "notes": self.notes}
+        given["results"] = [row.to_dict() if isinstance(row, Result) else row for row in self.results]
         given["remarks"] = self.remarks
         if fail_if is not None:
             failed, gaps = self.failed(fail_if), self.power_gaps(min_power)
@@ -114,15 +118,40 @@ class Comparison:
         about = {"baseline": self.baseline, "verdict": self.verdict, "confidence": self.confidence}
         return to_json(about | dict.fromkeys(_ALWAYS, ()) | given)
 
+    def to_frame(self, name: str | None = None) -> pd.DataFrame:
+        """Return the verdicts, or a table of differences, as a data frame.
+
+        Parameters
+        ----------
+        name : str, optional
+            ``"verdicts"`` or the name of a table of differences. By default the verdicts, or the first table if the
+            study has no verdicts.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Values that were not computed are ``pandas.NA``.
+        """
+        tables = {"verdicts": self.verdicts, **self.tables} if self.verdicts else dict(self.tables)
+        if name is not None and name not in tables:
+            raise UnknownNameError("table", name, tables, f"(tables of this comparison: {', '.join(tables)})")
+        rows = tables[next(iter(tables)) if name is None else name]
+        columns = [field.name for field in dataclasses.fields(rows[0])] if rows else []
+        return to_data_frame({column: [getattr(row, column) for row in rows] for column in columns})
+
     def _repr_html_(self) -> str:
         """The verdict, then the numbers behind it; where none is given, the differences."""
         summary = self.verdict or f"{', '.join(self.models)} compared with {self.baseline}"
-        notes = "".join(f"<p>Not alike: {escape(printable(note))}.</p>" for note in self.notes)
-        shown = [_judged(self.verdicts)] if self.verdicts else [_html(*table) for table in self.tables.items()]
-        return f"<div><p><b>{escape(printable(summary))}</b></p>{notes}{''.join(shown)}</div>"
+        notes = "".join(f"<p>Not alike: {escape(make_printable(note))}.</p>" for note in self.notes)
+        shown = (
+            [_render_verdicts(self.verdicts)]
+            if self.verdicts
+            else [_render_table(*table) for table in self.tables.items()]
+        )
+        return f"<div><p><b>{escape(make_printable(summary))}</b></p>{notes}{''.join(shown)}</div>"
 
 
-def _judged(verdicts: Sequence[Verdict]) -> str:
+def _render_verdicts(verdicts: Sequence[Verdict]) -> str:
     """Tests that fail first."""
     several = len({one.model for one in verdicts}) > 1
     old, unit = verdicts[0].baseline, verdicts[0].unit
@@ -135,33 +164,37 @@ def _judged(verdicts: Sequence[Verdict]) -> str:
         "interval": "Interval of the growth, simultaneous over all questions.",
         "verdict": f"Worse: moved towards the stereotype by more than {verdicts[0].margin:.3g}.",
     }
-    ordered = sorted(verdicts, key=lambda one: (OUTCOMES.index(one.outcome), -(one.growth or 0.0)))
+    ordered = sorted(verdicts, key=lambda one: (VERDICT_OUTCOMES.index(one.outcome), -(one.growth or 0.0)))
     lines = [
         [
             f"{one.title} ({one.test})",
             *([one.model] if several else []),
-            *map(_plain, (one.effect_baseline, one.effect_model, one.growth)),
+            *map(_format_cell, (one.effect_baseline, one.effect_model, one.growth)),
             "–" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}",
-            outcome_name(one.outcome) if one.decides else f"{outcome_name(one.outcome)} (does not decide)",
+            format_outcome(one.outcome) if one.decides else f"{format_outcome(one.outcome)} (does not decide)",
         ]
         for one in ordered
     ]
-    return _cut("", head, lines)
+    return _render_first_rows("", head, lines)
 
 
-def _html(name: str, rows: Sequence[Any]) -> str:
+def _render_table(name: str, rows: Sequence[Any]) -> str:
     if not rows:
         return ""
     names = [field.name for field in dataclasses.fields(rows[0]) if field.name not in ("baseline", "title")]
-    return _cut(name, dict.fromkeys(names, ""), [[_plain(getattr(row, name)) for name in names] for row in rows])
+    return _render_first_rows(
+        name, dict.fromkeys(names, ""), [[_format_cell(getattr(row, name)) for name in names] for row in rows]
+    )
 
 
-def _cut(title: str, head: Mapping[str, str], lines: Sequence[Sequence[str]]) -> str:
-    more = f"<p>and {len(lines) - _ROWS:,} more rows</p>" if len(lines) > _ROWS else ""
-    return html_table(title, head, [[printable(cell) for cell in line] for line in lines[:_ROWS]]) + more
+def _render_first_rows(title: str, head: Mapping[str, str], lines: Sequence[Sequence[str]]) -> str:
+    more = f"<p>and {len(lines) - _MAX_ROWS:,} more rows</p>" if len(lines) > _MAX_ROWS else ""
+    return (
+        render_html_table(title, head, [[make_printable(cell) for cell in line] for line in lines[:_MAX_ROWS]]) + more
+    )
 
 
-def _plain(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.2f}" if isinstance(value, float) else ", ".join(value) if isinstance(value, tuple) else str(value)
@@ -178,7 +211,9 @@ def choose_baseline(labels: Sequence[str], baseline: str | None) -> str:
     return baseline or labels[0]
 
 
-def find_unlike(manifests: Mapping[str, object], fields: Mapping[str, str], *, mixed: bool) -> tuple[str, ...]:
+def find_setting_differences(
+    manifests: Mapping[str, object], fields: Mapping[str, str], *, mixed: bool
+) -> tuple[str, ...]:
     """In which ``fields``, by what they are called, runs differ that should be alike; an error unless ``mixed``."""
     found = []
     for what, field in fields.items():

@@ -1,38 +1,20 @@
-"""What a run shows, as records: who, what, how large, how sure. Sentences are made from them elsewhere."""
+"""Findings of a run as records."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import get_args
 
 from biassay.errors import UsageError
-from biassay.results.data import Record
+from biassay.results.outcomes import EVIDENCE, About, Evidence
+from biassay.results.run_data import BaseRecord
 
-__all__ = ["STANDINGS", "About", "Finding", "Standing", "count"]
-
-About = Literal["people", "method"]
-Standing = Literal["significant", "uncorrected", "inconclusive", "not_testable", "descriptive", "skipped"]
-"""How strong the evidence for a finding is.
-
-significant
-    Significant after correction for the number of questions asked.
-uncorrected
-    Significant before correction only: a lead, not a finding. A sanity check, which is not corrected, passes here.
-inconclusive
-    Tested and not significant, which does not show that there is no effect.
-not_testable
-    Too few words, pairs or responses for any test.
-descriptive
-    A figure for which no test exists.
-skipped
-    Not measured.
-"""
-STANDINGS: tuple[Standing, ...] = get_args(Standing)
+__all__ = ["EVIDENCE", "About", "Evidence", "Finding", "count_findings"]
 
 
 @dataclass(frozen=True)
-class Finding(Record):
+class Finding(BaseRecord):
     """One thing that a run shows of one model.
 
     Attributes
@@ -45,8 +27,8 @@ class Finding(Record):
         What it is about: gender, race, age, ...
     about : {"people", "method"}
         Whether it speaks of people, or checks that the method works on the model.
-    standing : Standing
-        Strength of the evidence, see `Standing`.
+    evidence : Evidence
+        Strength of the evidence, see `Evidence`.
     opposite : bool
         If True, the effect is significant, before or after correction, against the direction that the test expects.
     form_of : str or None
@@ -75,10 +57,10 @@ class Finding(Record):
         Share of random word sets whose effect is at least as large, and the number of sets drawn.
     reason : str or None
         Why it was not measured.
-    evidence : tuple of str
+    words : tuple of str
         Words or traits that it rests on, strongest first.
     survives : tuple of str
-        Where it was measured in many ways: what becomes of it in them. It is told whatever the standing.
+        Where it was measured in many ways: what becomes of it in them. It is told whatever the evidence.
     notes : tuple of str
         What must be known beside it.
     few : str
@@ -92,7 +74,7 @@ class Finding(Record):
     title: str
     topic: str
     about: About
-    standing: Standing
+    evidence: Evidence
     direction: str = ""
     effect: float | None = None
     low: float | None = None
@@ -102,7 +84,7 @@ class Finding(Record):
     smallest: float | None = None
     reason: str | None = None
     confidence: float = 0.95
-    evidence: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     margin: float | None = None
     bound: float | None = None
     share_random: float | None = None
@@ -119,11 +101,11 @@ class Finding(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, value, allowed in (("standing", self.standing, STANDINGS), ("about", self.about, get_args(About))):
+        for name, value, allowed in (("evidence", self.evidence, EVIDENCE), ("about", self.about, get_args(About))):
             if value not in allowed:
                 raise UsageError(f"{name} of a finding is one of {', '.join(allowed)}; got {value!r}")
 
 
-def count(findings: Iterable[Finding], *standings: Standing, about: About | None = None) -> int:
-    """Count the findings with one of some standings."""
-    return sum(one.standing in standings and about in (None, one.about) for one in findings)
+def count_findings(findings: Iterable[Finding], *evidence: Evidence, about: About | None = None) -> int:
+    """Count the findings with one of some evidence."""
+    return sum(one.evidence in evidence and about in (None, one.about) for one in findings)

@@ -1,4 +1,4 @@
-"""Tables of typed columns: a column is defined once, for every form in which a table is written or shown."""
+"""Tables of typed columns, as TSV, HTML and data frames."""
 
 from __future__ import annotations
 
@@ -7,28 +7,37 @@ from dataclasses import dataclass
 from html import escape
 from itertools import islice
 from operator import attrgetter
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from biassay.files import harmless_cell
+import numpy as np
+
+from biassay.errors import MissingExtraError
+from biassay.io import escape_formula
 
 if TYPE_CHECKING:
-    from biassay.results.data import RunData
+    import pandas as pd
+
+    from biassay.results.run_data import RunData
+
 
 __all__ = [
-    "MODEL",
-    "REVISION",
+    "MODEL_COLUMNS",
+    "REVISION_COLUMN",
     "Column",
     "Format",
     "TableSpec",
-    "html_table",
-    "leave_out",
-    "pick",
-    "tsv_of",
-    "tsv_pieces",
+    "drop_columns",
+    "format_tsv",
+    "iter_tsv",
+    "render_html_table",
+    "select_columns",
+    "to_data_frame",
 ]
 
-_LEFT, _SHORT = "text-align:left", 24
-_TOGETHER = 2_000  # rows of a piece of a file
+
+_LEFT_STYLE, _MAX_SHORT_TEXT = "text-align:left", 24
+_ROWS_PER_PIECE = 2_000  # rows of a piece of a file
 Format = Literal["text", "count", "number", "p", "share", "flag", "interval"]
 
 
@@ -60,9 +69,9 @@ class Column:
         return getattr(row, self.name) if self.get is None else self.get(row)
 
 
-MODEL = (Column("model", "model", "The model's name."), Column("options", "options", "Its settings."))
+MODEL_COLUMNS = (Column("model", "model", "The model's name."), Column("options", "options", "Its settings."))
 """The columns of every table that say which model a row is about."""
-REVISION = Column("model_revision", "revision", "Fingerprint of the model's weights.")
+REVISION_COLUMN = Column("model_revision", "revision", "Fingerprint of the model's weights.")
 
 
 @dataclass(frozen=True)
@@ -109,71 +118,93 @@ class TableSpec:
         return run.tables.get(self.name, ()) if self.rows is None else self.rows(run)
 
 
-def pick(columns: Iterable[Column], *names: str) -> list[Column]:
+def select_columns(columns: Iterable[Column], *names: str) -> list[Column]:
     """Some of the columns, in the order of their names."""
     by_name = {column.name: column for column in columns}
     return [by_name[name] for name in names]
 
 
-def leave_out(columns: Iterable[Column], *names: str) -> list[Column]:
+def drop_columns(columns: Iterable[Column], *names: str) -> list[Column]:
     return [column for column in columns if column.name not in names]
 
 
-def html_table(title: str, head: Mapping[str, str], lines: Iterable[Sequence[str]]) -> str:
+def render_html_table(title: str, head: Mapping[str, str], lines: Iterable[Sequence[str]]) -> str:
     """A table for a notebook; ``head`` holds the heads of the columns, and what each means."""
-    heads = "".join(f'<th title="{escape(about)}" style="{_LEFT}">{escape(name)}</th>' for name, about in head.items())
-    body = "".join(f"<tr>{''.join(map(_html_cell, line))}</tr>" for line in lines)
+    heads = "".join(
+        f'<th title="{escape(about)}" style="{_LEFT_STYLE}">{escape(name)}</th>' for name, about in head.items()
+    )
+    body = "".join(f"<tr>{''.join(map(_render_html_cell, line))}</tr>" for line in lines)
     caption = f"<caption>{escape(title)}</caption>" if title else ""
     top = f"<thead><tr>{heads}</tr></thead>" if head else ""
     return f'<table style="color:inherit">{caption}{top}<tbody>{body}</tbody></table>'
 
 
-def _html_cell(text: str) -> str:
+def _render_html_cell(text: str) -> str:
     """Numbers and short names stay on one line."""
-    style = f"{_LEFT};white-space:nowrap" if len(text) <= _SHORT else _LEFT
+    style = f"{_LEFT_STYLE};white-space:nowrap" if len(text) <= _MAX_SHORT_TEXT else _LEFT_STYLE
     return f'<td style="{style}">{escape(text)}</td>'
 
 
-def tsv_of(columns: Sequence[Column], rows: Iterable[Any]) -> str:
+def format_tsv(columns: Sequence[Column], rows: Iterable[Any]) -> str:
     """Lines of cells below the names of their columns. An empty cell was not computed."""
-    return "".join(tsv_pieces(columns, rows))
+    return "".join(iter_tsv(columns, rows))
 
 
-def tsv_pieces(columns: Sequence[Column], rows: Iterable[Any]) -> Iterator[str]:
+def iter_tsv(columns: Sequence[Column], rows: Iterable[Any]) -> Iterator[str]:
     """The same piece by piece: a table may have a hundred thousand rows.
 
     A piece is written column by column, and a text that comes again once.
     """
-    yield "\t".join(_cell(column.name) for column in columns) + "\n"
+    yield "\t".join(_format_cell(column.name) for column in columns) + "\n"
     coming = iter(rows)
-    while piece := list(islice(coming, _TOGETHER)):
-        cells = [_cells(column, piece) for column in columns]
+    while piece := list(islice(coming, _ROWS_PER_PIECE)):
+        cells = [_format_cells(column, piece) for column in columns]
         yield "".join("\t".join(line) + "\n" for line in zip(*cells, strict=True))
 
 
-def _cells(column: Column, rows: Iterable[Any]) -> list[str]:
+def _format_cells(column: Column, rows: Iterable[Any]) -> list[str]:
     known: dict[str, str] = {}
     values = map(attrgetter(column.name) if column.get is None else column.get, rows)
     return [
-        known.get(value) or known.setdefault(value, _cell(value)) if type(value) is str else _cell(value)
+        known.get(value) or known.setdefault(value, _format_cell(value)) if type(value) is str else _format_cell(value)
         for value in values
     ]
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if isinstance(value, str):
-        return _clean(value)
+        return _clean_cell(value)
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
         parts = (f"{key}: {', '.join(v) if isinstance(v, tuple) else v}" for key, v in value.items() if v)
-        return _clean("; ".join(parts))
+        return _clean_cell("; ".join(parts))
     if isinstance(value, tuple):
-        return _clean(", ".join(map(str, value)))
-    return repr(value) if isinstance(value, float) else _clean(str(value))
+        return _clean_cell(", ".join(map(str, value)))
+    return repr(value) if isinstance(value, float) else _clean_cell(str(value))
 
 
-def _clean(text: str) -> str:
-    return harmless_cell(" ".join(text.split()))
+def _clean_cell(text: str) -> str:
+    return escape_formula(" ".join(text.split()))
+
+
+def to_data_frame(content: Mapping[str, list[Any]]) -> pd.DataFrame:
+    """A data frame from its columns; what was not computed is ``pandas.NA``, which NaN is not."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtraError("to_frame()", "frame") from error
+    return pd.DataFrame({name: _make_series(pd, values) for name, values in content.items()})
+
+
+def _make_series(pd: ModuleType, values: list[Any]) -> Any:
+    """Numbers and truth values with a mask for those that are missing; anything else as it is."""
+    missing = np.array([value is None for value in values], dtype=bool)
+    present = [value for value in values if value is not None]
+    if present and all(isinstance(value, float) for value in present):
+        return pd.arrays.FloatingArray(np.array([0.0 if v is None else v for v in values], dtype=float), missing)
+    if present and all(isinstance(value, bool) for value in present):
+        return pd.arrays.BooleanArray(np.array([bool(v) for v in values], dtype=bool), missing)
+    return values

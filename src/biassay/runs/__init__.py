@@ -1,1 +1,1 @@
-"""From request to run: the one engine that asks, keeps, measures, saves and resumes, for every study."""
+"""Runs: fetch model outputs, measure, save and resume, for every study."""

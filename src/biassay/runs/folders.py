@@ -1,36 +1,54 @@
-"""The folder that a run is written to."""
+"""Check, clean up and load run folders."""
 
 from __future__ import annotations
 
 import errno
+import itertools
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from biassay.errors import BudgetError, MeasurementError, RefusedError, RunFolderError, StorageError, UsageError
-from biassay.pages.html import REPORT
-from biassay.results.arrays import ARRAYS
-from biassay.results.storage import MANIFEST, RESULTS_JSON, RESULTS_TSV, read_content, read_models
+from biassay.errors import (
+    BudgetError,
+    InsufficientVocabularyError,
+    MeasurementError,
+    RunFolderError,
+    StorageError,
+    UsageError,
+)
+from biassay.reporting.html import REPORT_FILE
+from biassay.results.arrays import ARRAYS_FOLDER
+from biassay.results.run_data import RunData
+from biassay.results.run_folder import MANIFEST_JSON, RESULTS_JSON, RESULTS_TSV, read_models, read_run, read_run_json
+from biassay.runs.progress import PathLike
 from biassay.runs.usage import USAGE
+from biassay.studies.registry import find_run_study
 
-__all__ = ["check_free", "explaining_output", "is_unfinished", "removed_if_empty"]
+__all__ = [
+    "cleanup_on_failure",
+    "ensure_empty",
+    "explain_write_errors",
+    "is_unfinished",
+    "load_run_data",
+    "name_folders",
+]
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Does a folder hold a run that can go on?"""
-    return (folder / MANIFEST).exists() and read_content(folder / MANIFEST).get("status") == "running"
+    """Return whether a folder holds an interrupted run."""
+    return (folder / MANIFEST_JSON).exists() and read_run_json(folder / MANIFEST_JSON).get("status") == "running"
 
 
-def check_free(folder: Path) -> None:
-    """Refuse a folder that holds anything."""
-    if (folder / MANIFEST).exists():
+def ensure_empty(folder: Path) -> None:
+    """Raise RunFolderError unless a folder is empty or does not exist."""
+    if (folder / MANIFEST_JSON).exists():
         if is_unfinished(folder):
-            raise RunFolderError(f"{folder} holds an interrupted run; go on with it: biassay resume {folder}")
+            raise RunFolderError(f"{folder} holds an interrupted run; continue it with: biassay resume {folder}")
         if any(model.get("failed") for model in read_models(folder)):
             raise RunFolderError(
-                f"{folder} holds another run, in which models failed; try them again: biassay resume {folder}; "
-                "or choose another folder"
+                f"{folder} holds another run, in which models failed; retry them with: biassay resume {folder}; or "
+                "choose another folder"
             )
         raise RunFolderError(f"{folder} holds another run, which is finished; choose another folder")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -38,14 +56,15 @@ def check_free(folder: Path) -> None:
 
 
 @contextmanager
-def explaining_output(folder: Path, *, resumed: bool = False) -> Iterator[None]:
-    """Explain why a file of a run cannot be written, and what to do.
+def explain_write_errors(folder: Path, *, resumed: bool = False) -> Iterator[None]:
+    """Add to an error of writing a run what to do about it.
 
     Parameters
     ----------
     folder : Path
+        The run folder.
     resumed : bool
-        If True, the run goes on in its folder, so that no other can be chosen.
+        If True, the run is resumed, so that no other folder can be chosen.
     """
     try:
         yield
@@ -63,31 +82,81 @@ def explaining_output(folder: Path, *, resumed: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def removed_if_empty(folder: Path, run_id: str, is_answered: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """Leave nothing behind if the request proves wrong, or the disk full, before any model was measured.
+def cleanup_on_failure(folder: Path, run_id: str, has_responses: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """Remove the run folder if an error leaves nothing to resume.
 
-    Nor if measuring fails before anything ``is_answered``: there is nothing to go on with, unless it was the budget
-    that ended. Another run, that was begun there in the meantime, is left alone.
+    That is a wrong request or a full disk before any model was measured, or a failure of the measurement before any
+    model responded. A run that exceeds its token budget can be resumed. Another run in the same folder is left alone.
+
+    Parameters
+    ----------
+    folder : Path
+        The run folder.
+    run_id : str
+        Id of the run in its manifest.
+    has_responses : callable
+        Function that returns whether any model may have responded.
     """
     existed = folder.exists()
     try:
         yield
     except (UsageError, MeasurementError, OSError) as error:
-        failed = isinstance(error, MeasurementError) and not isinstance(error, (RefusedError, StorageError))
-        if failed and (isinstance(error, BudgetError) or is_answered()):
+        is_failure = isinstance(error, MeasurementError) and not isinstance(
+            error, (InsufficientVocabularyError, StorageError)
+        )
+        if is_failure and (isinstance(error, BudgetError) or has_responses()):
             raise
         if folder.is_dir() and not _holds_results(folder, run_id):
-            for name in (MANIFEST, RESULTS_JSON, RESULTS_TSV, REPORT, USAGE):
+            for name in (MANIFEST_JSON, RESULTS_JSON, RESULTS_TSV, REPORT_FILE, USAGE):
                 (folder / name).unlink(missing_ok=True)
-            shutil.rmtree(folder / ARRAYS, ignore_errors=True)
+            shutil.rmtree(folder / ARRAYS_FOLDER, ignore_errors=True)
             if not existed:
                 folder.rmdir()
         raise
 
 
 def _holds_results(folder: Path, run_id: str) -> bool:
-    if not (folder / MANIFEST).exists():
+    if not (folder / MANIFEST_JSON).exists():
         return False
-    if read_content(folder / MANIFEST).get("run_id") != run_id:
+    if read_run_json(folder / MANIFEST_JSON).get("run_id") != run_id:
         return True
     return any(model.get("measured") and not model.get("refused") for model in read_models(folder))
+
+
+def load_run_data(folder: PathLike) -> RunData:
+    """Read the data of a run from its folder."""
+    folder = Path(folder)
+    _check_run_folder(folder)
+    manifest = read_run_json(folder / MANIFEST_JSON)
+    name = manifest.get("study")
+    if not isinstance(name, str):
+        raise RunFolderError(f"{folder / MANIFEST_JSON}: not the manifest of a run; its study is {name!r}")
+    try:
+        study = find_run_study(name, str(manifest.get("package", "biassay")))
+    except RunFolderError as error:
+        raise RunFolderError(f"{folder / MANIFEST_JSON}: {error}") from error
+    return read_run(folder, manifest, study.schema, study.check_stored)
+
+
+def _check_run_folder(folder: Path) -> None:
+    if folder.is_file():
+        raise RunFolderError(f"{folder} is a file; name its run folder, {folder.parent}")
+    if not folder.is_dir():
+        raise RunFolderError(f"{folder}: no such folder; name a run folder")
+    if not (folder / MANIFEST_JSON).is_file():
+        inside = sorted(str(path.parent) for path in folder.glob(f"*/{MANIFEST_JSON}"))[:5]
+        hint = f"; runs inside: {', '.join(inside)}" if inside else ""
+        raise RunFolderError(f"{folder}: not a run folder ({MANIFEST_JSON} is missing){hint}")
+
+
+def name_folders(folders: Sequence[Path]) -> list[str]:
+    """Return the shortest ends of the paths that tell the folders apart."""
+    resolved = [folder.resolve() for folder in folders]
+    duplicate = next((i for i, folder in enumerate(resolved) if folder in resolved[:i]), None)
+    if duplicate is not None:
+        raise UsageError(f"{folders[resolved.index(resolved[duplicate])]} is named twice; name each run once")
+    for depth in itertools.count(1):
+        names = [Path(*folder.parts[-depth:]).as_posix() for folder in resolved]
+        if len(set(names)) == len(names):
+            return names
+    raise AssertionError("different paths differ at some depth")

@@ -1,23 +1,23 @@
-"""A run as its user holds it: every method hands over to the study, the folder or the page."""
+"""`Run`, the results of a study, and its tables."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biassay.errors import UsageError
-from biassay.pages.formats import counted
+from biassay.errors import UnknownNameError, UsageError
+from biassay.reporting.formats import format_count, format_value
 from biassay.results.codec import to_json
-from biassay.results.data import RunData
-from biassay.results.frames import to_frame_of
-from biassay.results.labels import ModelKey, model_key, model_labels, record_labels
-from biassay.results.storage import as_json, write_run
-from biassay.runs.listener import PathLike
-from biassay.runs.loading import load_data
-from biassay.runs.table import Table
-from biassay.studies.registry import study_named
+from biassay.results.run_data import RunData
+from biassay.results.run_folder import StudySchema, to_json_data, write_run
+from biassay.results.tables import Column, format_tsv, render_html_table, to_data_frame
+from biassay.results.views import ModelKey, model_key, model_labels, record_labels
+from biassay.runs.folders import load_run_data
+from biassay.runs.progress import PathLike
+from biassay.studies.registry import get_study
 from biassay.studies.study import Study
 
 if TYPE_CHECKING:
@@ -25,49 +25,124 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from biassay.pages.charts.drawing import Figure
+    from biassay.reporting.charts.base import Figure
     from biassay.results.comparison import Comparison
     from biassay.results.findings import Finding
 
-__all__ = ["Run", "load"]
+
+__all__ = ["ResultTable", "Run", "load"]
+
+
+_MAX_ROWS_SHOWN = 60
+
+
+@dataclass(frozen=True, repr=False)
+class ResultTable:
+    """A table of a run.
+
+    Attributes
+    ----------
+    title : str
+    columns : tuple of Column
+    rows : sequence of records
+    shown : tuple of str
+        Names of the columns shown by default; empty for all.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[Any]
+    shown: tuple[str, ...] = ()
+
+    @classmethod
+    def from_run(cls, run: RunData, schema: StudySchema, name: str | None = None) -> ResultTable:
+        """Return a table of a run by name; by default the main one."""
+        known = {spec.name: spec for spec in schema.tables}
+        if name is not None and name not in known:
+            raise UnknownNameError("table", name, known, f"(tables of this run: {', '.join(known)})")
+        spec = schema.tables[0] if name is None else known[name]
+        return cls(spec.title, spec.columns_of(run), spec.rows_of(run), spec.shown)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def columns_by_name(self) -> dict[str, list[Any]]:
+        """Values by column name."""
+        return {column.name: [column.value(row) for row in self.rows] for column in self.columns}
+
+    def to_tsv(self) -> str:
+        """Return the table as tab-separated values."""
+        return format_tsv(self.columns, self.rows)
+
+    def __repr__(self) -> str:
+        lines = [[column.name for column in self._default_columns], *self._cells]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        more = f"<p>and {len(self.rows) - _MAX_ROWS_SHOWN:,} more rows</p>" if len(self.rows) > _MAX_ROWS_SHOWN else ""
+        return (
+            render_html_table(self.title, {column.label: column.help for column in self._default_columns}, self._cells)
+            + more
+        )
+
+    @property
+    def _default_columns(self) -> list[Column]:
+        """Columns shown by default."""
+        return [column for column in self.columns if not self.shown or column.name in self.shown]
+
+    @property
+    def _cells(self) -> list[list[str]]:
+        """Formatted cells of the first rows."""
+        return [
+            [format_value(c.format, c.value(row)) for c in self._default_columns] for row in self.rows[:_MAX_ROWS_SHOWN]
+        ]
 
 
 class Run(RunData):
-    """Everything a run measured and how it was made, whatever was measured."""
+    """Results of any study, and how they were made."""
 
     @classmethod
-    def of(cls, data: RunData) -> Run:
+    def from_data(cls, data: RunData) -> Run:
+        """Make a run from its data."""
         return cls(data.manifest, data.tables, data.arrays)
 
     @classmethod
     def load(cls, folder: PathLike) -> Run:
-        """Read a run folder back; the result equals what was saved."""
-        return cls.of(load_data(folder))
+        """Read a run folder."""
+        return cls.from_data(load_run_data(folder))
 
     @property
     def study(self) -> Study:
-        return study_named(self.manifest.study)
+        """Study that measured the run."""
+        return get_study(self.manifest.study)
 
     @property
     def results(self) -> tuple[Any, ...]:
-        """The rows of the main table."""
-        return tuple(self.study.types.tables[0].rows_of(self))
+        """Rows of the main table."""
+        return tuple(self.study.schema.tables[0].rows_of(self))
 
     def __repr__(self) -> str:
         models = ", ".join(record_labels(self))
-        return f"Run({self.manifest.study} of {models}; {counted(len(self.results), 'row')}, {self.manifest.status})"
+        return (
+            f"Run({self.manifest.study} of {models}; {format_count(len(self.results), 'row')}, {self.manifest.status})"
+        )
 
     def __getitem__(self, item: str) -> Run:
-        """The run of one part only: a model, a test, a group, a measure. Corrections stay those over the whole run."""
+        """Return one part of the run: a model, test, group or measure. Corrections are those of the whole run."""
         if not isinstance(item, str):
-            raise UsageError(f"a part of a run is named by a text, such as run['weat6']; got {item!r}")
+            raise UsageError(f"select a part of a run by its name, such as run['weat6']; got {item!r}")
         keys = {key for key, label in model_labels(self).items() if item in (label, key[0])}
         is_model = keys or item in {record.name for record in self.manifest.models}
-        part = self._of_models(keys) if is_model else self.study.only(self, item)
-        manifest = dataclasses.replace(part.manifest, run_id=f"{self.manifest.run_id}/{item}")  # no state of the run
+        part = self._select_models(keys) if is_model else self.study.select_item(self, item)
+        manifest = dataclasses.replace(part.manifest, run_id=f"{self.manifest.run_id}/{item}")  # not a state of the run
         return Run(manifest, part.tables, part.arrays)
 
-    def _of_models(self, keys: Collection[ModelKey]) -> RunData:
+    def _select_models(self, keys: Collection[ModelKey]) -> RunData:
         tables = {name: tuple(row for row in rows if model_key(row) in keys) for name, rows in self.tables.items()}
         return dataclasses.replace(self, tables=tables)
 
@@ -77,53 +152,53 @@ class Run(RunData):
     def __len__(self) -> int:
         return len(self.results)
 
-    def table(self, name: str | None = None) -> Table:
-        """A table of the run, the main one by default; it shows itself in a terminal and in a notebook."""
-        return Table.of(self, self.study.types, name)
+    def table(self, name: str | None = None) -> ResultTable:
+        """Return a table of the run by name, by default the main one. It displays itself in notebooks."""
+        return ResultTable.from_run(self, self.study.schema, name)
 
     def findings(self) -> Sequence[Finding]:
-        """What the run shows, as records."""
+        """Return the findings of the run."""
         return self.study.findings(self)
 
     def to_frame(self, name: str | None = None) -> pd.DataFrame:
-        """A table as a data frame. What was not computed is ``pandas.NA``, which NaN is not."""
-        return to_frame_of(self.table(name).content)
+        """Return a table as a data frame. Values that were not computed are ``pandas.NA``, not NaN."""
+        return to_data_frame(self.table(name).columns_by_name)
 
     def to_json(self) -> str:
-        """Manifest, tables and findings as JSON."""
-        return to_json({**as_json(self, self.study.types), "findings": self.findings()})
+        """Return manifest, tables and findings as JSON."""
+        return to_json({**to_json_data(self, self.study.schema), "findings": self.findings()})
 
     def save(self, folder: PathLike) -> Path:
-        """Write the run to a folder; an earlier state of the same run is brought up to date."""
-        write_run(Path(folder), self, self.study.types)
+        """Write the run to a folder, or update an earlier state of the same run."""
+        write_run(Path(folder), self, self.study.schema)
         return Path(folder)
 
     def report(self, out: PathLike) -> Path:
-        """Write the page of the run."""
-        from biassay.runs.reporting import report
+        """Write the HTML report of the run."""
+        from biassay.runs.compare import report
 
         return report(self, out)
 
     def compare(self, other: RunData | PathLike | None = None, *, baseline: str | None = None) -> Comparison:
-        """Compare the models of this run, or of this and another one."""
-        from biassay.runs.reporting import compare
+        """Compare the models of this run, or of this and another run."""
+        from biassay.runs.compare import compare
 
         return compare(*(self,) if other is None else (self, other), baseline=baseline)
 
     def figures(self) -> dict[str, Figure]:
-        """Its figures by name: each shows itself in a notebook, and can be saved or made a chart of Altair."""
-        from biassay.runs.showing import figures_of
+        """Return the figures by name. They display themselves in notebooks and convert to Altair charts."""
+        from biassay.runs.reports import make_figures
 
-        return figures_of(self)
+        return make_figures(self)
 
     def _repr_html_(self) -> str:
-        from biassay.pages.notebook import run_html
+        from biassay.reporting.html import render_run
 
-        return run_html(self, self.findings())
+        return render_run(self, self.findings())
 
 
 def load(folder: PathLike) -> Run:
-    """Read a run folder, whatever it measured and whichever version of biassay wrote it.
+    """Read a run folder of any study.
 
     Parameters
     ----------

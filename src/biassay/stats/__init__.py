@@ -1,1 +1,1 @@
-"""Arrays to statistics: NumPy and SciPy only. No files, no logging, no models, no globals."""
+"""Statistics on arrays, with NumPy and SciPy only."""

@@ -1,7 +1,7 @@
 """Tests and bounds for scores on which all, or almost all, sampling units agree.
 
 If every template, writer, term or word gives the same score, the estimated variance is 0 and a t test is undefined.
-The number of agreeing units still says how common disagreement can be: after n agreeing units, a share of
+The number of agreeing units still bounds how common disagreement can be: after n agreeing units, a share of
 disagreeing ones above 1 - (alpha / 2)^(1 / n) is unlikely (Clopper and Pearson 1934). The same bound, with a
 fractional count, covers units that nearly agree.
 """
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 
-__all__ = ["AgreementBounds", "agreement_bounds", "share_bounds", "sign_test"]
+__all__ = ["AgreementBounds", "agreement_bounds", "share_bounds"]
 
 Floats = NDArray[np.float64]
 
@@ -32,33 +32,29 @@ class AgreementBounds:
     p_value : float
         At most 1 - confidence exactly where `interval` excludes the null.
     n_units : float
-        Number of units; with unequal weights, the effective number (Kish 1965). At most `most_units`.
-    n_apart : int
+        Number of units; with unequal weights, the effective number (Kish 1965). At most `max_units`.
+    n_deviating : int
         Units whose score differs from the most common one.
     """
 
     interval: tuple[float, float]
     p_value: float
     n_units: float
-    n_apart: int
-
-
-def sign_test(n_positive: int, n_negative: int) -> float:
-    """Return the exact two-sided p-value of the sign test. Leave out units without a sign.
-
-    Examples
-    --------
-    >>> sign_test(6, 0)
-    0.03125
-    """
-    if min(n_positive, n_negative) < 0:
-        raise UsageError(f"expected counts of at least 0, got {n_positive} and {n_negative}")
-    n = n_positive + n_negative
-    return float(scipy.stats.binomtest(n_positive, n, 0.5).pvalue) if n else 1.0
+    n_deviating: int
 
 
 def share_bounds(successes: float, n: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the Clopper-Pearson interval of a share. Counts may be fractions.
+    """Return the Clopper-Pearson interval of a share.
+
+    Parameters
+    ----------
+    successes, n : float
+        Counts, which may be fractions.
+    confidence : float, default 0.95
+
+    Returns
+    -------
+    (float, float)
 
     Examples
     --------
@@ -69,7 +65,7 @@ def share_bounds(successes: float, n: float, *, confidence: float = 0.95) -> tup
     if not 0.0 <= successes <= n or n <= 0.0:
         raise UsageError(f"expected between 0 and n successes, n above 0; got {successes} of {n}")
     tail = (1.0 - confidence) / 2.0
-    return _share_low(successes, n, tail), 1.0 - _share_low(n - successes, n, tail)
+    return _clopper_pearson_low(successes, n, tail), 1.0 - _clopper_pearson_low(n - successes, n, tail)
 
 
 def agreement_bounds(
@@ -79,7 +75,7 @@ def agreement_bounds(
     null: float,
     weights: ArrayLike | None = None,
     confidence: float = 0.95,
-    most_units: float = math.inf,
+    max_units: float = math.inf,
 ) -> AgreementBounds:
     """Bound the mean of a bounded score on which most units agree.
 
@@ -94,8 +90,8 @@ def agreement_bounds(
     weights : (units,) array, optional
         Weight of each unit in the mean. Default: equal weights.
     confidence : float, default 0.95
-    most_units : float, optional
-        Largest number of units to count, where units share something else that was sampled, such as names.
+    max_units : float, optional
+        Maximum number of units to count, if units share another sampled factor, such as names.
 
     Returns
     -------
@@ -127,25 +123,25 @@ def agreement_bounds(
     if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
         raise UsageError(f"expected one finite score per unit, got an array of shape {scores.shape}")
     if not (math.isfinite(lowest) and math.isfinite(highest) and lowest <= null <= highest):
-        raise UsageError(f"expected a finite range that holds the null {null}, got {within}")
+        raise UsageError(f"expected a finite range that contains the null {null}, got {within}")
     weights = np.ones(len(scores)) if weights is None else np.asarray(weights, dtype=np.float64)
     shares = weights / weights.sum()
-    n = min(float(1.0 / (shares**2).sum()), most_units)
-    common, n_apart = _most_common(scores)
+    n = min(float(1.0 / (shares**2).sum()), max_units)
+    common, n_deviating = _find_mode(scores)
     tail = (1.0 - confidence) / 2.0
-    low, p_low = _lower(scores, shares, n, common, lowest, null, tail)
-    high, p_high = _lower(-scores, shares, n, -common, -highest, -null, tail)
+    low, p_low = _lower_bound(scores, shares, n, common, lowest, null, tail)
+    high, p_high = _lower_bound(-scores, shares, n, -common, -highest, -null, tail)
     p_value = min(1.0, 2.0 * (p_low if shares @ scores > null else p_high))
-    return AgreementBounds((low, -high), p_value, n, n_apart)
+    return AgreementBounds((low, -high), p_value, n, n_deviating)
 
 
-def _most_common(scores: Floats) -> tuple[float, int]:
+def _find_mode(scores: Floats) -> tuple[float, int]:
     values, counts = np.unique(np.round(scores, 9), return_counts=True)
-    at = int(counts.argmax())
-    return float(values[at]), int(len(scores) - counts[at])
+    mode = int(counts.argmax())
+    return float(values[mode]), int(len(scores) - counts[mode])
 
 
-def _lower(
+def _lower_bound(
     scores: Floats,
     shares: Floats,
     n: float,
@@ -154,23 +150,23 @@ def _lower(
     null: float,
     tail: float,
 ) -> tuple[float, float]:
-    """Return the lower end, and the one-sided p-value that the mean is at most ``null``."""
+    """Return the lower end, and the one-sided p-value of the hypothesis that the mean is at most `null`."""
     reach = common - lowest
     if reach <= 0.0:
         return lowest, 1.0
     z = np.clip((np.minimum(scores, common) - lowest) / reach, 0.0, 1.0)
     successes = min(n, n * float(shares @ z))
     limit = (null - lowest) / reach
-    p_value = 1.0 if limit >= 1.0 or not successes else _at_most(limit, successes, n)
-    return lowest + reach * _share_low(successes, n, tail), p_value
+    p_value = 1.0 if limit >= 1.0 or not successes else _binomial_tail(limit, successes, n)
+    return lowest + reach * _clopper_pearson_low(successes, n, tail), p_value
 
 
-def _at_most(share: float, successes: float, n: float) -> float:
+def _binomial_tail(share: float, successes: float, n: float) -> float:
     """Return the binomial probability of at least ``successes`` of n, continued to fractions."""
     return float(scipy.special.betainc(successes, n - successes + 1.0, share))
 
 
-def _share_low(successes: float, n: float, tail: float) -> float:
+def _clopper_pearson_low(successes: float, n: float, tail: float) -> float:
     if successes <= 0.0:
         return 0.0
     return float(scipy.special.betaincinv(successes, n - successes + 1.0, tail))

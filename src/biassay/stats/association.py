@@ -1,66 +1,153 @@
-"""Associations, their effect size, and WEFAT's effect size of single words."""
+"""Associations of words with attribute sets, their effect sizes and a random baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import DegenerateError, VectorError
 
-__all__ = ["FLAT", "associations", "effect_size", "largest_parts", "rounding", "unit_rows", "wefat_scores"]
+__all__ = [
+    "FLAT",
+    "REMOVED_COMPONENTS",
+    "SIMILARITIES",
+    "associations",
+    "compute_directions",
+    "effect_size",
+    "largest_components",
+    "random_baseline_share",
+    "random_effect_sizes",
+    "rounding_error",
+    "unit_rows",
+    "wefat_scores",
+]
+
 
 FLAT = 1e-12  # associations are differences of cosines: a spread this small is rounding
 
 
 def unit_rows(vectors: ArrayLike, what: str, names: Sequence[str] | None = None) -> NDArray[np.float64]:
-    """Rows of ``vectors`` (n, d) scaled to length one; a row without a direction is an error that names it."""
+    """Scale vectors to length one.
+
+    Parameters
+    ----------
+    vectors : (n, d) array-like
+    what : str
+        Name of the vectors for error messages.
+    names : sequence of str, optional
+        Names of the rows for error messages. Default: their indices.
+
+    Returns
+    -------
+    (n, d) float64
+
+    Raises
+    ------
+    VectorError
+        If a vector is zero or not finite.
+    """
     array = np.asarray(vectors, dtype=np.float64)
-    array = array / largest_parts(array, what, names)[:, None]  # first, so that squares neither overflow nor vanish
+    # Divide by the largest component first, so that squares neither overflow nor underflow.
+    array = array / largest_components(array, what, names)[:, None]
     array /= np.linalg.norm(array, axis=1, keepdims=True)
     return array
 
 
-def largest_parts(array: NDArray[np.floating], what: str, names: Sequence[str] | None = None) -> NDArray[np.floating]:
-    """The largest component of every row, by its size; a row without a direction is an error that names it."""
+def largest_components(
+    array: NDArray[np.floating], what: str, names: Sequence[str] | None = None
+) -> NDArray[np.floating]:
+    """Return the largest absolute component of every row, and check that every row has a direction.
+
+    Parameters
+    ----------
+    array : (n, d) float
+    what : str
+        Name of the vectors for error messages.
+    names : sequence of str, optional
+        Names of the rows for error messages. Default: their indices.
+
+    Returns
+    -------
+    (n,) float
+
+    Raises
+    ------
+    VectorError
+        If a vector is zero or not finite.
+    """
     if array.ndim != 2 or array.shape[0] == 0 or array.shape[1] == 0:
         raise VectorError(f"{what} must be an array of shape (n, d) with n and d at least 1, got shape {array.shape}")
-    largest = np.maximum(array.max(axis=1), -array.min(axis=1))  # not a number, where a component is none
+    largest = np.maximum(array.max(axis=1), -array.min(axis=1))  # NaN if a component is
     finite = np.isfinite(largest)
     for row in np.flatnonzero(~finite | (largest == 0.0)).tolist():
         name = repr(names[row]) if names is not None else f"row {row}"
-        kind = "is zero" if finite[row] else "holds a value that is not finite"
+        kind = "is zero" if finite[row] else "contains a value that is not finite"
         raise VectorError(f"{what}: the vector of {name} {kind}, so it has no direction")
     return np.asarray(largest)
 
 
 def associations(targets: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """s(w, A, B) of every target: mean cosine with A minus mean cosine with B.
+    """Compute s(w, A, B) of every target: its mean cosine with A minus its mean cosine with B.
 
-    All rows are unit vectors: ``targets`` (n, d), ``a`` (k, d), ``b`` (l, d). Since a mean of dot products is the dot
-    product with the mean, one matrix-vector product does it.
+    Parameters
+    ----------
+    targets, a, b : (n, d), (k, d), (l, d) float64
+        Unit vectors.
+
+    Returns
+    -------
+    (n,) float64
+
+    Notes
+    -----
+    A mean of dot products is the dot product with the mean, so one matrix-vector product is enough.
+
+    References
+    ----------
+    Caliskan, A., Bryson, J. J., and Narayanan, A. (2017). Semantics derived automatically from language corpora contain
+    human-like biases. Science, 356(6334), 183-186.
     """
     return np.asarray(targets @ (a.mean(axis=0) - b.mean(axis=0)))
 
 
-def rounding(toward: NDArray[np.float64], *dtypes: np.dtype[Any]) -> float:
-    """How far rounding may move the product of a unit vector with ``toward`` (d,), if vectors came in ``dtypes``.
+def rounding_error(toward: NDArray[np.float64], *dtypes: np.dtype[Any]) -> float:
+    """Bound the rounding error of the product of a unit vector with `toward` (d,) for vectors given in `dtypes`.
 
-    Half a unit in the last place of the length of ``toward``, in the narrowest arithmetic: no more can come of rounding
-    the components of a unit vector. What came in half precision was computed in float32.
+    Rounding the components of a unit vector changes the product by at most half a unit in the last place of the length
+    of `toward`. Vectors in half precision were computed in float32.
     """
     narrow = any(dtype.kind == "f" and dtype.itemsize < 8 for dtype in dtypes)
     return 0.5 * float(np.finfo(np.float32 if narrow else np.float64).eps * np.linalg.norm(toward))
 
 
 def effect_size(x: NDArray[np.float64], y: NDArray[np.float64], *, ddof: int = 1) -> float:
-    """Difference of the mean associations in units of the standard deviation over both sets together."""
+    """Compute the effect size d: the difference of mean associations over the standard deviation of all of them.
+
+    Parameters
+    ----------
+    x, y : (n,), (m,) float64
+        Associations of the two target sets.
+    ddof : int, default 1
+        Delta degrees of freedom of the standard deviation.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Caliskan, A., Bryson, J. J., and Narayanan, A. (2017). Semantics derived automatically from language corpora contain
+    human-like biases. Science, 356(6334), 183-186.
+    """
     spread = float(np.concatenate([x, y]).std(ddof=ddof))
     if not spread > FLAT * max(1.0, float(np.abs(x).max()), float(np.abs(y).max())):
         raise DegenerateError(
-            "all targets have the same association with the attributes: the effect size would divide by zero"
+            "all targets have the same association with the attributes, so the effect size is undefined"
         )
     return float((x.mean() - y.mean()) / spread)
 
@@ -68,10 +155,172 @@ def effect_size(x: NDArray[np.float64], y: NDArray[np.float64], *, ddof: int = 1
 def wefat_scores(
     words: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64], *, ddof: int = 1
 ) -> NDArray[np.float64]:
-    """Single-target effect size of every word (unit rows, shape (n, d)) between two attribute sets."""
+    """Compute the single-target effect size (WEFAT) of every word between two attribute sets.
+
+    Parameters
+    ----------
+    words, a, b : (n, d), (k, d), (l, d) float64
+        Unit vectors.
+    ddof : int, default 1
+        Delta degrees of freedom of the standard deviation.
+
+    Returns
+    -------
+    (n,) float64
+    """
     toward_a, toward_b = words @ a.T, words @ b.T
     spread = np.concatenate([toward_a, toward_b], axis=1).std(axis=1, ddof=ddof)
     if (spread <= FLAT).any():
         row = int(np.argmax(spread <= FLAT))
-        raise DegenerateError(f"word {row} has the same cosine with every attribute: its score would divide by zero")
+        raise DegenerateError(f"word {row} has the same cosine with every attribute, so its score is undefined")
     return np.asarray((toward_a.mean(axis=1) - toward_b.mean(axis=1)) / spread)
+
+
+REMOVED_COMPONENTS = 3
+"""Number of principal components that the similarity ``components`` removes."""
+FloatArray = NDArray[np.floating]
+VectorTransform = Callable[[FloatArray], NDArray[np.float64]]
+
+
+def compute_directions(name: str, vectors: FloatArray, background: FloatArray) -> NDArray[np.float64]:
+    """Transform vectors into unit vectors whose dot products are the similarities.
+
+    Parameters
+    ----------
+    name : str
+        A key of `SIMILARITIES`.
+    vectors : (n, d) float
+    background : (m, d) float
+        Vectors of words that are unrelated to the test.
+
+    Returns
+    -------
+    (n, d) float64
+        NaN where the transformed vector is zero.
+    """
+    transformed = SIMILARITIES[name](np.asarray(background, dtype=np.float64))(vectors)
+    lengths = np.linalg.norm(transformed, axis=1, keepdims=True)
+    scale = np.linalg.norm(vectors, axis=1, keepdims=True) if name != "rank" else 1.0
+    missing = np.full_like(transformed, np.nan)
+    return np.asarray(np.divide(transformed, lengths, out=missing, where=lengths > 1e-6 * scale))
+
+
+def _keep_vectors(_: FloatArray) -> VectorTransform:
+    return lambda vectors: np.asarray(vectors, dtype=np.float64)
+
+
+def _centre_vectors(background: FloatArray) -> VectorTransform:
+    """Subtract the mean of the background, which all vectors of a model may share."""
+    mean = background.mean(axis=0)
+    return lambda vectors: np.asarray(vectors - mean, dtype=np.float64)
+
+
+def _remove_components(background: FloatArray) -> VectorTransform:
+    """Subtract the mean of the background and remove its first principal components."""
+    mean = background.mean(axis=0)
+    _, _, axes = np.linalg.svd(background - mean, full_matrices=False)
+    top = axes[: min(REMOVED_COMPONENTS, max(0, min(background.shape) - 1))]
+
+    def transform(vectors: FloatArray) -> NDArray[np.float64]:
+        centred = np.asarray(vectors - mean, dtype=np.float64)
+        return np.asarray(centred - centred @ top.T @ top)
+
+    return transform
+
+
+def _rank_components(_: FloatArray) -> VectorTransform:
+    """Replace components by their ranks, so that cosines become Spearman's correlations."""
+
+    def transform(vectors: FloatArray) -> NDArray[np.float64]:
+        ranks = scipy.stats.rankdata(vectors, axis=1)
+        return np.asarray(ranks - ranks.mean(axis=1, keepdims=True))
+
+    return transform
+
+
+SIMILARITIES: Mapping[str, Callable[[FloatArray], VectorTransform]] = {
+    "cosine": _keep_vectors,
+    "centred": _centre_vectors,
+    "components": _remove_components,
+    "rank": _rank_components,
+}
+
+
+Floats = NDArray[np.float64]
+
+
+def random_baseline_share(
+    cosines: Iterable[Floats], n: int, words: int, sizes: tuple[int, int], observed: float, draws: int, seed: int
+) -> float | None:
+    """Return the share of random attribute sets with an effect size at least as far from 0 as `observed`.
+
+    Parameters
+    ----------
+    cosines : iterable of (targets, part of the vocabulary) float64
+        Consecutive columns of the table of all words. The first `n` rows are X.
+    n : int
+        Number of words of X.
+    words : int
+        Number of words of the vocabulary.
+    sizes : (int, int)
+        Number of words of A and of B.
+    observed : float
+        Effect size of the test.
+    draws : int
+        Number of random pairs of attribute sets.
+    seed : int
+
+    Returns
+    -------
+    float or None
+        None if the vocabulary is too small for `sizes`.
+    """
+    if words < 2 * sum(sizes):
+        return None
+    effects = random_effect_sizes(cosines, n, words, sizes, draws, seed)
+    return float((np.abs(effects) >= abs(observed)).mean())
+
+
+def random_effect_sizes(
+    cosines: Iterable[Floats], n: int, words: int, sizes: tuple[int, int], draws: int, seed: int
+) -> Floats:
+    """Compute effect sizes with random attribute sets.
+
+    Parameters
+    ----------
+    cosines, n, words, sizes, draws, seed
+        See `random_baseline_share`.
+
+    Returns
+    -------
+    (draws,) float64
+    """
+    weights, start, scores = _random_set_weights(words, *sizes, draws, seed), 0, None
+    for part in cosines:
+        part_scores = part @ weights[start : start + part.shape[1]]
+        scores = part_scores if scores is None else np.add(scores, part_scores, out=scores)
+        start += part.shape[1]
+    assert scores is not None
+    scores -= scores.mean(axis=0)
+    spread = np.sqrt(np.einsum("ij,ij->j", scores, scores) / (len(scores) - 1))
+    difference = scores[:n].mean(axis=0) - scores[n:].mean(axis=0)
+    return np.asarray(np.divide(difference, spread, out=np.zeros_like(difference), where=spread > 0.0))
+
+
+@lru_cache(maxsize=8)
+def _random_set_weights(words: int, k: int, l: int, draws: int, seed: int) -> Floats:  # noqa: E741
+    """Return weights (words, draws) of the mean over k random words minus the mean over l others.
+
+    Cached, because many tests have sets of the same sizes.
+    """
+    order = _random_order(words, draws, seed)
+    weights = np.zeros((words, draws))
+    np.put_along_axis(weights, order[:k], 1.0 / k, axis=0)
+    np.put_along_axis(weights, order[k : k + l], -1.0 / l, axis=0)
+    return weights
+
+
+@lru_cache(maxsize=1)
+def _random_order(words: int, draws: int, seed: int) -> NDArray[np.intp]:
+    """Return random orders of the words, one per column, so that smaller sets are subsets of larger ones."""
+    return np.argsort(np.random.default_rng(seed).random((words, draws)), axis=0)

@@ -1,4 +1,4 @@
-"""Which words are associated with a group more than with others: scores, detection at a threshold, and its accuracy."""
+"""Detect words associated with a group, and score the detection."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ __all__ = [
     "Compare",
     "DetectionCurve",
     "Rule",
-    "Sides",
-    "detected",
+    "SidePair",
     "detection_curve",
+    "find_detected",
     "pair_scores",
-    "strongest",
+    "strongest_scores",
 ]
 
 Rule = Literal["any", "all"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 Compare = Literal["any", "every"]
 COMPARES: tuple[Compare, ...] = get_args(Compare)
-Sides = tuple[NDArray[np.intp], NDArray[np.intp]]
+SidePair = tuple[NDArray[np.intp], NDArray[np.intp]]
 THRESHOLDS = np.arange(-200, 200, 5) / 100.0
-"""Those at which the published curves were drawn."""
+"""Thresholds of the published curves."""
 
 
-def pair_scores(cosines: NDArray[np.floating], pairs: Sequence[Sides]) -> NDArray[np.float64]:
-    """Association score of every word between the two sides of every pair, (n, len(pairs)).
+def pair_scores(cosines: NDArray[np.floating], pairs: Sequence[SidePair]) -> NDArray[np.float64]:
+    """Compute the association score of every word between the two sides of every pair, (n, pairs).
 
-    ``cosines`` (n, m) holds those of the words with m names; a pair holds the columns of its first and of its second
-    side. A word whose cosines with all names of a pair are equal has no score: NaN.
+    `cosines` (n, m) are those of words with m names; a pair lists the columns of its two sides. A score is NaN if a
+    word has the same cosine with all names of the pair.
     """
     scores = np.empty((len(cosines), len(pairs)))
     for column, (first, second) in enumerate(pairs):
@@ -52,15 +52,27 @@ def pair_scores(cosines: NDArray[np.floating], pairs: Sequence[Sides]) -> NDArra
     return scores
 
 
-def strongest(
+def strongest_scores(
     scores: NDArray[np.float64], constituents: NDArray[np.float64] | None, rule: Rule, compare: Compare = "any"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What decides at any threshold t: a word is detected if the first is above t and the second is not.
+    """Reduce the scores of every word to the two that decide whether it is detected.
 
-    The first is the largest of the scores against other groups (``any``: one above t is enough, which is IBD) or the
-    smallest (``every``: all must be). The second is the largest score of a constituent
-    pair (rule ``any``: one that is above t drops the word) or the smallest (``all``: only all of them together do);
-    without constituents it is minus infinity and drops nothing.
+    Parameters
+    ----------
+    scores : (n, k) float64
+        Scores against other groups.
+    constituents : (n, c) float64 or None
+        Scores of the constituent pairs.
+    rule : {"any", "all"}
+        Whether a single constituent score above the threshold drops a word, or only all of them together.
+    compare : {"any", "every"}
+        Whether a single score above the threshold is enough (IBD), or all are needed.
+
+    Returns
+    -------
+    deciding, dropping : (n,) float64
+        A word is detected at threshold t if the first is above t and the second is not. Without constituents, the
+        second is minus infinity.
     """
     decides = (np.fmax if compare == "any" else np.fmin).reduce(scores, axis=1)
     if constituents is None:
@@ -68,23 +80,34 @@ def strongest(
     return decides, (np.fmax if rule == "any" else np.fmin).reduce(constituents, axis=1)
 
 
-def detected(largest: NDArray[np.float64], dropping: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
-    """The words that are detected at a threshold, (n,)."""
+def find_detected(largest: NDArray[np.float64], dropping: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
+    """Return which words are detected at a threshold.
+
+    Parameters
+    ----------
+    largest, dropping : (n,) float64
+        See `strongest_scores`.
+    threshold : float
+
+    Returns
+    -------
+    (n,) bool
+    """
     return np.asarray((largest > threshold) & ~(dropping > threshold))
 
 
 @dataclass(frozen=True, eq=False)
 class DetectionCurve:
-    """How well the words detected at every threshold fit the truth.
+    """Detections at every threshold compared with the truth.
 
     Attributes
     ----------
     thresholds : (k,) float64
     tp, fp, fn, tn : (k,) int
-        Words by whether they were detected (p) and whether rightly (t).
+        True and false positives, false and true negatives.
     area : float
-        Under the curve over all thresholds there can be, from (0, 0) to (1, 1). Where a lower threshold detects less,
-        as it may with constituents, the best rate up to a point counts.
+        Area under the ROC curve over all possible thresholds. With constituents a lower threshold may detect fewer
+        words; the best true positive rate up to each point then counts.
     """
 
     thresholds: NDArray[np.float64]
@@ -96,43 +119,47 @@ class DetectionCurve:
 
     @property
     def tpr(self) -> NDArray[np.float64]:
-        """True positive rate, which is the recall."""
+        """True positive rate, or recall."""
         return self.tp / (self.tp + self.fn)
 
     @property
     def fpr(self) -> NDArray[np.float64]:
+        """False positive rate."""
         return self.fp / (self.fp + self.tn)
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
+        """Share of words that are classified correctly."""
         return (self.tp + self.tn) / self.n
 
     @property
     def precision(self) -> NDArray[np.float64]:
-        """NaN where no word is detected."""
-        found = self.tp + self.fp
-        return np.where(found > 0, self.tp / np.maximum(found, 1), np.nan)
+        """Share of detected words that belong to the group; NaN if no word is detected."""
+        detected = self.tp + self.fp
+        return np.where(detected > 0, self.tp / np.maximum(detected, 1), np.nan)
 
     @property
     def n(self) -> int:
+        """Number of words."""
         return int(self.tp[0] + self.fp[0] + self.fn[0] + self.tn[0])
 
     @property
     def chance(self) -> float:
-        """The share of words that belong to the group: how often a word picked at random does."""
+        """Share of words that belong to the group, which is the precision of a random choice."""
         return float((self.tp[0] + self.fn[0]) / self.n)
 
     def best(self, *, positive_only: bool = False) -> int:
-        """Place of the threshold with the largest TPR - FPR; of equals that with most true positives, then the highest.
+        """Return the index of the threshold with the largest TPR - FPR.
 
-        TPR - FPR is compared in whole numbers, so that rounding breaks no tie.
+        Among ties, the one with the most true positives wins, then the highest. TPR - FPR is compared in integers, so
+        that rounding does not break ties.
         """
         allowed = np.flatnonzero(self.thresholds > 0.0) if positive_only else np.arange(len(self.thresholds))
         if len(allowed) == 0:
-            raise UsageError("there is no positive threshold to choose from")
+            raise UsageError("no threshold is positive")
         positives, negatives = int(self.tp[0] + self.fn[0]), int(self.fp[0] + self.tn[0])
         gain = self.tp * negatives - self.fp * positives
-        return int(max(allowed, key=lambda place: (gain[place], self.tp[place], self.thresholds[place])))
+        return int(max(allowed, key=lambda i: (gain[i], self.tp[i], self.thresholds[i])))
 
 
 def detection_curve(
@@ -144,20 +171,20 @@ def detection_curve(
     compare: Compare = "any",
     thresholds: ArrayLike = THRESHOLDS,
 ) -> DetectionCurve:
-    """True and false detections of the words of a group at every threshold.
+    """Count true and false detections of the words of a group at every threshold.
 
     Parameters
     ----------
     scores : (n, k) array-like
-        Of n words against k other groups, as from `ibd`.
+        Scores of n words against k other groups, as from `ibd`.
     truth : (n,) array-like of bool
-        Which words were validated as those of the group.
+        Words that are validated as words of the group.
     constituents : (n, c) array-like, optional
-        Scores of the constituent pairs; with them the curve is that of emergent words, as from `eibd`.
+        Scores of the constituent pairs. If given, the curve is that of emergent words, as from `eibd`.
     rule : {"any", "all"}
-        Whether any constituent score above the threshold drops a word, or only all of them together.
+        Whether a single constituent score above the threshold drops a word, or only all of them together.
     compare : {"any", "every"}
-        Whether one score above the threshold is enough, or all are needed.
+        Whether a single score above the threshold is enough, or all are needed.
     thresholds : (t,) array-like
 
     Returns
@@ -181,37 +208,35 @@ def detection_curve(
     check_choice("rule", rule, RULES)
     check_choice("compare", compare, COMPARES)
     matrix, true = np.asarray(scores, dtype=np.float64), np.asarray(truth, dtype=bool)
-    at = np.asarray(thresholds, dtype=np.float64)
-    dropping_scores = None if constituents is None else np.asarray(constituents, dtype=np.float64)
-    for what, array in (("scores", matrix), ("constituents", dropping_scores)):
+    levels = np.asarray(thresholds, dtype=np.float64)
+    constituent_scores = None if constituents is None else np.asarray(constituents, dtype=np.float64)
+    for name, array in (("scores", matrix), ("constituents", constituent_scores)):
         if array is not None and (array.ndim != 2 or len(array) != len(true) or array.shape[1] == 0):
-            raise UsageError(f"{what} must have a row for each of the {len(true)} words, got shape {array.shape}")
+            raise UsageError(f"{name} must have a row for each of the {len(true)} words, got shape {array.shape}")
     if not true.any() or true.all():
         raise UsageError(
-            f"{int(true.sum())} of {len(true)} words are marked as true: a threshold cannot be validated without words "
-            "of both kinds"
+            f"{int(true.sum())} of {len(true)} words belong to the group; validating a threshold takes words that do "
+            "and words that do not"
         )
-    if at.ndim != 1 or len(at) == 0:
+    if levels.ndim != 1 or len(levels) == 0:
         raise UsageError("at least one threshold is needed")
-    largest, dropping = strongest(matrix, dropping_scores, rule, compare)
-    tp, fp = _counts(largest, dropping, true, at)
+    largest, dropping = strongest_scores(matrix, constituent_scores, rule, compare)
+    tp, fp = _count_positives(largest, dropping, true, levels)
     positives = int(true.sum())
-    return DetectionCurve(at, tp, fp, positives - tp, len(true) - positives - fp, _area(largest, dropping, true))
+    return DetectionCurve(levels, tp, fp, positives - tp, len(true) - positives - fp, _area(largest, dropping, true))
 
 
-def _counts(
-    largest: NDArray[np.float64], dropping: NDArray[np.float64], true: NDArray[np.bool_], at: NDArray[np.float64]
+def _count_positives(
+    largest: NDArray[np.float64], dropping: NDArray[np.float64], true: NDArray[np.bool_], levels: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    sets = [detected(largest, dropping, threshold) for threshold in at]
-    tp = np.array([np.count_nonzero(found & true) for found in sets])
-    fp = np.array([np.count_nonzero(found & ~true) for found in sets])
-    return tp, fp
+    detected = np.array([find_detected(largest, dropping, threshold) for threshold in levels])
+    return np.count_nonzero(detected & true, axis=1), np.count_nonzero(detected & ~true, axis=1)
 
 
 def _area(largest: NDArray[np.float64], dropping: NDArray[np.float64], true: NDArray[np.bool_]) -> float:
-    """Every value that a word has is a threshold at which the set may change; there are no others."""
+    """Compute the area under the ROC curve; the set of detected words changes only at scores of words."""
     values = np.concatenate([largest, dropping, [-np.inf]])
-    tp, fp = _counts(largest, dropping, true, np.unique(values[~np.isnan(values)]))
+    tp, fp = _count_positives(largest, dropping, true, np.unique(values[~np.isnan(values)]))
     positives = np.count_nonzero(true)
     x = np.concatenate([[0.0], fp / (len(true) - positives), [1.0]])
     y = np.concatenate([[0.0], tp / positives, [1.0]])

@@ -1,4 +1,4 @@
-"""Comparison of an association on two models by the calibrated cosine difference."""
+"""Compare an association between two models by the calibrated cosine difference."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
-from biassay.stats.crossed import Components, Crossed, crossed_test
-from biassay.stats.power import POWER, Design
+from biassay.stats.crossed import CrossedResult, VarianceComponents, crossed_test
+from biassay.stats.power import POWER, CrossedDesign
 from biassay.stats.skewness import invert_hall
 
 __all__ = [
@@ -58,7 +58,7 @@ class Contrast:
     low, high : float or None
         None if there are too few words.
     skewness : tuple of float
-        Values of the skewness of `value` that the words allow; see `Crossed.skewness_range`.
+        Plausible values of the skewness of `value`; see `CrossedResult.skewness_range`.
     widening : float
         Amount by which the interval is wider on each side than t alone makes it.
     """
@@ -126,13 +126,13 @@ class GatePower:
 
     Attributes
     ----------
-    of_twice_margin : float
+    at_twice_margin : float
         Probability that a true growth of twice the margin is called worse.
     detectable : float or None
         True growth that is called worse with 80% power. None if no growth is.
     """
 
-    of_twice_margin: float
+    at_twice_margin: float
     detectable: float | None
 
 
@@ -180,9 +180,9 @@ def compare_tables(
     the words: Satterthwaite's formula would raise them, and so make intervals of few words narrower than without this
     part.
 
-    A verdict needs more than these intervals if words change by very unequal amounts: it is that of the intervals
+    If words change by very unequal amounts, these intervals are not enough. The verdict is therefore that of intervals
     corrected for skewness (Hall 1992), which contain them. A set with less than half the words of the other set on its
-    side may hide the skewness that the other one shows, so it counts in both directions.
+    side may hide the skewness that the other one shows, so that skewness counts in both directions.
     """
     first, second = (np.asarray(table, dtype=np.float64) for table in (old, new))
     if first.shape != second.shape:
@@ -267,7 +267,7 @@ def _lower_bound(contrast: Contrast) -> float:
 
 
 def gate_power(
-    components: Components,
+    components: VarianceComponents,
     sizes: tuple[int, int, int, int],
     margin: float,
     alpha: float,
@@ -278,10 +278,10 @@ def gate_power(
 
     Parameters
     ----------
-    components : Components
-        Of the difference of both calibrated tables.
+    components : VarianceComponents
+        Components of the difference of both calibrated tables.
     sizes : (int, int, int, int)
-        Words of X, Y, A and B.
+        Number of words of X, Y, A and B.
     margin : float
     alpha : float
         One minus the confidence of the interval.
@@ -292,12 +292,12 @@ def gate_power(
     -------
     GatePower
     """
-    design = Design(components, sizes, scale_variance)
-    smallest = design.smallest_above(alpha, POWER) if alpha < POWER else None
-    return GatePower(design.power_above(margin, alpha), None if smallest is None else margin + smallest)
+    design = CrossedDesign(components, sizes, scale_variance)
+    excess = design.smallest_difference_above(alpha, POWER) if alpha < POWER else None
+    return GatePower(design.power_above(margin, alpha), None if excess is None else margin + excess)
 
 
-def _contrast(test: Crossed, added: float) -> Contrast:
+def _contrast(test: CrossedResult, added: float) -> Contrast:
     """Widen the interval of a crossed test by a variance that is known well.
 
     If all words agree exactly, the interval is a point, provided that the exact test reaches its level.
@@ -311,5 +311,5 @@ def _contrast(test: Crossed, added: float) -> Contrast:
     V = test.V + added
     df = math.inf if flat else test.df
     reach = float(scipy.special.stdtrit(min(df, _MANY), 0.5 + test.confidence / 2.0)) * math.sqrt(V) + test.widening
-    skewness = tuple(one * (test.V / V) ** 1.5 for one in test.skewness_range)
+    skewness = tuple(value * (test.V / V) ** 1.5 for value in test.skewness_range)
     return Contrast(test.D, V, df, test.D - reach, test.D + reach, skewness, test.widening)

@@ -1,11 +1,11 @@
-"""Power of the crossed test: which effects it can see with so many words, and how many words an effect needs.
+"""Power of the crossed test: detectable effects for given word sets, and words needed for a given effect.
 
-With normal components D is normal, and the eight variances that the test adds up (of two sets of targets, two sets of
-attributes, four cells) are independent of it and of each other, each a multiple of a chi-square. Powers are means over
-a fixed set of points that fill these eight dimensions evenly, so that they hold for the test as it is: with the larger
-of three variances, its degrees of freedom estimated, and no p-value where these are too few. The noncentral t with
-expected variances is its limit for many words; where the residual is large it promises up to .17 too much with 4 words
-a set, and .04 with 8.
+With normal components D is normal. The eight variances that the test adds up (of two sets of targets, two sets of
+attributes and four cells) are independent of it and of each other, each a multiple of a chi-square. Power is averaged
+over a fixed set of points that fill these eight dimensions evenly. It therefore describes the actual test, with the
+largest of three variances, estimated degrees of freedom, and no p-value if these are too few. The noncentral t with
+expected variances is the limit for many words; if the residual is large, it overstates the power by up to 0.17 with 4
+words per set and 0.04 with 8.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from numpy.polynomial import Chebyshev
 from numpy.typing import NDArray
 
 from biassay.errors import UsageError
-from biassay.stats.crossed import LEAST_DF, Components
+from biassay.stats.crossed import LEAST_DF, VarianceComponents
 from biassay.stats.skewness import invert_hall, skewness_error
 
 __all__ = [
     "ALPHA",
     "MOST_WORDS",
     "POWER",
-    "Design",
+    "CrossedDesign",
     "Sizes",
     "Sought",
-    "d_of",
+    "d_from_D",
     "largest_d",
     "smallest_detectable",
     "words_needed",
@@ -41,145 +41,139 @@ __all__ = [
 ALPHA = 0.05
 POWER = 0.8
 MOST_WORDS = 10_000
-"""No more words per set are looked for."""
+"""Maximum number of words per set that `words_needed` considers."""
 
 Sizes = tuple[int, int, int, int]
 Sought = Literal["all", "targets", "attributes"]
-"""Which sets get more words; the others keep theirs."""
+"""Sets that get more words; the others keep theirs."""
 
 Floats = NDArray[np.float64]
 
 _POINTS = 1021
 _NINTH = 1.085070245491451  # the root of x**9 - x - 1
-_FEW = 30  # degrees of freedom up to which quantiles of chi-square are exact; beyond, Wilson and Hilferty's are near
+_FEW = 30  # maximum degrees of freedom for exact chi-square quantiles; Wilson and Hilferty's are close beyond
 
-_SKEWNESS, _OF_SKEWNESS = np.polynomial.hermite_e.hermegauss(9)
-_OF_SKEWNESS = _OF_SKEWNESS / _OF_SKEWNESS.sum()
+_SKEWNESS_POINTS, _SKEWNESS_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+_SKEWNESS_WEIGHTS = _SKEWNESS_WEIGHTS / _SKEWNESS_WEIGHTS.sum()
 
 
 @dataclass(frozen=True)
-class Design:
-    """A test of given sizes on words that vary as ``components`` say, and what it can see.
+class CrossedDesign:
+    """Design of a crossed test: sizes of the word sets and variance components.
 
-    Effects are D, in the units of the components, or d by word; they are the true ones, and D and d have one sign.
-    `added_variance` is a known part of the variance of D that does not come from the sampling of words.
+    Effects are true values of D, in the units of the components, or of the effect size d by word. D and d have the same
+    sign.
+
+    Attributes
+    ----------
+    components : VarianceComponents
+    sizes : (int, int, int, int)
+        Number of words of X, Y, A and B.
+    added_variance : float
+        Known part of the variance of D that does not come from the sampling of words.
     """
 
-    components: Components
+    components: VarianceComponents
     sizes: Sizes
     added_variance: float = 0.0
 
     def __post_init__(self) -> None:
         sizes = self.sizes if isinstance(self.sizes, tuple) else ()
         if len(sizes) != 4 or not all(isinstance(size, int | np.integer) and size >= 2 for size in sizes):
-            raise UsageError(f"sizes are the numbers of words of X, Y, A and B, at least 2 each, got {self.sizes!r}")
+            raise UsageError(f"sizes must be four numbers of words (X, Y, A, B), at least 2 each, got {self.sizes!r}")
         parts = self.components.targets, self.components.attributes, self.components.residual
         if not all(math.isfinite(part) for part in parts) or not max(parts) > 0.0 or self.components.residual < 0.0:
             raise UsageError(f"components must be finite variances, at least one above 0, got {self.components}")
 
     @cached_property
     def V(self) -> float:
-        """The variance of D."""
+        """Variance of D."""
         return self.components.variance(*self.sizes) + self.added_variance
 
     @cached_property
     def spread(self) -> float:
-        """The standard deviation of associations of target words within their sets."""
+        """Standard deviation of associations of target words within their sets."""
         _, _, k, l = self.sizes  # noqa: E741
         return math.sqrt(max(self.components.targets, 0.0) + (1.0 / k + 1.0 / l) * self.components.residual)
 
-    def d_of(self, D: float) -> float:
-        """The d by word of a D."""
-        return d_of(D, self.spread, *self.sizes[:2])
+    def d_from_D(self, D: float) -> float:
+        """Convert D to d by word."""
+        return d_from_D(D, self.spread, *self.sizes[:2])
 
-    def D_of(self, d: float) -> float:
-        """The D of a d by word."""
+    def D_from_d(self, d: float) -> float:
+        """Convert d by word to D."""
         n, m = self.sizes[:2]
-        most = largest_d(n, m)
-        if not abs(d) < most:
-            raise UsageError(f"with {n} and {m} target words d lies between {-most:.2f} and {most:.2f}, got {d:g}")
-        return d * self.spread * math.sqrt((n + m - 2) / (n + m - 1) / (1.0 - (d / most) ** 2))
+        limit = largest_d(n, m)
+        if not abs(d) < limit:
+            raise UsageError(f"with {n} and {m} target words d lies between {-limit:.2f} and {limit:.2f}, got {d:g}")
+        return d * self.spread * math.sqrt((n + m - 2) / (n + m - 1) / (1.0 - (d / limit) ** 2))
 
     def power(self, D: float, alpha: float = ALPHA) -> float:
-        """How often the two-sided test finds an effect of D."""
+        """Return the power of the two-sided test for a true effect of D."""
         _check_share("alpha", alpha)
-        return _found(abs(D) / math.sqrt(self.V), self._reach(alpha / 2.0))
+        return _detection_rate(abs(D) / math.sqrt(self.V), self._critical_values(alpha / 2.0))
 
     def power_above(self, D: float, alpha: float = ALPHA) -> float:
-        """Return how often a comparison of models finds an effect of D to be above 0.
+        """Return the power of a comparison of models to find a true effect of D above 0.
 
-        It does if the interval of 1 - alpha, corrected for the skewness of the sample, lies above 0. Normal words have
-        no skewness, but samples of them do.
+        The interval of 1 - alpha, corrected for the skewness of the sample, must lie above 0. Normal words have no
+        skewness, but samples of them do.
         """
         _check_share("alpha", alpha)
-        return _found_above(D / math.sqrt(self.V), self._skewed_reach(alpha / 2.0))
+        return _detection_rate_above(D / math.sqrt(self.V), self._skewed_critical_values(alpha / 2.0))
 
-    def smallest_above(self, alpha: float = ALPHA, power: float = POWER) -> float | None:
-        """Return the smallest D that `power_above` finds with this power, or None if there is none."""
+    def smallest_difference_above(self, alpha: float = ALPHA, power: float = POWER) -> float | None:
+        """Return the smallest D for which `power_above` reaches this power, or None if there is none."""
         _check_share("alpha", alpha)
         _check_share("power", power)
-        reach = self._skewed_reach(alpha / 2.0)
-        if np.isfinite(reach).mean() <= power:
-            return None
-        high = 4.0
-        while _found_above(high, reach) <= power:
-            high *= 2.0
-        return _crossing(lambda shift: _found_above(shift, reach) - power, -high, high) * math.sqrt(self.V)
+        critical = self._skewed_critical_values(alpha / 2.0)
+        shift = _find_shift(
+            lambda x: _detection_rate_above(x, critical), np.isfinite(critical).mean(), power, lowest=-1
+        )
+        return None if shift is None else shift * math.sqrt(self.V)
 
-    def equivalence_power(self, margin: float, D: float = 0.0, alpha: float = ALPHA) -> float:
-        """How often the two one-sided tests show that D, whose true value is ``D``, lies within the margin."""
-        if not margin > 0.0:
-            raise UsageError(f"the margin of an equivalence test must be above 0, got {margin:g}")
-        _check_share("alpha", alpha, 0.5)
-        true, room = D / math.sqrt(self.V), margin / math.sqrt(self.V) - self._reach(alpha)
-        return float(np.maximum(scipy.special.ndtr(room - true) - scipy.special.ndtr(-room - true), 0.0).mean())
-
-    def smallest(self, alpha: float = ALPHA, power: float = POWER) -> float | None:
-        """The smallest D that is found with this power; None: none is, for too often there is no p-value."""
+    def smallest_difference(self, alpha: float = ALPHA, power: float = POWER) -> float | None:
+        """Return the smallest D with this power, or None if there is none because there is too often no p-value."""
         _check_share("alpha", alpha)
         _check_share("power", power)
         if not alpha < power:
-            raise UsageError(f"the power must exceed alpha, which no effect at all reaches: {power:g}, alpha {alpha:g}")
-        reach = self._reach(alpha / 2.0)
-        if np.isfinite(reach).mean() <= power:
-            return None
-        high = 4.0
-        while _found(high, reach) <= power:
-            high *= 2.0
-        return _crossing(lambda shift: _found(shift, reach) - power, 0.0, high) * math.sqrt(self.V)
+            raise UsageError(f"the power must exceed alpha, got power {power:g} and alpha {alpha:g}")
+        critical = self._critical_values(alpha / 2.0)
+        shift = _find_shift(lambda x: _detection_rate(x, critical), np.isfinite(critical).mean(), power, lowest=0)
+        return None if shift is None else shift * math.sqrt(self.V)
 
-    def _reach(self, tail: float) -> Floats:
-        """How large D must be at every point for a p-value in the tail, in its standard deviations."""
+    def _critical_values(self, tail: float) -> Floats:
+        """Return the smallest significant D at every point, in standard deviations of D."""
         V, df = self._estimates
         t = np.exp(_log_t(tail)(1.0 / np.maximum(df, LEAST_DF)))
         return np.where(df >= LEAST_DF, t * np.sqrt(V / self.V), np.inf)
 
-    def _skewed_reach(self, tail: float) -> Floats:
-        """Return how large D must be if t is corrected for skewness: (values of the skewness, points)."""
+    def _skewed_critical_values(self, tail: float) -> Floats:
+        """Return the smallest significant D if t is corrected for skewness, (values of the skewness, points)."""
         V, df = self._estimates
         t = np.exp(_log_t(tail)(1.0 / np.maximum(df, LEAST_DF)))
-        corrected = np.maximum(t, invert_hall(t, _SKEWNESS[:, None] * self._skewness_error))
+        corrected = np.maximum(t, invert_hall(t, _SKEWNESS_POINTS[:, None] * self._skewness_error))
         return np.where(df >= LEAST_DF, corrected * np.sqrt(V / self.V), np.inf)
 
     @cached_property
     def _skewness_error(self) -> Floats:
-        """The standard error of the skewness of D as `crossed_test` estimates it, at every point."""
+        """Standard error of the skewness of D, as `crossed_test` estimates it, at every point."""
         V, _ = self._estimates
-        of_sets = [
+        errors = [
             (part / V) ** 1.5 / math.sqrt(size) * skewness_error(size)
             for part, size in zip(self._parts[:4], self.sizes, strict=True)
             if size > 2  # two words have no skewness
         ]
-        return np.asarray(np.sqrt(sum((one * one for one in of_sets), np.zeros_like(V))))
+        return np.asarray(np.sqrt(sum((error * error for error in errors), np.zeros_like(V))))
 
     @cached_property
-    def _free(self) -> list[int]:
+    def _part_dfs(self) -> list[int]:
         n, m, k, l = self.sizes  # noqa: E741
         return [n - 1, m - 1, k - 1, l - 1, *((i - 1) * (j - 1) for i in (n, m) for j in (k, l))]
 
     @cached_property
     def _parts(self) -> Floats:
-        """The parts of the variance of D that `crossed_test` adds up, at every point."""
+        """Parts of the variance of D that `crossed_test` adds up, at every point."""
         n, m, k, l = self.sizes  # noqa: E741
         residual = self.components.residual
         of_t = max(self.components.targets, 0.0) + (1.0 / k + 1.0 / l) * residual
@@ -187,69 +181,109 @@ class Design:
         cells = [residual / (i * j) for i in (n, m) for j in (k, l)]
         expected = [of_t / n, of_t / m, of_a / k, of_a / l, *cells]
         return np.array(
-            [own * _mean_squares(i, of) for i, (own, of) in enumerate(zip(expected, self._free, strict=True))]
+            [part * _mean_squares(i, df) for i, (part, df) in enumerate(zip(expected, self._part_dfs, strict=True))]
         )
 
     @cached_property
     def _estimates(self) -> tuple[Floats, Floats]:
-        """The variance of D and its degrees of freedom as `crossed_test` estimates them, at every point."""
+        """Variance of D and its degrees of freedom, as `crossed_test` estimates them, at every point."""
         parts = self._parts
         V_T, V_A, V_E = parts[:2].sum(axis=0), parts[2:4].sum(axis=0), parts[4:].sum(axis=0)
         V = np.maximum(V_T + V_A - V_E, np.maximum(V_T, V_A))
-        return V + self.added_variance, V * V / ((parts * parts) / np.array(self._free)[:, None]).sum(axis=0)
+        return V + self.added_variance, V * V / ((parts * parts) / np.array(self._part_dfs)[:, None]).sum(axis=0)
 
 
-def d_of(D: float, spread: float, n: int, m: int) -> float:
-    """The d by word of a D, with n and m target words whose associations have this standard deviation in their sets."""
+def d_from_D(D: float, spread: float, n: int, m: int) -> float:
+    """Convert D to d by word.
+
+    Parameters
+    ----------
+    D : float
+    spread : float
+        Standard deviation of the associations of target words within their sets.
+    n, m : int
+        Number of words of X and Y.
+
+    Returns
+    -------
+    float
+    """
     squares = (n + m - 2) * spread**2 + n * m / (n + m) * D * D
     return D / math.sqrt(squares / (n + m - 1)) if squares > 0.0 else 0.0
 
 
 def largest_d(n: int, m: int) -> float:
-    """What d cannot reach with n and m target words, however far apart they are."""
+    """Return the upper limit of d with n and m target words."""
     return math.sqrt((n + m - 1) * (n + m) / (n * m))
 
 
 def smallest_detectable(
-    components: Components, sizes: Sizes, alpha: float = ALPHA, power: float = POWER
+    components: VarianceComponents, sizes: Sizes, alpha: float = ALPHA, power: float = POWER
 ) -> tuple[float, float] | None:
-    """The smallest effect that the crossed test finds with this power, as D and as d by word; None: none is."""
-    design = Design(components, sizes)
-    D = design.smallest(alpha, power)
-    return None if D is None else (D, design.d_of(D))
+    """Return the smallest effect that the crossed test detects with a given power.
+
+    Parameters
+    ----------
+    components : VarianceComponents
+    sizes : (int, int, int, int)
+        Number of words of X, Y, A and B.
+    alpha, power : float
+
+    Returns
+    -------
+    (float, float) or None
+        The effect as D and as d by word. None if no effect is detected with this power.
+    """
+    design = CrossedDesign(components, sizes)
+    D = design.smallest_difference(alpha, power)
+    return None if D is None else (D, design.d_from_D(D))
 
 
 def words_needed(
-    components: Components,
+    components: VarianceComponents,
     D: float,
     sizes: Sizes,
     sought: Sought = "all",
     alpha: float = ALPHA,
     power: float = POWER,
 ) -> int | None:
-    """Words per set with which an effect of ``D`` is found with this power; None: `MOST_WORDS` are not enough.
+    """Return the number of words per set with which the crossed test detects an effect of D.
 
-    ``sought`` are the sets that get as many words: all four, or the targets or attributes alone, while the others keep
-    their ``sizes``. Then None says that the others limit the test.
+    Parameters
+    ----------
+    components : VarianceComponents
+    D : float
+    sizes : (int, int, int, int)
+        Present number of words of X, Y, A and B.
+    sought : {"all", "targets", "attributes"}
+        Sets that get this number of words. The others keep their sizes.
+    alpha, power : float
+
+    Returns
+    -------
+    int or None
+        None if `MOST_WORDS` are not enough, for example because the other sets limit the test.
     """
     if sought not in get_args(Sought):
         raise UsageError(f"sought must be one of {', '.join(get_args(Sought))}, got {sought!r}")
     _check_share("power", power)
     if not abs(D) > 0.0:
-        raise UsageError("an effect of 0 is not found, however many words there are; name one that differs from 0")
-    Design(components, sizes)
-    return _smallest(lambda words: Design(components, _sizes(sizes, sought, words)).power(D, alpha) >= power)
+        raise UsageError("no number of words detects an effect of 0; give an effect that differs from 0")
+    CrossedDesign(components, sizes)
+    return _find_smallest(
+        lambda words: CrossedDesign(components, _set_sizes(sizes, sought, words)).power(D, alpha) >= power
+    )
 
 
-def _sizes(sizes: Sizes, sought: Sought, words: int) -> Sizes:
+def _set_sizes(sizes: Sizes, sought: Sought, words: int) -> Sizes:
     n, m, k, l = sizes  # noqa: E741
     if sought == "targets":
         return words, words, k, l
     return (n, m, words, words) if sought == "attributes" else (words, words, words, words)
 
 
-def _smallest(reached: Callable[[int], bool]) -> int | None:
-    """The smallest number of words, from 2 on, that reaches it."""
+def _find_smallest(reached: Callable[[int], bool]) -> int | None:
+    """Return the smallest number from 2 to `MOST_WORDS` for which a monotone condition holds, or None."""
     low, high = 1, 2
     while not reached(high):
         if high == MOST_WORDS:
@@ -261,16 +295,28 @@ def _smallest(reached: Callable[[int], bool]) -> int | None:
     return high
 
 
-def _check_share(name: str, value: float, most: float = 1.0) -> None:
-    if not 0.0 < value < most:
-        raise UsageError(f"{name} must lie between 0 and {most:g}, got {value:g}")
+def _check_share(name: str, value: float) -> None:
+    if not 0.0 < value < 1.0:
+        raise UsageError(f"{name} must lie between 0 and 1, got {value:g}")
 
 
-def _crossing(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function passes zero, below it at ``low`` and above it at ``high``.
+def _find_shift(rate: Callable[[float], float], limit: float, power: float, *, lowest: int) -> float | None:
+    """Return the shift at which an increasing detection rate, bounded by `limit`, reaches a power.
 
-    False position; an end that stays counts half, so that the other one comes nearer too. The root finders of SciPy
-    take longer to import than all tests of a run take to be searched.
+    The shift is searched from `lowest` times the upper end, which is 0 or minus that end. None if the limit is too low.
+    """
+    if limit <= power:
+        return None
+    high = 4.0
+    while rate(high) <= power:
+        high *= 2.0
+    return _find_root(lambda shift: rate(shift) - power, lowest * high, high)
+
+
+def _find_root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return the root of a function that is negative at `low` and positive at `high`, by the Illinois method.
+
+    Importing SciPy's root finders takes longer than all searches of a run.
     """
     below, above, x, side = function(low), function(high), low, 0
     for _ in range(100):
@@ -285,37 +331,37 @@ def _crossing(function: Callable[[float], float], low: float, high: float) -> fl
     return x
 
 
-def _found(shift: float, reach: Floats) -> float:
-    """How often D, truly at ``shift`` standard deviations, lies beyond reach."""
-    return float((scipy.special.ndtr(shift - reach) + scipy.special.ndtr(-shift - reach)).mean())
+def _detection_rate(shift: float, critical: Floats) -> float:
+    """Return the probability that |D| exceeds the critical values if the true D is `shift` standard deviations."""
+    return float((scipy.special.ndtr(shift - critical) + scipy.special.ndtr(-shift - critical)).mean())
 
 
-def _found_above(shift: float, reach: Floats) -> float:
-    """How often D, truly at ``shift`` standard deviations, lies above reach; rows are weighted values of skewness."""
-    return float(_OF_SKEWNESS @ scipy.special.ndtr(shift - reach).mean(axis=1))
+def _detection_rate_above(shift: float, critical: Floats) -> float:
+    """Return the probability that D exceeds the critical values, whose rows are weighted values of the skewness."""
+    return float(_SKEWNESS_WEIGHTS @ scipy.special.ndtr(shift - critical).mean(axis=1))
 
 
 @cache
 def _deviates() -> Floats:
-    """Standard normal deviates (8, points): a Kronecker sequence, whose steps are powers of one irrational number."""
+    """Return standard normal deviates (8, points) from a Kronecker sequence with powers of one irrational number."""
     steps = _NINTH ** -np.arange(1.0, 9.0)
     return np.asarray(scipy.special.ndtri((0.5 + steps[:, None] * np.arange(1.0, _POINTS + 1)) % 1.0))
 
 
-def _mean_squares(dimension: int, free: int) -> Floats:
-    """Chi-square over its degrees of freedom, at every point."""
-    if free <= _FEW:
-        return _exact(dimension, free)
-    part = 2.0 / (9.0 * free)
+def _mean_squares(dimension: int, df: int) -> Floats:
+    """Return a chi-square variable over its degrees of freedom, at every point."""
+    if df <= _FEW:
+        return _exact_mean_squares(dimension, df)
+    part = 2.0 / (9.0 * df)
     return np.asarray((1.0 - part + _deviates()[dimension] * math.sqrt(part)) ** 3)
 
 
 @cache
-def _exact(dimension: int, free: int) -> Floats:
-    return np.asarray(scipy.special.gammaincinv(free / 2.0, scipy.special.ndtr(_deviates()[dimension])) * 2.0 / free)
+def _exact_mean_squares(dimension: int, df: int) -> Floats:
+    return np.asarray(scipy.special.gammaincinv(df / 2.0, scipy.special.ndtr(_deviates()[dimension])) * 2.0 / df)
 
 
 @lru_cache(maxsize=16)
 def _log_t(tail: float) -> Chebyshev:
-    """The logarithm of t with this upper tail, as a function of 1 / df."""
+    """Return the logarithm of the t quantile with this upper tail, as a function of 1 / df."""
     return Chebyshev.interpolate(lambda x: np.log(-scipy.special.stdtrit(1.0 / x, tail)), 12, [0.0, 1.0 / LEAST_DF])

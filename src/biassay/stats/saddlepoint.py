@@ -1,277 +1,218 @@
-"""Tail probability of large sets by inverting their generating function along its saddle point.
+"""Approximate tails of subset sums at their saddle point.
 
-The number of size-n subsets with sum at least t is a double contour integral of
+Under exponential tilting every score joins the subset independently, with probability 1 / (1 + exp(-a - b s)). The
+saddle point is the tilt (a, b) at which the subset has the expected size n and the expected sum t. The number of
+subsets of size n with a sum of at least t is a Fourier sum over the characteristic function of the tilted size and sum,
+which loses no precision in far tails (`approximate_tail`). For many samples at once, Skovgaard's formula approximates
+the Fourier sum in closed form (`skovgaard_p_values`).
 
-    prod_i (1 + exp(a + b s_i)) / (b exp(a n + b t))
-
-over complex a (which picks the size) and b (which picks the sum). On the lines through the saddle point the
-integrand is a bell, and the trapezoid rule converges faster than any power of the step. In the words of probability:
-every score joins the subset by its own coin, the coins are biased until size and sum are expected to be n and t, and
-the integral is what remains to correct. Nothing is sampled, and nothing underflows.
-
-Sums are discrete, and a bell is not. Functions that lie just above and just below the step from "below" to "at least",
-and have no frequencies beyond some u (Beurling and Selberg; for a step times an exponential Graham and Vaaler), bound
-the tail from both sides by the integral up to that u, whatever the scores are: the stated error holds if the integral
-ends there. It is smaller if the integrand is known to be small further out: its size is bounded by a Fourier transform
-of the coins, looked at far beyond where the integral ends. Where that is no larger than chance makes it, phases are
-taken as random; where it is larger, as on a lattice, in clusters and with scores far apart, sizes add up. On a lattice
-the sum over its points is taken instead of the integral, which is exact.
+References
+----------
+Robinson, J. (1982). Saddlepoint approximations for permutation tests and confidence intervals. Journal of the Royal
+    Statistical Society B 44, 91-101.
+Skovgaard, I. M. (1987). Saddlepoint expansions for conditional distributions. Journal of Applied Probability 24,
+    875-887.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from biassay.stats.integrand import integrand
-from biassay.stats.integrand_bound import FurtherOut, bound_integrand
-from biassay.stats.subsets import SubsetTail, log_binomial
+from biassay.stats.subset_sums import SubsetTail, log_binomial
 
-__all__ = ["SmoothTail", "saddlepoint_tail", "solve_tilt"]
+__all__ = ["approximate_tail", "skovgaard_p_values"]
 
-_NEWTON_STEPS = 200
-_STEEPEST = 600.0  # of b, per largest score: beyond it a coin is decided to the last bit
-_FEWEST_COINS = 0.5  # below this variance of the subset's size the coins are all but decided, and there is no bell
-_ALIAS = 1e-12  # of the bell: what the trapezoid rule may add
-_MOST_ALIASED = 1e-3  # of one: nothing bounds what it may add beyond
-_BELL = 8.0  # deviations: beyond, a bell is below exp(-32)
-_MOST_FACTORS = 60_000_000  # complex factors an integral may take, some tenths of a second
-_MANY_FACTORS = 10_000_000  # after so many, twice as much may be left out
-_LEFT_OUT = 4e-4  # relative size at which what is left out no longer matters
+_Floats = NDArray[np.float64]
+
+_MIN_SIZE_VARIANCE = 0.5  # of the tilted subset; below, almost every score is decided
+_MAX_PERIOD = 30.0  # tilted standard deviations; the tilted probability beyond is below 1e-10
+_MAX_FREQUENCIES = 1 << 16
+_ROW = 256  # frequencies per row of a matrix product
+_NEGLIGIBLE = 1e-7  # share of the largest term
+_MAX_USED_FREQUENCIES = 1 << 13
+_MAX_FACTORS = 4_000_000  # complex multiplications, a tenth of a second
+_MIN_TERMS = 1000
+_BLOCK = 1 << 20
+_ENOUGH_VARIANCE = 40.0  # of the scores that bound a term; the bound is below exp(-40) where phases are random
+_TIE = 1e-9
+_NEAR_MEAN = 1e-3
+_TINY = 1e-300
 
 
-@dataclass(frozen=True)
-class SmoothTail:
-    """Logarithm of the tail probability, and a bound on its relative error.
+def approximate_tail(tail: SubsetTail) -> float | None:
+    """Return the natural logarithm of P[sum >= observed sum]; None if there is no saddle point.
 
-    ``left_out`` is how much may be missing, or be too much, as a share of what was found. ``relative_error`` is that as
-    a share of the truth: infinite if all that was found may be too much.
+    The relative error is below 1e-3 for tails too large for `count_by_halves`, unless the scores form clusters
+    narrower than about 1e-4 of their range; it is then some per cent or more. On a lattice the error is below 1e-6.
     """
-
-    log_p: float
-    relative_error: float
-    left_out: float
-
-
-def solve_tilt(tail: SubsetTail) -> tuple[float, float] | None:
-    """The saddle point (a, b), or None where the threshold is at or beyond what subsets can reach."""
-    n, t, scores = tail.size, tail.threshold, tail.scores
-    spread = float(np.max(np.abs(scores)))
-    if spread == 0.0:
-        return None
-    s, t = scores / spread, t / spread
-    a, b = math.log(n / (len(s) - n)), 0.0
-    value = _objective(s, n, t, a, b)
-    for _ in range(_NEWTON_STEPS):
-        p = _chance(s, a, b)
-        w = p * (1.0 - p)
-        gradient = np.array([p.sum() - n, p @ s - t])
-        hessian = np.array([[w.sum(), w @ s], [w @ s, w @ (s * s)]])
-        determinant = float(np.linalg.det(hessian))
-        if determinant <= 1e-300 or abs(b) > _STEEPEST:
-            return None
-        move = -np.linalg.solve(hessian, gradient)
-        decrease = -float(gradient @ move)
-        if decrease < 1e-22 * max(1.0, abs(value)):
-            return (a, b / spread) if w.sum() > _FEWEST_COINS else None
-        step = 1.0
-        while step > 1e-12:
-            candidate = _objective(s, n, t, a + step * move[0], b + step * move[1])
-            if candidate <= value - 1e-4 * step * decrease + 1e-13 * abs(value):
-                break
-            step /= 2.0
-        a, b, value = a + step * float(move[0]), b + step * float(move[1]), candidate
-    return None
-
-
-def _objective(s: NDArray[np.float64], n: int, t: float, a: float, b: float) -> float:
-    return float(np.logaddexp(0.0, a + b * s).sum()) - a * n - b * t
-
-
-def _chance(s: NDArray[np.float64], a: float, b: float) -> NDArray[np.float64]:
-    return np.asarray(np.exp(-np.logaddexp(0.0, -(a + b * s))))
-
-
-def _size_tilt(s: NDArray[np.float64], n: int, b: float) -> float:
-    """The a at which, for a given b, the expected size is n."""
-    low, high = -50.0 - float(np.max(b * s)), 50.0 - float(np.min(b * s))
-    a = math.log(n / (len(s) - n)) - b * float(s.mean())
-    for _ in range(200):
-        p = _chance(s, a, b)
-        excess = float(p.sum()) - n
-        if abs(excess) < 1e-10 * n:
-            break
-        low, high = (a, high) if excess < 0 else (low, a)
-        a -= excess / max(float((p * (1.0 - p)).sum()), 1e-300)
-        if not low < a < high:
-            a = (low + high) / 2.0
-    return a
-
-
-def saddlepoint_tail(tail: SubsetTail, precision: float = math.inf) -> SmoothTail | None:
-    """P[sum >= threshold], or None where no saddle point exists.
-
-    None also as soon as it is sure that the relative error will be above ``precision``.
-    """
+    log_total = log_binomial(len(tail.levels), tail.size)
+    tail = tail.drop_decided()
+    log_rest = log_binomial(len(tail.levels), tail.size)
+    if tail.observed <= tail.extremes[0] or tail.observed > tail.extremes[1]:
+        return log_rest - log_total if tail.observed <= tail.extremes[0] else -math.inf
     if tail.threshold < 0.0:
-        # What is not in the upper tail is strictly below.
-        other = saddlepoint_tail(replace(tail, least=tail.least - 1).lower_tail)
-        if other is None:
-            return None
-        p = math.exp(other.log_p)
-        return _stated(math.log1p(-p), other.left_out * p / (1.0 - p)) if p < 1.0 else None
-    saddle = solve_tilt(tail)
-    if saddle is None:
+        below = approximate_tail(replace(tail, observed=tail.observed - 1).reflect())
+        return None if below is None or below >= 0.0 else math.log1p(-math.exp(below)) + log_rest - log_total
+    tilts = _find_tilts(tail)
+    log_count = None if tilts is None else _invert_transform(tail, *tilts)
+    return None if log_count is None else min(log_rest, log_count) - log_total
+
+
+def _find_tilts(tail: SubsetTail) -> tuple[float, float] | None:
+    """Return the tilts at the saddle point; None if almost every score is decided there."""
+    scale = float(np.abs(tail.scores).max())
+    if scale == 0.0:
         return None
-    s, n, t = tail.scores, tail.size, tail.threshold
-    # Near the middle of the distribution the saddle meets the pole at b = 0; stay one deviation away from it.
-    b = max(saddle[1], 1.0 / tail.deviation)
-    a = saddle[0] if b == saddle[1] else _size_tilt(s, n, b)
-    integral = _Integral(s, n, t, a, b, tail.unit if tail.lattice else None)
-    found = integral.value(precision)
-    if found is None or not found[0] > 0.0:
+    highest = tail.threshold + (tail.extremes[1] - tail.observed) * tail.unit
+    # The Fourier sum has a pole at b = 0. The tilt for a sum of one standard deviation is far enough from it.
+    target = max(tail.threshold, min(tail.deviation, highest / 2.0))
+    tilts = _solve_tilts(tail.scores[None] / scale, tail.size, np.array([target / scale]), steps=300, steepest=600.0)
+    a, b = float(tilts[0][0]), float(tilts[1][0]) / scale
+    p = scipy.special.expit(a + b * tail.scores)
+    if abs(p.sum() - tail.size) > 1e-6 * tail.size or p @ (1.0 - p) < _MIN_SIZE_VARIANCE:
         return None
-    log_count = _objective(s, n, t, a, b) + math.log(found[0])
-    steps = 0.0 if integral.step else math.exp(-0.5 * log_count)
-    log_p = min(0.0, log_count - log_binomial(len(s), n))
-    return _stated(log_p, steps + found[1] / found[0] + 1e-9)
+    return a, b
 
 
-def _stated(log_p: float, left_out: float) -> SmoothTail:
-    """A tail of which a share may have been left out, or be too much."""
-    return SmoothTail(log_p, left_out / (1.0 - left_out) if left_out < 1.0 else math.inf, left_out)
+def _invert_transform(tail: SubsetTail, a: float, b: float) -> float | None:
+    """Return the logarithm of the number of subsets in the tail, by a discrete Fourier transform of tilted sums.
+
+    Sums are multiples of the unit. If all of them lie within one period and all frequencies are used, the result is
+    exact. Otherwise the lowest frequencies are used.
+    """
+    p = scipy.special.expit(a + b * tail.scores)
+    variances = p * (1.0 - p)
+    centre = float(variances @ tail.scores / variances.sum())
+    scores, t = tail.scores - centre, tail.threshold - tail.size * centre
+    log_scale = float(np.logaddexp(0.0, a + b * tail.scores).sum()) - a * tail.size - b * tail.threshold
+    deviation = math.sqrt(float(variances @ (scores * scores)))
+    n_points = min(tail.extremes[1] - tail.extremes[0] + 1, math.ceil(_MAX_PERIOD * deviation / tail.unit))
+    period = n_points * tail.unit
+    frequencies: _Floats = 2.0 * np.pi / period * np.arange(min(n_points // 2 + 1, _MAX_FREQUENCIES), dtype=np.float64)
+    # Transform of exp(-b (S - t)) for S >= t. Negative frequencies add the complex conjugate.
+    kernel = tail.unit / period / -np.expm1(-tail.unit * (b + 1j * frequencies))
+    n_angles = min(len(scores) + 1, math.ceil(10.0 * math.sqrt(variances.sum())) + 5)
+    angles: _Floats = 2.0 * np.pi / n_angles * (np.arange(n_angles, dtype=np.float64) - n_angles // 2)
+    rows, columns = _select_terms(scores, variances, frequencies, np.abs(kernel), angles)
+    kernel[1 : (n_points + 1) // 2] *= 2.0
+    total, block = 0.0, max(1, _BLOCK // len(scores))
+    for start in range(0, len(rows), block):
+        row, angle = rows[start : start + block], angles[columns[start : start + block]]
+        distinct, index = np.unique(row, return_inverse=True)
+        factors = (p * np.exp(1j * np.multiply.outer(frequencies[distinct], scores)))[index]
+        factors *= np.exp(1j * angle)[:, None]
+        factors += 1.0 - p
+        shifts = np.exp(-1j * (angle * tail.size + frequencies[row] * t))
+        total += float((kernel[row] * shifts * np.multiply.reduce(factors, axis=1)).sum().real)
+    # Sums below the threshold reappear one period higher, all sums two periods higher, and so on.
+    damping = b * period
+    total = total / n_angles - math.exp(log_binomial(len(p), tail.size) - log_scale - damping) / -math.expm1(-damping)
+    return log_scale + math.log(total) if total > 0.0 else None
 
 
-class _Integral:
-    """The double integral along the saddle point, as far out as the scores make it matter."""
+def _select_terms(
+    scores: _Floats, variances: _Floats, frequencies: _Floats, kernel: _Floats, angles: _Floats
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Select the terms of the Fourier sum that are not negligible, as many as can be computed quickly.
 
-    def __init__(self, s: NDArray[np.float64], n: int, t: float, a: float, b: float, step: float | None) -> None:
-        p = _chance(s, a, b)
-        self._coins = p * (1.0 - p)
-        centre = float(self._coins @ s / self._coins.sum())
-        self._s, self._n, self._t, self._a, self._b = s - centre, n, t - n * centre, a + b * centre, b
-        values, first, times = np.unique(self._s, return_index=True, return_counts=True)
-        self._distinct = values, p[first], times
-        self._deviation = math.sqrt(float(self._coins @ (self._s * self._s)))
-        self._size_deviation = math.sqrt(float(self._coins.sum()))
-        self._height = _objective(s, n, t, a, b)
-        # Sizes n + k m alias onto n on a grid of m angles: m = N + 1 is exact, ten deviations and some is as good.
-        self._m = min(len(s) + 1, math.ceil(10.0 * self._size_deviation) + 5)
-        self._angles = 2.0 * np.pi * np.arange(-(self._m // 2), (self._m + 1) // 2) / self._m
-        self.step = step
+    A factor of the characteristic function is bounded by |1 - p + p exp(i x)| <= exp(-p (1 - p) (1 - cos x)), hence a
+    term by the transform of the variances, and its mean over angles by a Bessel function.
 
-    def value(self, precision: float) -> tuple[float, float] | None:
-        """The integral and a bound on what was left out of it; None if that is sure to be more than ``precision``."""
-        if self._deviation < 1e-9 * float(np.ptp(self._s)):
-            return None  # only equal scores are undecided: their sums do not spread into a bell
-        self._bell = 1.0 / (2.0 * np.pi * self._size_deviation * self._deviation * self._b)
-        width, aliased, again = self._trapezoid()
-        if aliased > _MOST_ALIASED:
-            return None  # hardly any but equal scores are undecided
-        cost = len(self._distinct[0]) * self._m
-        if self.step is not None and np.pi / self.step / width * cost > _MOST_FACTORS:
-            self.step = None  # so fine a lattice cannot be followed to its end
-        end = np.inf if self.step is None else np.pi / self.step
-        if self.step is not None:
-            width = end / math.ceil(end / width)
-        to_come = self._to_come(end)
-        angles = self._angles_needed(to_come)
-        total, sizes, u, used = -self._seen_again(width) if again else 0.0, 0.0, 0.0, 0
-        chunk, turns = max(8, 32_768 // (cost // 16 + 1)), np.empty((0, 0), dtype=np.complex128)
-        while True:
-            us = np.asarray(u + width * np.arange(chunk), dtype=np.float64)
-            us = us[us <= end * (1.0 + 1e-12)]
-            if turns.shape[1] < len(us):
-                turns = np.exp(1j * np.multiply.outer(self._distinct[0], width * np.arange(chunk)))
-            values = integrand(self._distinct, self._n, self._t, angles, us, turns)
-            # The other half is the complex conjugate; both ends of a lattice's period are halves of one point.
-            weights = np.where((us == 0.0) | (us >= end * (1.0 - 1e-12)), 1.0, 2.0) * width / (2.0 * np.pi * self._m)
-            total += float((weights * values * self._kernel(us)).sum().real)
-            sizes += float((weights * np.abs(values)).sum())
-            used += len(us) * len(self._distinct[0]) * len(angles)
-            u += width * chunk
-            chunk = max(chunk, min(2 * chunk, 16_384 // len(self._distinct[0])))
-            if u >= end:
-                return total, aliased
-            bracket = np.inf if self.step else self._gap(u) * sizes
-            further = to_come.beyond(u)
-            # There is no point in being more precise than the number of subsets allows.
-            log_count = self._height + math.log(max(total, 1e-300))
-            left_out = _LEFT_OUT if used < _MANY_FACTORS else 2.0 * _LEFT_OUT
-            enough = 1e-10 if self.step else max(left_out, 0.3 * math.exp(-0.5 * log_count))
-            done = u * self._deviation > _BELL and min(bracket, further) <= enough * abs(total)
-            beyond = further if self.step else min(bracket, further + self._gap(to_come.last) * sizes)
-            if done or used > _MOST_FACTORS:
-                return total, beyond + aliased
-            if self.step is None and u * self._deviation > _BELL:
-                last = u + width * (chunk + (_MOST_FACTORS - used) / (len(self._distinct[0]) * len(angles)))
-                at_best = min(self._gap(last) * sizes, to_come.beyond(last) + self._gap(to_come.last) * sizes)
-                if at_best * (1.0 - precision) > precision * (abs(total) + beyond):
-                    return None
+    Returns
+    -------
+    rows, columns : (terms,) int
+        Indices of the frequencies and angles.
+    """
+    limit = max(_MIN_TERMS, _MAX_FACTORS // len(scores))
+    low = np.exp(1j * np.multiply.outer(frequencies[:_ROW], scores))
+    near = low @ variances
+    # Some of the scores bound the terms of high frequencies well enough.
+    order = np.argsort(scores)[:: max(1, int(variances.sum() / _ENOUGH_VARIANCE))]
+    high = np.exp(1j * np.multiply.outer(frequencies[::_ROW], scores[order]))
+    transform = ((variances[order] * high) @ low[:, order].T).ravel()[: len(frequencies)]
+    weights = np.full(len(frequencies), variances[order].sum())
+    transform[: len(near)], weights[: len(near)] = near, variances.sum()
+    size = np.abs(transform)
+    bounds = kernel * scipy.special.ive(0, size) * np.exp(size - weights)
+    used = _largest(bounds, _NEGLIGIBLE * kernel[0], _MAX_USED_FREQUENCIES)
+    bounds = kernel[used, None] * np.exp((transform[used, None] * np.exp(1j * angles)).real - weights[used, None])
+    terms = _largest(bounds.ravel(), _NEGLIGIBLE * kernel[0], limit)
+    rows, columns = np.divmod(terms, len(angles))
+    return used[rows], columns
 
-    def _trapezoid(self) -> tuple[float, float, bool]:
-        """Width of the trapezoid rule, a bound on its error, and whether that is after `_seen_again` is taken off.
 
-        The rule takes sums that lie a period of 2 pi / width below the threshold, or above it, for sums at it.
-        Exponential moments bound how many there are.
-        """
-        tilts = self._b * 2.0 ** np.arange(-6, 7)
-        above, below = (
-            np.array([_objective(self._s, self._n, self._t, self._a, self._b + c) for c in side * tilts]) - self._height
-            for side in (1.0, -1.0)
-        )
-        period = 10.5 * self._deviation
-        for _ in range(20):
-            damped = below - tilts * period
-            parts = (above - tilts * period).min(), damped[tilts <= self._b].min(), damped[tilts >= self._b].min()
-            high, low, low_again = (math.exp(min(0.0, float(part))) for part in parts)
-            aliased = high + min(low, low_again)
-            if aliased < _ALIAS * self._bell:
-                break
-            period *= 1.5
-        return 2.0 * np.pi / period, aliased, low_again < low
+def _largest(values: _Floats, smallest: float, limit: int) -> NDArray[np.intp]:
+    """Return the indices of the values above `smallest`, at most `limit` of them, in ascending order."""
+    indices = np.flatnonzero(values > smallest)
+    if len(indices) > limit:
+        indices = np.sort(indices[np.argpartition(values[indices], -limit)[-limit:]])
+    return indices
 
-    def _seen_again(self, width: float) -> float:
-        """What the trapezoid rule adds if it sees every sum again one period higher, two periods higher, and so on."""
-        damping = 2.0 * np.pi * self._b / width
-        return math.exp(log_binomial(len(self._s), self._n) - self._height - damping) / -math.expm1(-damping)
 
-    def _gap(self, u: float) -> float:
-        """Integral of the least function above the step times exponential with frequencies up to u, less its own."""
-        x = 2.0 * np.pi * self._b / u
-        return (x / -math.expm1(-x) - 1.0) / self._b
+def skovgaard_p_values(scores: _Floats, n: int, observed: _Floats) -> _Floats:
+    """Return approximate one-sided p-values of many samples, within some per cent.
 
-    def _to_come(self, end: float) -> FurtherOut:
-        """What the integral may amount to beyond any place along u."""
-        bound = bound_integrand(self._s, self._coins)
-        if bound is None:
-            return FurtherOut(1.0 / self._deviation, np.array([[np.inf]]), np.array([[True]]), 1.0)
-        spacing, size, together = bound
-        places = spacing * np.arange(1.0, size.size + 1.0)
-        amount = np.abs(self._kernel(places)) if self.step else 1.0 / np.sqrt(self._b**2 + places * places)
-        if self.step is None:
-            amount += self._gap(float(places[-1]))
-        amount *= size.ravel()
-        amount *= spacing / np.pi
-        amount[int(np.searchsorted(places, end, side="right")) :] = 0.0
-        if self.step and places[-1] <= end:
-            amount[-1] = np.inf
-        # Phases are alike over some distance along u, and random beyond.
-        alike = max(1.0, math.sqrt(2.0 * np.pi) / self._deviation / spacing)
-        return FurtherOut(spacing, amount.reshape(size.shape), together, alike)
+    Parameters
+    ----------
+    scores : (samples, N) float
+        Scores with a mean of zero and a largest absolute value of one per sample.
+    n : int
+        Size of the subsets.
+    observed : (samples,) float
+        Observed sums.
 
-    def _angles_needed(self, to_come: FurtherOut) -> NDArray[np.float64]:
-        """All angles, or those under the bell if nothing worth mentioning lies elsewhere, as in all large sets."""
-        if to_come.beyond(10.0 / self._deviation) > 1e-10 * self._bell:
-            return self._angles
-        return np.asarray(self._angles[np.abs(self._angles) < 9.0 / self._size_deviation])
+    Returns
+    -------
+    (samples,) float
+    """
+    total = scores.shape[1]
+    size_tilt = math.log(n / (total - n))
+    a, b = _solve_tilts(scores, n, observed)
+    logits = a[:, None] + b[:, None] * scores
+    untilted = total * math.log1p(math.exp(size_tilt)) - size_tilt * n
+    tilted = np.logaddexp(0.0, logits).sum(axis=1) - a * n - b * observed
+    w = np.sign(b) * np.sqrt(np.maximum(0.0, 2.0 * (untilted - tilted)))
+    s0, s1, s2 = _moments(scipy.special.expit(logits), scores)
+    u = b * np.sqrt(np.maximum(s0 * s2 - s1 * s1, _TINY) / (n * (total - n) / total))
+    # At the mean the formula is zero over zero, and the normal distribution is accurate.
+    near = (np.abs(w) < _NEAR_MEAN) | (np.abs(u) < _NEAR_MEAN)
+    variance = (scores * scores).mean(axis=1) * n * (total - n) / (total - 1)
+    normal = scipy.special.ndtr(-observed / np.sqrt(np.maximum(variance, _TINY)))
+    w, u = np.where(near, 1.0, w), np.where(near, 1.0, u)
+    density = np.exp(-0.5 * w * w) / math.sqrt(2.0 * math.pi)
+    p = np.where(near, normal, scipy.special.ndtr(-w) + density * (1.0 / u - 1.0 / w))
+    smallest = math.exp(-log_binomial(total, n))
+    highest = np.sort(scores, axis=1)[:, total - n :].sum(axis=1)
+    return np.where(observed >= highest - _TIE, smallest, np.clip(p, smallest, 1.0))
 
-    def _kernel(self, us: NDArray[np.float64]) -> NDArray[np.complex128]:
-        """The transform of "at least": an integral from the threshold on, or a sum over the points of a lattice."""
-        z = self._b + 1j * us
-        if self.step is None:
-            return np.asarray(1.0 / z)
-        return np.asarray(self.step / -np.expm1(-self.step * z))
+
+def _moments(p: _Floats, scores: _Floats) -> tuple[_Floats, _Floats, _Floats]:
+    """Return the variance of the subset's size, its covariance with the sum, and the variance of the sum."""
+    weight = p * (1.0 - p)
+    return weight.sum(axis=1), (weight * scores).sum(axis=1), (weight * scores * scores).sum(axis=1)
+
+
+def _solve_tilts(
+    scores: _Floats, n: int, sums: _Floats, steps: int = 60, steepest: float = 40.0
+) -> tuple[_Floats, _Floats]:
+    """Return the tilts `a` and `b` of every sample, by Newton's method with a limited step."""
+    a, b = np.full(len(scores), math.log(n / (scores.shape[1] - n))), np.zeros(len(scores))
+    for _ in range(steps):
+        p = scipy.special.expit(a[:, None] + b[:, None] * scores)
+        s0, s1, s2 = _moments(p, scores)
+        excess_size, excess_sum = p.sum(axis=1) - n, (p * scores).sum(axis=1) - sums
+        determinant = np.maximum(s0 * s2 - s1 * s1, _TINY)
+        move_a = -(s2 * excess_size - s1 * excess_sum) / determinant
+        move_b = -(s0 * excess_sum - s1 * excess_size) / determinant
+        longest = np.maximum(np.abs(move_a), np.abs(move_b))
+        step = np.minimum(1.0, 1.0 / np.maximum(longest, _TINY))
+        a = np.clip(a + step * move_a, -2.0 * steepest, 2.0 * steepest)
+        b = np.clip(b + step * move_b, -steepest, steepest)
+        if float(longest.max(initial=0.0)) < 1e-9:
+            break
+    return a, b

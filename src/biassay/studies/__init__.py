@@ -1,1 +1,1 @@
-"""What is measured: one folder per study, with everything about it inside."""
+"""Studies: one folder per kind of measurement."""

@@ -1,4 +1,4 @@
-"""The studies: one line each, and those that other packages add by the entry point ``biassay.studies``."""
+"""Registry of built-in studies and of those added through the entry point ``biassay.studies``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from biassay.errors import RunFolderError, UnknownNameError, UsageError
-from biassay.plugins import load_plugins, plugin_names, refuse_clash
+from biassay.packages import check_unique_name, get_plugin_names, load_plugins
 
 if TYPE_CHECKING:
     from biassay.studies.study import Study
 
-__all__ = ["COMMANDS", "study_commands", "study_named", "study_names", "study_of_run"]
+__all__ = ["COMMANDS", "find_run_study", "get_study", "study_commands", "study_names"]
 
 _GROUP = "biassay.studies"
 _STUDIES: Mapping[str, str] = {
@@ -40,37 +40,37 @@ def study_commands() -> tuple[str, ...]:
 
 
 def study_names() -> tuple[str, ...]:
-    return (*_STUDIES, *_added())
+    return (*_STUDIES, *_load_plugin_studies())
 
 
-def _added() -> Mapping[str, Study]:
-    from biassay.studies.study import Study, checked
+def _load_plugin_studies() -> Mapping[str, Study]:
+    from biassay.studies.study import Study, validate_study
 
-    return load_plugins(_GROUP, _STUDIES, Study, checked)
+    return load_plugins(_GROUP, _STUDIES, Study, validate_study)
 
 
-def study_named(name: str) -> Study:
+def get_study(name: str) -> Study:
     """A study, imported when it is first needed."""
     if name not in _STUDIES:
-        refuse_clash(_GROUP, name)
+        check_unique_name(_GROUP, name)
     if name in _STUDIES:
         module, _, attribute = _STUDIES[name].partition(":")
-        from biassay.studies.study import checked
+        from biassay.studies.study import validate_study
 
         study: Study = getattr(import_module(module), attribute)
         if study.name != name:
             raise UsageError(f"{_STUDIES[name]} calls itself {study.name!r}; the registry calls it {name!r}")
-        return checked(study)
-    added = _added()
+        return validate_study(study)
+    added = _load_plugin_studies()
     if name not in added:
         raise UnknownNameError("study", name, (*_STUDIES, *added))
     return added[name]
 
 
-def study_of_run(name: str, package: str) -> Study:
+def find_run_study(name: str, package: str) -> Study:
     """The study of a run folder; where it is not installed, the error says what to install."""
-    if name not in _STUDIES and name not in plugin_names(_GROUP):
+    if name not in _STUDIES and name not in get_plugin_names(_GROUP):
         raise RunFolderError(
             f"the run is of the study {name!r} of the package {package!r}, which is not installed; install the package"
         )
-    return study_named(name)
+    return get_study(name)

@@ -1,129 +1,179 @@
-"""Settings of studies: frozen dataclasses whose fields carry their own help and checks."""
+"""Settings of studies: dataclass fields that carry their help, their option and their checks."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import UnionType
 from typing import Any
 
 import numpy as np
 
+from biassay.datasets.stimulus_files import to_json_data
 from biassay.errors import UnknownNameError, UsageError
 
-__all__ = ["MOST_DRAWS", "Rule", "checked_settings", "rules_of", "setting"]
+__all__ = [
+    "MAX_DRAWS",
+    "SettingSpec",
+    "get_setting_specs",
+    "setting",
+    "to_absolute_file",
+    "to_absolute_path",
+    "to_stored_test",
+    "validate_settings",
+]
 
-MOST_DRAWS = 1_000_000
-"""The largest number of random draws that a setting allows: more do not fit in memory, or do not end."""
-_TOO_LARGE = 2**63
+MAX_DRAWS = 1_000_000
+"""Largest number of random draws that a setting allows; more do not fit in memory or take days."""
+_INT_LIMIT = 2**63
+_STIMULUS_FILES = (".toml", ".json", ".jsonl")
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What a setting may be, and how the command line takes it.
+class SettingSpec:
+    """Describe a setting: its help, its command option and the values it accepts.
+
+    The option has the name of the setting, with dashes.
 
     Attributes
     ----------
     help : str
+        Text that the command line shows.
     choices : tuple of str, optional
-        The values that are allowed.
+        Accepted values.
     low, high : float, optional
-        The smallest and the largest value.
-    open : bool
-        Whether these two values themselves are refused, as 0 and 1 are for a level of significance.
+        Smallest and largest accepted value.
+    exclusive : bool
+        If True, `low` and `high` themselves are rejected, as 0 and 1 are for a significance level.
     many : bool
-        Whether the option may be given several times, or take several words.
-    option, aliases : str, tuple of str
-        The name of the option, by default that of the setting, and further names.
-    off : str
-        The name of the option that turns a setting off which is on by default.
+        If True, the setting is a tuple; its option takes commas or is repeated.
+    split : bool
+        If False, the option of a tuple does not take commas, because values may contain them.
+    convert : callable, optional
+        Applied to each value before it is checked and stored, for instance to make a path absolute.
+    metavar : str, optional
+        Name of the value in the help of the option.
+    negated_flag : str
+        Name of the option that turns off a flag that is on by default.
     hidden : bool
-        Whether there is no option for it.
-    again : bool
-        Whether it must be given again to resume a run: a folder to write to is not taken from a run folder.
+        If True, the setting has no option.
+    reenter_on_resume : bool
+        If True, a resumed run needs the value again: biassay never takes a folder to write to from a run folder.
     """
 
     help: str
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
-    open: bool = False
+    exclusive: bool = False
     many: bool = False
-    option: str = ""
-    aliases: tuple[str, ...] = ()
+    split: bool = True
+    convert: Callable[[Any], Any] | None = None
     metavar: str | None = None
-    off: str = ""
+    negated_flag: str = ""
     hidden: bool = False
-    again: bool = False
+    reenter_on_resume: bool = False
 
 
-def setting(default: Any, help: str, **rule: Any) -> Any:
-    """A field of a settings dataclass."""
-    rule_of_field = {"rule": Rule(help, **rule)}
+def setting(default: Any, help: str, **spec: Any) -> Any:
+    """Declare a field of a settings dataclass.
+
+    Parameters
+    ----------
+    default : object
+        Default value.
+    help : str
+        Text that the command line shows: an imperative verb, the effect, and the default if it is not a plain value.
+    **spec
+        Other attributes of `SettingSpec`.
+    """
+    metadata = {"spec": SettingSpec(help, **spec)}
     if isinstance(default, dict):
-        return dataclasses.field(default_factory=lambda: dict(default), metadata=rule_of_field)
-    return dataclasses.field(default=default, metadata=rule_of_field)
+        return dataclasses.field(default_factory=lambda: dict(default), metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
 
 
-def rules_of(settings: type) -> Mapping[str, Rule]:
-    """The rules of all settings of a study, by name."""
-    return {field.name: field.metadata["rule"] for field in dataclasses.fields(settings)}
+def get_setting_specs(settings: type) -> Mapping[str, SettingSpec]:
+    """Return the specification of every setting of a settings class, by name."""
+    return {field.name: field.metadata["spec"] for field in dataclasses.fields(settings)}
 
 
-def checked_settings(settings: Any) -> Any:
-    """The settings in the form in which they are stored; values that a rule or a type does not allow are refused."""
-    kinds = typing.get_type_hints(type(settings))
-    values = {name: _normal(getattr(settings, name), rule) for name, rule in rules_of(type(settings)).items()}
-    for name, rule in rules_of(type(settings)).items():
-        _check_type(name, values[name], kinds[name], rule)
-        for one in values[name] if rule.many else (values[name],):
-            if one is not None:
-                _check(name, one, rule)
+def to_absolute_path(value: Any) -> Any:
+    """Make a path absolute, so that a run can be resumed from another folder."""
+    return os.path.abspath(value) if isinstance(value, str | os.PathLike) else value
+
+
+def to_absolute_file(value: Any) -> Any:
+    """Make the path of a TOML or JSON file absolute; return other names unchanged."""
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    is_file = isinstance(text, str) and text.lower().endswith(_STIMULUS_FILES)
+    return os.path.abspath(text) if is_file else text
+
+
+def to_stored_test(value: Any) -> Any:
+    """Convert the words of a test to plain JSON data, which a manifest can hold; return names unchanged."""
+    if isinstance(value, Mapping):
+        return to_json_data(value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def validate_settings(settings: Any) -> Any:
+    """Return settings in the form in which a run stores them; raise if a value is not accepted."""
+    types = typing.get_type_hints(type(settings))
+    values = {}
+    for name, spec in get_setting_specs(type(settings)).items():
+        value = values[name] = _normalize(getattr(settings, name), spec)
+        _check_type(name, value, types[name], spec)
+        for item in value if spec.many else (value,):
+            if item is not None:
+                _check_value(name, item, spec)
     return dataclasses.replace(settings, **values)
 
 
-def _normal(value: Any, rule: Rule) -> Any:
-    """Numbers of NumPy as Python's own, several values as a tuple."""
-    if rule.many:
-        several = (value,) if isinstance(value, str) or not isinstance(value, Sequence) else value
-        return tuple(several)
-    return value.item() if isinstance(value, np.generic) else value
+def _normalize(value: Any, spec: SettingSpec) -> Any:
+    if spec.many:
+        single = isinstance(value, str | os.PathLike | Mapping) or not isinstance(value, Iterable)
+        items = (value,) if single else tuple(value)
+        return items if spec.convert is None else tuple(map(spec.convert, items))
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if value is None or spec.convert is None else spec.convert(value)
 
 
-def _check_type(name: str, value: Any, kind: Any, rule: Rule) -> None:
-    """Only what is told apart without doubt: missing values, flags, whole numbers, numbers and texts."""
-    parts = typing.get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    if rule.many or (value is None and type(None) in parts):
+def _check_type(name: str, value: Any, annotation: Any, spec: SettingSpec) -> None:
+    """Check the types that are clear without doubt: missing values, booleans, numbers and strings."""
+    types = typing.get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    if spec.many or (value is None and type(None) in types):
         return
-    for plain, wanted, words in ((bool, (bool,), "true or false"), (int, (int,), "a whole number"),
-                                 (float, (int, float), "a number"), (str, (str,), "a text")):  # fmt: skip
-        if plain in parts and (not isinstance(value, wanted) or (plain is not bool and isinstance(value, bool))):
-            raise UsageError(f"{name} must be {words}, got {value!r}")
+    for expected, accepted, description in (
+        (bool, (bool,), "true or false"),
+        (int, (int,), "a whole number"),
+        (float, (int, float), "a number"),
+        (str, (str,), "a string"),
+    ):
+        is_number = expected is not bool and isinstance(value, bool)
+        if expected in types and (is_number or not isinstance(value, accepted)):
+            raise UsageError(f"{name} must be {description}, got {value!r}")
     if value is None:
-        raise UsageError(f"{name} must be given, got None")
+        raise UsageError(f"{name} is required, got None")
 
 
-def _check(name: str, value: Any, rule: Rule) -> None:
-    if rule.choices and value not in rule.choices:
-        raise UnknownNameError(name, str(value), rule.choices, f"(one of {', '.join(rule.choices)})")
-    if isinstance(value, int) and abs(value) >= _TOO_LARGE:
+def _check_value(name: str, value: Any, spec: SettingSpec) -> None:
+    if spec.choices and value not in spec.choices:
+        raise UnknownNameError(name, str(value), spec.choices, f"(one of {', '.join(spec.choices)})")
+    if isinstance(value, int) and abs(value) >= _INT_LIMIT:
         raise UsageError(f"{name} must be below 2^63")  # too long to print
-    if rule.low is None and rule.high is None:
-        if isinstance(value, float) and not math.isfinite(value):
-            raise UsageError(f"{name} must be a finite number, got {value}")
+    if not isinstance(value, int | float):
         return
-    low, high = (-math.inf if rule.low is None else rule.low), (math.inf if rule.high is None else rule.high)
-    inside = low < value < high if rule.open else low <= value <= high
+    low, high = (-math.inf if spec.low is None else spec.low), (math.inf if spec.high is None else spec.high)
+    inside = low < value < high if spec.exclusive else low <= value <= high
     if inside and math.isfinite(value):
         return
-    least, most = ("above", "below") if rule.open else ("at least", "at most")
-    if rule.high is None or (isinstance(value, int) and value < low):
-        raise UsageError(f"{name} must be {least} {rule.low:g}, got {value}")
-    if rule.low is None or (isinstance(value, int) and value > high):
-        raise UsageError(f"{name} must be {most} {rule.high:,}, got {value:,}")
-    if rule.open:
-        raise UsageError(f"{name} must be above {rule.low:g} and below {rule.high:g}, got {value}")
-    raise UsageError(f"{name} must lie between {rule.low:g} and {rule.high:g}, got {value}")
+    at_least, at_most = ("above", "below") if spec.exclusive else ("at least", "at most")
+    bounds = [f"{at_least} {low:,g}"] if spec.low is not None else []
+    bounds += [f"{at_most} {high:,.15g}"] if spec.high is not None else []
+    raise UsageError(f"{name} must be {' and '.join(bounds) or 'finite'}, got {value:,}")

@@ -1,57 +1,103 @@
-"""What a study is: what it asks of a model, and how it measures the answers.
+"""Interface of a study: its requests, its measurement, derived seeds and example replies.
 
-Steps that all studies share (asking, keeping, saving, resuming, showing) are in `biassay.runs` and `biassay.pages`.
+Fetching, caching, saving, resuming and rendering are shared by all studies and live in `biassay.runs` and
+`biassay.reporting`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.answers.answers import Abilities, Answers
-from biassay.errors import RunFolderError, UnknownNameError, UsageError
-from biassay.models.family import Ability
-from biassay.results.data import RunData
+from biassay.cache.outputs import Capabilities, ModelOutputs
+from biassay.corpus.contexts import Contexts
+from biassay.errors import UnknownNameError, UsageError
+from biassay.models.backend import Capability
+from biassay.prompts.requests import LikelihoodRequest, Prompt
+from biassay.results.decisions import correct_by_model
 from biassay.results.findings import Finding
-from biassay.results.storage import MANIFEST, Fault, Older, Types
-from biassay.results.tables import TableSpec
-from biassay.studies.settings import checked_settings
-from biassay.texts.contexts import Contexts
-from biassay.texts.requests import Likelihood, Prompt
+from biassay.results.outcomes import Decision, ResultRecord
+from biassay.results.run_data import RunData
+from biassay.results.run_folder import MANIFEST_JSON, Fault, StudySchema
+from biassay.results.tables import Column, TableSpec
+from biassay.results.views import model_key
+from biassay.studies.settings import validate_settings
 
 if TYPE_CHECKING:
-    from biassay.pages.presenter import Presenter
+    from biassay.reporting.presenter import Presenter
+
 
 __all__ = [
-    "Ability",
+    "REPLY_COLUMN",
     "Array",
+    "Capability",
     "ContextRequests",
     "Event",
     "Inputs",
-    "Lost",
-    "Notice",
     "Progress",
     "Requests",
     "Row",
     "Study",
+    "StudyWarning",
     "Tables",
-    "checked",
+    "UnknownWords",
+    "derive_seed",
+    "shorten_reply",
+    "take_examples",
+    "validate_study",
 ]
+
+
+def derive_seed(seed: int, *parts: str) -> list[int]:
+    """Derive the seed of one random step from the run's seed, the name of the test and the purpose."""
+    digest = hashlib.blake2b(" ".join(parts).encode(), digest_size=8).digest()
+    return [seed, int.from_bytes(digest)]
+
+
+_PER_KIND = 3
+_MAX_CHARACTERS = 500
+_Reply = TypeVar("_Reply")
+
+
+def take_examples(replies: Iterable[tuple[str, _Reply]], taken: Counter[str] | None = None) -> Iterator[_Reply]:
+    """Yield the first three replies of every kind, counting those in ``taken``."""
+    seen = Counter[str]() if taken is None else taken
+    for kind, reply in replies:
+        seen[kind] += 1
+        if seen[kind] <= _PER_KIND:
+            yield reply
+
+
+def shorten_reply(text: str) -> str:
+    """Shorten a reply for a table of examples, and replace characters that cannot be written."""
+    text = text[:_MAX_CHARACTERS] if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
+    return text.encode("utf-8", "replace").decode()
+
+
+REPLY_COLUMN = Column(
+    "reply",
+    "reply",
+    f"Its first {_MAX_CHARACTERS} characters; ⏎ ends a line.",
+    get=lambda row: " ⏎ ".join(row.reply.splitlines()),
+)
+"""Column of a table of example replies."""
+
 
 Tables = Mapping[str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class ContextRequests:
-    """Words in contexts: those of a file, cut to a window of words, and how their vectors are kept."""
+    """Words in contexts of a file: the window of words around each, and the precision of stored vectors."""
 
     contexts: Contexts
     words: tuple[str, ...]
@@ -61,9 +107,9 @@ class ContextRequests:
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Everything that a study asks of one model.
+    """All requests of a study to one model.
 
-    ``readings`` are names of readings of the texts that are wanted besides the model's own: some of `Abilities`.
+    ``readings`` names further representations of the texts, out of those that `Capabilities` lists.
     """
 
     texts: Sequence[str] = ()
@@ -71,12 +117,12 @@ class Requests:
     contexts: ContextRequests | None = None
     blanks: Sequence[Any] = ()
     prompts: Sequence[Prompt] = ()
-    likelihoods: Sequence[Likelihood] = ()
+    likelihoods: Sequence[LikelihoodRequest] = ()
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table."""
+    """A row of a table of the study."""
 
     table: str
     record: Any
@@ -84,7 +130,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """An array of the model that is measured; float32 is stored as it is."""
+    """An array of the measured model. float32 is stored as float32, anything else as float64."""
 
     name: str
     values: NDArray[np.float64] | NDArray[np.float32]
@@ -92,7 +138,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far measuring is: so many of all ``unit``."""
+    """Progress of a measurement: ``done`` out of ``total`` items of kind ``unit``."""
 
     unit: str
     done: int
@@ -100,143 +146,152 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Notice:
-    """Something the user should read while it goes on."""
+class StudyWarning:
+    """A message shown to the user during the run and stored in the manifest."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Lost:
-    """Words that the model does not know."""
+class UnknownWords:
+    """Words that are out of the model's vocabulary."""
 
     words: tuple[str, ...]
 
 
-Event = Row | Array | Progress | Notice | Lost
+Event = Row | Array | Progress | StudyWarning | UnknownWords
 
 
 class Inputs(Protocol):
-    """Settings, and what they name: tests, groups, files, read and checked.
+    """Loaded and checked inputs of a study: its settings and the tests, groups or files they name.
 
-    ``record`` is stored in the manifest. It holds digests, so that a run goes on only with the same inputs.
+    ``record`` is stored in the manifest. It holds digests, so that a run resumes only with the same inputs.
     """
 
     @property
-    def settings(self) -> Any: ...
+    def settings(self) -> Any:
+        """Settings of the run."""
 
     @property
-    def record(self) -> Any: ...
+    def record(self) -> Any:
+        """Description of the inputs, with digests."""
 
 
 class Study(ABC):
-    """A study. What it does not define is what every study gets.
+    """A study: what it requests from a model, and how it measures the outputs.
 
     Attributes
     ----------
     name : str
-        In manifests and on the command line.
+        Name in manifests and on the command line.
+    title : str
+        Title of its reports.
     package : str
-        The distribution that holds it.
-    types : Types
-        Its settings, inputs and tables; the first table is named "results" and is the one in results.tsv.
+        Distribution that holds the study.
+    schema : StudySchema
+        Types of its settings, inputs and tables. The first table is named "results" and is written to results.tsv.
     """
 
     name: str
     title: str
     package: str = "biassay"
-    types: Types
+    schema: StudySchema
 
     @cached_property
     def presenter(self) -> Presenter:
-        """How its runs are shown: by default their findings and tables."""
-        from biassay.pages.plain import Plain  # rich and jinja2 are for showing, not for measuring
+        """Presenter of its runs. The default shows findings and tables."""
+        from biassay.reporting.default_report import (
+            DefaultPresenter,  # rich and jinja2 are for showing, not for measuring
+        )
 
-        return Plain(self.title, self.types.tables, self.findings)
+        return DefaultPresenter(self.title, self.schema.tables, self.findings)
 
     def packages(self, settings: Any) -> tuple[str, ...]:  # noqa: ARG002
-        """Distributions whose versions are recorded, for they can change a number."""
+        """Return the distributions whose versions are recorded because they can change a number."""
         return (self.package,)
 
     @abstractmethod
-    def open(self, settings: Any) -> Inputs:
-        """Read what the settings name, and refuse what cannot be measured."""
+    def load_inputs(self, settings: Any) -> Inputs:
+        """Load the inputs that the settings name. Raise UsageError if they cannot be measured."""
 
     @abstractmethod
-    def asks(self, settings: Any) -> tuple[Ability, ...]:
-        """The abilities that a model needs, one or several.
+    def required_capabilities(self, settings: Any) -> tuple[Capability, ...]:
+        """Return the capabilities that a model needs.
 
-        A model that is opened for several may have other settings for each; rows show those of the first.
+        A model opened for several capabilities may have different settings for each; rows show those of the first.
         """
 
-    def together(self, settings: Any) -> bool:  # noqa: ARG002
-        """Is a model compared with the others while it is measured?
+    def needs_all_models(self, settings: Any) -> bool:  # noqa: ARG002
+        """Return whether measuring one model needs the outputs of all models.
 
-        False: each model is asked and then measured, one after the other. True: all are asked first, and ``measure``
-        gets the answers of all of them as ``everyone``.
+        If True, the outputs of all models are fetched first and passed to `measure` as ``all_outputs``. If False,
+        models are fetched and measured one after the other.
         """
         return False
 
-    def decides(self, inputs: Any) -> Any:  # noqa: ARG002
-        """All of the inputs that `measure` goes by, as records whose ``repr`` tells everything: no sets, no arrays.
+    def cache_key(self, inputs: Any) -> Any:  # noqa: ARG002
+        """Return everything in the inputs that `measure` depends on, or None to measure every time.
 
-        With settings, answers and biassay's code it decides every number, so what was measured is kept under it. None:
-        models are measured every time. A study of another package adds what identifies its own code.
+        Measurements are cached under the ``repr`` of this value together with the settings, the outputs and the state
+        of biassay's code, so it must not hold sets or arrays. A study of another package adds its own version.
         """
         return None
 
     @abstractmethod
-    def requests(self, inputs: Any, abilities: Abilities) -> Requests:
-        """What is asked of a model."""
+    def requests(self, inputs: Any, capabilities: Capabilities) -> Requests:
+        """Return the requests to a model with these capabilities."""
 
     @abstractmethod
-    def measure(self, inputs: Any, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:
-        """Rows, arrays and progress of one model: a pure function of answers.
+    def measure(self, inputs: Any, model: ModelOutputs, all_outputs: Sequence[ModelOutputs]) -> Iterator[Event]:
+        """Yield the rows, arrays and progress of one model: a pure function of its outputs.
 
-        ``everyone`` holds the answers of all models if `together` is true, and otherwise those of ``model`` alone.
+        ``all_outputs`` holds the outputs of all models if `needs_all_models` returns True, otherwise only ``model``.
         """
 
-    def complete(self, settings: Any, tables: Tables) -> Tables:  # noqa: ARG002
-        """The tables with what depends on all their rows, such as corrections for the number of tests."""
+    def finalize_tables(self, settings: Any, tables: Tables) -> Tables:  # noqa: ARG002
+        """Return the tables with what depends on all rows, such as corrections for multiple testing."""
         return tables
 
+    def decide(self, settings: Any, records: Sequence[ResultRecord]) -> tuple[Decision, ...]:
+        """Correct the p-values of a run and grade the evidence of every record of the main table.
+
+        By default, p-values are corrected over the social-bias questions of each model.
+        """
+        return correct_by_model(records, settings.alpha)
+
     def findings(self, run: RunData) -> Sequence[Finding]:  # noqa: ARG002
-        """What the run shows, at most one finding per model and item."""
+        """Return the findings of a run, at most one per model and item."""
         return ()
 
-    def failed(self, run: RunData) -> bool:  # noqa: ARG002
-        """Was nothing measured of a model, or did something fail? The command line then ends with exit code 1."""
+    def has_failures(self, run: RunData) -> bool:  # noqa: ARG002
+        """Return whether a model has no measured row or a row failed. The command then exits with code 1."""
         return False
 
     def check_same(self, before: Any, now: Any) -> None:
-        """Refuse to go on with other inputs than a run began with."""
+        """Raise UsageError if a resumed run has other inputs than it started with."""
         for field in dataclasses.fields(before):
             was, is_now = getattr(before, field.name), getattr(now, field.name)
             if was != is_now:
                 raise UsageError(f"{field.name} changed since the run began; start a new run")
 
-    def upgrade(self, folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> Older:  # noqa: ARG002
-        """A folder of an older format, as parsed, in the present one; what it does not hold stays missing."""
-        raise RunFolderError(f"{folder}: runs of {self.name} in format {manifest['format_version']} cannot be read")
-
     def check_stored(self, run: RunData) -> Iterator[Fault]:
-        """Yield what is wrong with a run that was read: by default, settings that nobody could have chosen.
+        """Yield the faults of a stored run. The first one becomes an error that names the file.
 
-        A study whose tables or findings are computed from arrays also yields arrays that give other numbers than the
-        stored ones. What is yielded first becomes an error that names the file.
+        By default, settings are validated. A study that computes results from arrays also yields arrays that do not
+        reproduce the stored numbers.
         """
         try:
-            checked_settings(run.manifest.settings)
+            validate_settings(run.manifest.settings)
         except UsageError as error:
-            yield Fault(MANIFEST, f"settings: {error}")
+            yield Fault(MANIFEST_JSON, f"settings: {error}")
 
-    def only(self, run: RunData, item: str) -> RunData:
-        """The part of a run that is about one item: rows that name it, and tables that name no items as they are.
+    def select_item(self, run: RunData, item: str) -> RunData:
+        """Return the part of a run about one item: its rows, and tables that do not name items unchanged.
 
-        Corrections stay those over the whole run: to look at one test does not make it the only one.
+        Corrections stay those of the whole run.
         """
-        keys = {spec.name: spec.key for spec in self.types.tables}
-        names = {table: [_names(row, keys[table]) for row in rows] for table, rows in run.tables.items()}
+        keys = {spec.name: spec.key for spec in self.schema.tables}
+        names = {table: [_get_names(row, keys[table]) for row in rows] for table, rows in run.tables.items()}
         known = dict.fromkeys(name for rows in names.values() for own in rows for name in own)
         if item not in known:
             raise UnknownNameError("item", item, known, f"(items of this run: {', '.join(list(known)[:20])})")
@@ -244,16 +299,20 @@ class Study(ABC):
             table: tuple(row for row, own in zip(rows, names[table], strict=True) if item in (own or (item,)))
             for table, rows in run.tables.items()
         }
+        if "decisions" in tables:
+            records = (row for rows in tables.values() for row in rows if isinstance(row, ResultRecord))
+            kept = {(model_key(record), record.item) for record in records}
+            tables["decisions"] = tuple(row for row in run.tables["decisions"] if (model_key(row), row.item) in kept)
         return dataclasses.replace(run, tables=tables)
 
 
-def _names(row: Any, key: Sequence[str]) -> tuple[str, ...]:
+def _get_names(row: Any, key: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(getattr(row, name)) for name in (*key, "test", "group", "measure", "item") if hasattr(row, name))
 
 
-def checked(study: Study) -> Study:
-    """The study, if its tables and settings are well formed; an error names what is not."""
-    tables = study.types.tables
+def validate_study(study: Study) -> Study:
+    """Return the study if its tables and settings are well formed; otherwise raise UsageError."""
+    tables = study.schema.tables
     if not tables or tables[0].name != "results":
         raise UsageError(
             f"study {study.name!r}: its first table must be named 'results', for it is the one in results.tsv"
@@ -263,7 +322,7 @@ def checked(study: Study) -> Study:
         raise UsageError(f"study {study.name!r}: a table cannot be named {' or '.join(reserved)}")
     for table in tables:
         _check_table(study, table)
-    bare = [field.name for field in dataclasses.fields(study.types.settings) if "rule" not in field.metadata]
+    bare = [field.name for field in dataclasses.fields(study.schema.settings) if "spec" not in field.metadata]
     if bare:
         raise UsageError(f"study {study.name!r}: settings are fields made by setting(...); {', '.join(bare)} is not")
     return study

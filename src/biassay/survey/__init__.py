@@ -1,1 +1,1 @@
-"""The human study: what people say about groups, asked in a browser and kept in a database."""
+"""Web application and database of the human study."""

@@ -1,32 +1,293 @@
-"""The web application of a study, and the participants' side of it."""
+"""Web application for participants and researchers."""
 
 from __future__ import annotations
 
+import asyncio
+import hmac
+import logging
 import threading
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import jinja2
+import sqlalchemy as sa
 from starlette.applications import Starlette
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from biassay.errors import UsageError
-from biassay.survey.forms import read_step
-from biassay.survey.guards import Failures, Headers, SmallBodies
-from biassay.survey.links import is_signed, pool_number
-from biassay.survey.participant import AllTaken, Participant, TakesPartAlready
-from biassay.survey.researcher import Researcher
-from biassay.survey.sessions import Sessions
-from biassay.survey.site import Limits, Site, address_of, log
-from biassay.survey.store import Store
-from biassay.survey.study import SIGNATURE
+from biassay.errors import MissingExtraError, UsageError
+from biassay.survey import export
+from biassay.survey.database import is_sqlite
+from biassay.survey.forms import draw_group_choices, list_traits, parse_step
+from biassay.survey.links import clean_pool_number, is_signed, strip_unprintable
+from biassay.survey.participants import DuplicateParticipantError, Participant, QuotaFullError, Step
+from biassay.survey.progress import StudyProgress, compute_progress
+from biassay.survey.security import (
+    BodyLimit,
+    ErrorPages,
+    RateLimiter,
+    SecurityHeaders,
+    Session,
+    Sessions,
+    get_rate_limit_key,
+)
+from biassay.survey.store import Identifier, Store
+from biassay.survey.study import SIGNATURE, SurveyStudy
 
-__all__ = ["make_app"]
+__all__ = [
+    "PageRenderer",
+    "RateLimits",
+    "ResearcherSite",
+    "SurveySite",
+    "get_client_key",
+    "log",
+    "make_app",
+    "read_form",
+]
+
+
+_ERRORS = {
+    400: "bad_request",
+    403: "forbidden",
+    404: "not_found",
+    405: "not_found",
+    429: "too_many",
+    503: "unavailable",
+}
+
+
+class PageRenderer:
+    """Render the pages of a study with its texts."""
+
+    def __init__(self, study: SurveyStudy) -> None:
+        self.study, self.texts = study, study.texts
+        self.templates = jinja2.Environment(
+            loader=jinja2.PackageLoader("biassay.survey"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self.templates.globals.update(study=study, texts=study.texts, zip=zip)
+
+    def consent(self, token: str, *, missing: bool = False) -> HTMLResponse:
+        """Render the consent page; `missing` if somebody did not agree."""
+        study = self.study
+        values = {
+            "society": study.society,
+            "number": study.groups_a_participant,
+            "pairs": len(study.pairs),
+            "minutes": study.minutes,
+            "age": study.minimum_age,
+        }
+        return self._render("consent.html", 400 if missing else 200, token=token, values=values, missing=missing)
+
+    def step(
+        self,
+        participant: Participant,
+        steps: Sequence[Step],
+        token: str,
+        *,
+        missing: str | None = None,
+        entered: Mapping[str, Any] | None = None,
+    ) -> HTMLResponse:
+        """Render the page of a participant's current step."""
+        step = steps[participant.step]
+        return self._render(
+            f"{step.kind}.html",
+            400 if missing else 200,
+            participant=participant,
+            group=participant.group(step.place) if step.place >= 0 else "",
+            token=token,
+            page=participant.step + 1,
+            pages=len(steps) - 1,
+            missing=missing,
+            entered=entered or {},
+            choices=draw_group_choices(self.study, participant) if step.kind == "which_group" else [],
+            traits=list_traits(self.study),
+            code=self.study.pool.completion_code or participant.code,
+        )
+
+    def message(self, name: str, status: int = 200) -> HTMLResponse:
+        """Render a message, such as that the study is complete."""
+        minutes = f"{self.study.session_minutes:g}"
+        return self._render("message.html", status, name=name, values={"minutes": minutes})
+
+    def error(self, status: int, headers: Mapping[str, str]) -> HTMLResponse:
+        """Render an error page."""
+        name = _ERRORS.get(status, "unavailable" if status >= 500 else "bad_request")
+        return self._render("error.html", status, headers=headers, name=name)
+
+    def login(self, token: str, *, wrong: bool = False) -> HTMLResponse:
+        """Render the login page of the researcher."""
+        return self._render("login.html", 401 if wrong else 200, token=token, wrong=wrong)
+
+    def researcher(self, progress: StudyProgress, token: str, *, deleted: str | None) -> HTMLResponse:
+        """Render the page of the researcher."""
+        return self._render("researcher.html", 200, progress=progress, token=token, deleted=deleted)
+
+    def _render(
+        self, template: str, status: int, headers: Mapping[str, str] | None = None, **content: Any
+    ) -> HTMLResponse:
+        return HTMLResponse(self.templates.get_template(template).render(content), status, headers)
+
+
+log = logging.getLogger("biassay.survey")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class RateLimits:
+    """Limits per minute and address: participants who begin, pages sent, login attempts. Zero means no limit.
+
+    `unfinished` is the number of participants from one address who may be unfinished at the same time.
+    """
+
+    begin: int = 60
+    page: int = 120
+    login: int = 5
+    unfinished: int = 60
+
+
+class SurveySite:
+    """Handle requests; database work runs in threads, one for SQLite because it has one writer."""
+
+    def __init__(self, store: Store, token: str | None, sessions: Sessions, limits: RateLimits) -> None:
+        self.store, self.study, self.sessions, self.limits = store, store.study, sessions, limits
+        self.token = token
+        self.pages = PageRenderer(store.study)
+        self.rates = RateLimiter()
+        self.workers = ThreadPoolExecutor(1 if is_sqlite(store.engine) else 8, thread_name_prefix="database")
+
+    async def run_in_thread(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Run a function of the store in a thread; respond with 503 if the database fails."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.workers, function, *arguments)
+        except (sa.exc.OperationalError, sa.exc.TimeoutError) as error:
+            log.error("the database did not respond: %s", type(error).__name__)
+            raise HTTPException(503) from error
+
+    async def read_genuine_form(self, request: Request) -> tuple[Session, FormData]:
+        """Return session and form of a request, if it comes from a page of the study."""
+        session = self.sessions.read(request)
+        form = await read_form(request)
+        if session is None or not self.sessions.is_genuine(session.nonce, form.get("token")):
+            raise HTTPException(403)
+        return session, form
+
+    def check_rate(self, what: str, who: str, max_per_minute: int) -> None:
+        """Respond with 429 if somebody does something too often."""
+        if not self.rates.is_allowed(what, who, max_per_minute):
+            raise HTTPException(429)
+
+    async def health(self, _: Request) -> Response:
+        """Report whether the database responds."""
+        await self.run_in_thread(self.store.count_missing)
+        return JSONResponse({"study": self.study.name, "ok": True})
+
+    async def handle_http_error(self, _: Request, error: Exception) -> Response:
+        """Render the page of an HTTP error."""
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+        return self.pages.error(status, headers)
+
+
+async def read_form(request: Request) -> FormData:
+    """Read the form of a request, or respond with 400 or 415."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+        raise HTTPException(415)
+    try:
+        return await request.form(max_fields=200)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise HTTPException(400) from error
+
+
+def get_client_key(request: Request) -> str:
+    """Return the key for rate limits of a client; it is never stored."""
+    return get_rate_limit_key(request.client.host) if request.client else "unknown"
+
+
+class ResearcherSite:
+    """Handle the requests of the researcher; without a token, there are no such pages."""
+
+    def __init__(self, site: SurveySite) -> None:
+        self.site = site
+
+    async def researcher(self, request: Request) -> Response:
+        """Show the progress, or the login page."""
+        if self.site.token is None:
+            raise HTTPException(404)
+        who = self.site.sessions.read_researcher(request)
+        if who is None:
+            session = self.site.sessions.read(request) or self.site.sessions.new()
+            response = self.site.pages.login(self.site.sessions.token(session.nonce))
+            self.site.sessions.write(response, session)
+            return response
+        done = request.query_params.get("deleted")
+        progress = await self.site.run_in_thread(compute_progress, self.site.store)
+        return self.site.pages.researcher(progress, self.site.sessions.token(who), deleted=done)
+
+    async def login(self, request: Request) -> Response:
+        """Check the token and start a session."""
+        if self.site.token is None:
+            raise HTTPException(404)
+        self.site.check_rate("login", get_client_key(request), self.site.limits.login)
+        session, form = await self.site.read_genuine_form(request)
+        given = form.get("password")
+        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), self.site.token.encode()):
+            return self.site.pages.login(self.site.sessions.token(session.nonce), wrong=True)
+        response = RedirectResponse("/researcher", 303)
+        self.site.sessions.write_researcher(response)
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        """End the session."""
+        await self.read_researcher_form(request)
+        response = RedirectResponse("/researcher", 303)
+        self.site.sessions.forget_researcher(request, response)
+        return response
+
+    async def delete(self, request: Request) -> Response:
+        """Delete a participant."""
+        form = await self.read_researcher_form(request)
+        given = form.get("identifier")
+        identifier = strip_unprintable(given) if isinstance(given, str) else ""
+        by: Identifier = "pool_id" if form.get("by") == "pool_id" else "code"
+        found = identifier != "" and await self.site.run_in_thread(partial(self.site.store.delete, identifier, by=by))
+        return RedirectResponse(f"/researcher?deleted={'yes' if found else 'no'}", 303)
+
+    async def read_researcher_form(self, request: Request) -> FormData:
+        """Read a form that a logged-in researcher sent."""
+        if self.site.token is None:
+            raise HTTPException(404)
+        who = self.site.sessions.read_researcher(request)
+        form = await read_form(request)
+        if who is None or not self.site.sessions.is_genuine(who, form.get("token")):
+            raise HTTPException(403)
+        return form
+
+    async def download(self, request: Request) -> Response:
+        """Send an export file."""
+        if self.site.token is None or self.site.sessions.read_researcher(request) is None:
+            raise HTTPException(404)
+        name = request.path_params["name"]
+        if name not in export.EXPORT_FILES:
+            raise HTTPException(404)
+        try:
+            content, kind = await self.site.run_in_thread(export.export_file, self.site.store, name)
+        except MissingExtraError as error:
+            log.warning("%s was not exported: %s", name, error)
+            raise HTTPException(404) from error
+        return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 def make_app(
@@ -34,62 +295,76 @@ def make_app(
     *,
     token: str | None,
     secure: bool = False,
-    limits: Limits | None = None,
+    limits: RateLimits | None = None,
     link_key: str | None = None,
 ) -> Starlette:
-    """The application. Without a ``token`` there is no researcher's side; ``secure``: it is served by https.
+    """Create the web application of a study.
 
-    ``link_key`` signs links, where the study requires that.
+    Parameters
+    ----------
+    store : Store
+        The study and its data.
+    token : str or None
+        Password of the researcher. If None, the pages of the researcher are off.
+    secure : bool
+        If True, the study is served by https, and cookies require it.
+    limits : RateLimits, optional
+        Rate limits.
+    link_key : str, optional
+        Key that signs links, if the study requires signed links.
+
+    Returns
+    -------
+    Starlette
     """
     if store.study.pool.signed and not link_key:
-        raise UsageError(
-            "the study takes numbers in signed links only (pool.signed), and there is no key to check them"
-        )
+        raise UsageError("the study requires signed links (pool.signed), but there is no key to check them")
     sessions = Sessions(store.secret, secure=secure, token=token)
-    site = _Participants(store, token, sessions, limits or Limits(), link_key or "")
-    behind_login = Researcher(site)
+    site = _ParticipantSite(store, token, sessions, limits or RateLimits(), link_key or "")
+    behind_login = ResearcherSite(site)
     routes = [
         Route("/", site.welcome),
         Route("/begin", site.begin, methods=["POST"]),
-        Route("/page", site.page, methods=["GET", "POST"]),
+        Route("/page", site.handle_page, methods=["GET", "POST"]),
         Route("/health", site.health),
         Route("/researcher", behind_login.researcher),
         Route("/researcher/login", behind_login.login, methods=["POST"]),
         Route("/researcher/logout", behind_login.logout, methods=["POST"]),
         Route("/researcher/delete", behind_login.delete, methods=["POST"]),
-        Route("/researcher/export/{name}", behind_login.exported),
+        Route("/researcher/export/{name}", behind_login.download),
         Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
     ]
-    handlers: dict[Any, Any] = {HTTPException: site.refused}
+    handlers: dict[Any, Any] = {HTTPException: site.handle_http_error}
     guards = [
-        Middleware(Headers),
-        Middleware(Failures, page=lambda: site.pages.error(500, {})),
-        Middleware(SmallBodies),
+        Middleware(SecurityHeaders),
+        Middleware(ErrorPages, page=lambda: site.pages.error(500, {})),
+        Middleware(BodyLimit),
     ]
     app = Starlette(routes=routes, middleware=guards, exception_handlers=handlers)
-    app.router.redirect_slashes = False  # it would lead to wherever the Host header says
+    app.router.redirect_slashes = False  # a redirect would follow the Host header
     app.state.site = site
     return app
 
 
-class _Crowded(HTTPException):
-    """Too many participants from one address have begun and not finished."""
+class _TooManyUnfinishedError(HTTPException):
+    """Too many participants from one address are unfinished."""
 
 
-class _Participants(Site):
-    """Answers the participants' requests."""
+class _ParticipantSite(SurveySite):
+    """Handle the requests of participants."""
 
-    def __init__(self, store: Store, token: str | None, sessions: Sessions, limits: Limits, link_key: str) -> None:
+    def __init__(self, store: Store, token: str | None, sessions: Sessions, limits: RateLimits, link_key: str) -> None:
         super().__init__(store, token, sessions, limits)
         self.link_key = link_key
-        self.addresses: dict[str, str] = {}  # of those who are taking part, in memory only
+        self.addresses: dict[str, str] = {}  # of unfinished participants, in memory only
         self.beginning = threading.Lock()
 
     async def welcome(self, request: Request) -> Response:
+        """Show the consent page, or continue where the browser left off."""
         session = self.sessions.read(request)
         parameter = self.study.pool.parameter
-        given = pool_number(request.query_params.get(parameter, "")) if parameter else ""
-        # Another number is another person, on a computer that two people share.
+        given = clean_pool_number(request.query_params.get(parameter, "")) if parameter else ""
+        # Another number is another person on a shared computer.
         if session is not None and session.participant is not None and given in ("", session.pool_id):
             return RedirectResponse("/page", 303)
         if given and self.study.pool.signed:
@@ -97,20 +372,21 @@ class _Participants(Site):
             if not is_signed(self.link_key, self.study, given, signature):
                 return self.pages.message("no_number", 403)
         if given:
-            # The number goes into the cookie and out of the address, where others could read it.
+            # Move the number from the URL, which others can read, to the cookie.
             response: Response = RedirectResponse("/", 303)
             self.sessions.write(response, self.sessions.new(given))
             return response
-        # Who begins is known by this nonce. The one that came may have been put there by somebody who knows it too.
+        # This nonce identifies who begins; an attacker may have planted the one in the cookie.
         session = self.sessions.new(session.pool_id if session is not None else None)
         response = self.pages.consent(self.sessions.token(session.nonce))
         self.sessions.write(response, session)
         return response
 
     async def begin(self, request: Request) -> Response:
-        address = address_of(request)
-        self.limit("begin", address, self.limits.begin)
-        session, form = await self.genuine(request)
+        """Add a participant who agreed to take part."""
+        address = get_client_key(request)
+        self.check_rate("begin", address, self.limits.begin)
+        session, form = await self.read_genuine_form(request)
         if session.participant is not None:
             return RedirectResponse("/page", 303)
         if form.get("agree") != "yes":
@@ -118,12 +394,12 @@ class _Participants(Site):
         if self.study.pool.required and session.pool_id is None:
             return self.pages.message("no_number", 403)
         try:
-            # The same page sent twice, or once more after its answer was lost, begins once.
-            own = self.sessions.participant(session.nonce)
-            participant = await self.work(self.begin_from, address, session.pool_id, own)
-        except _Crowded as error:
+            # A page that is sent twice adds one participant.
+            identifier = self.sessions.participant(session.nonce)
+            participant = await self.run_in_thread(self.begin_participant, address, session.pool_id, identifier)
+        except _TooManyUnfinishedError as error:
             return self.pages.message("crowded", error.status_code)
-        except TakesPartAlready:
+        except DuplicateParticipantError:
             return self.pages.message("twice", 409)
         except UsageError as error:
             log.error("nobody can begin: %s", error)
@@ -134,56 +410,59 @@ class _Participants(Site):
         self.sessions.write(response, replace(self.sessions.new(session.pool_id), participant=participant.id))
         return response
 
-    def begin_from(self, address: str, pool_id: str | None, own: str) -> Participant | None:
-        """Let somebody begin, unless too many from this address have begun and not finished."""
-        with self.beginning:  # or several at once would each be the last that may
+    def begin_participant(self, address: str, pool_id: str | None, identifier: str) -> Participant | None:
+        """Add a participant, unless too many from this address are unfinished."""
+        with self.beginning:  # concurrent requests could exceed the limit
             unfinished = self.store.unfinished()
             self.addresses = {who: where for who, where in self.addresses.items() if who in unfinished}
-            others = sum(where == address for who, where in self.addresses.items() if who != own)
+            others = sum(where == address for who, where in self.addresses.items() if who != identifier)
             if 0 < self.limits.unfinished <= others:
                 log.warning(
-                    "somebody could not begin: of their address %d have begun and not ended (--unfinished-limit %d)",
+                    "a participant could not begin: %d from their address are unfinished (--unfinished-limit %d)",
                     others,
                     self.limits.unfinished,
                 )
-                raise _Crowded(429)
-            participant = self.store.begin(pool_id, own)
+                raise _TooManyUnfinishedError(429)
+            participant = self.store.add_participant(pool_id, identifier)
             if participant is not None:
                 self.addresses[participant.id] = address
             return participant
 
-    async def page(self, request: Request) -> Response:
-        return await (self.answer(request) if request.method == "POST" else self.shown(request))
+    async def handle_page(self, request: Request) -> Response:
+        """Show or submit the current page of a participant."""
+        return await (self.submit_page(request) if request.method == "POST" else self.show_page(request))
 
-    async def shown(self, request: Request) -> Response:
+    async def show_page(self, request: Request) -> Response:
+        """Show the current page of a participant."""
         session = self.sessions.read(request)
         if session is None or session.participant is None:
             return RedirectResponse("/", 303)
-        participant = await self.work(self.store.find, session.participant)
+        participant = await self.run_in_thread(self.store.find, session.participant)
         if participant is None:
             raise HTTPException(404)
         if participant.status in ("abandoned", "deleted"):
             return self.pages.message("expired" if participant.status == "abandoned" else "deleted")
         return self.pages.step(participant, self.store.steps, self.sessions.token(session.nonce))
 
-    async def answer(self, request: Request) -> Response:
-        session, form = await self.genuine(request)
+    async def submit_page(self, request: Request) -> Response:
+        """Save a submitted page and go to the next one."""
+        session, form = await self.read_genuine_form(request)
         if session.participant is None:
             return RedirectResponse("/", 303)
-        self.limit("page", session.participant, self.limits.page)
-        participant = await self.work(self.store.find, session.participant)
+        self.check_rate("page", session.participant, self.limits.page)
+        participant = await self.run_in_thread(self.store.find, session.participant)
         if participant is None:
             raise HTTPException(404)
         current = form.get("step") == str(participant.step)
         if participant.status != "active" or not current:
-            return RedirectResponse("/page", 303)  # sent twice, or from a window that was left behind
+            return RedirectResponse("/page", 303)  # sent twice, or from an older window
         step = self.store.steps[participant.step]
-        read = read_step(self.study, participant, step, form)
-        if read.missing is not None:
+        parsed = parse_step(self.study, participant, step, form)
+        if parsed.missing is not None:
             token = self.sessions.token(session.nonce)
-            return self.pages.step(participant, self.store.steps, token, missing=read.missing, shown=read.shown)
+            return self.pages.step(participant, self.store.steps, token, missing=parsed.missing, entered=parsed.entered)
         try:
-            await self.work(self.store.answer, participant.id, participant.step, read.given)
-        except AllTaken:
+            await self.run_in_thread(self.store.save_step, participant.id, participant.step, parsed.answers)
+        except QuotaFullError:
             return self.pages.message("full")
         return RedirectResponse("/page", 303)

@@ -1,4 +1,4 @@
-"""The database of a study: its tables, how they are made, and how it is written to."""
+"""Tables, connections and transactions of the survey database."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from biassay.errors import UsageError
 from biassay.redaction import redact, redact_url
 
 __all__ = [
-    "annotated",
-    "demographics",
+    "annotations_table",
+    "clear_write_ahead_log",
+    "demographics_table",
     "is_sqlite",
+    "lock_schema",
     "metadata",
     "open_database",
-    "participants",
-    "places",
-    "reading",
-    "studies",
-    "take_turn",
-    "wipe",
-    "writing",
+    "participants_table",
+    "places_table",
+    "read_transaction",
+    "studies_table",
+    "write_transaction",
 ]
 
-_TURN = 0x62696173  # any number, the same for all processes
-_PATIENCE = 30  # seconds to wait for another process
+_SCHEMA_LOCK = 0x62696173  # any number, the same for all processes
+_BUSY_SECONDS = 30  # seconds to wait for another process
 
 metadata = sa.MetaData(
     naming_convention={
@@ -44,7 +44,7 @@ metadata = sa.MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
-studies = sa.Table(
+studies_table = sa.Table(
     "studies",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
@@ -54,14 +54,14 @@ studies = sa.Table(
     sa.Column("secret", sa.Text, nullable=False),
     sa.Column("created", sa.Float, nullable=False),
 )
-places = sa.Table(
+places_table = sa.Table(
     "places",
     metadata,
     sa.Column("group_name", sa.Text, primary_key=True),
     sa.Column("valid", sa.Integer, nullable=False),
     sa.Column("held", sa.Integer, nullable=False),
 )
-participants = sa.Table(
+participants_table = sa.Table(
     "participants",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
@@ -81,7 +81,7 @@ participants = sa.Table(
     sa.Column("seen", sa.Float, nullable=False),
     sa.Column("finished", sa.Float),
 )
-annotated = sa.Table(
+annotations_table = sa.Table(
     "annotations",
     metadata,
     sa.Column("participant_id", sa.Text, sa.ForeignKey("participants.id", ondelete="CASCADE"), primary_key=True),
@@ -91,7 +91,7 @@ annotated = sa.Table(
     sa.Column("seconds", sa.Float, nullable=False),
     sa.Column("saved", sa.Float, nullable=False),
 )
-demographics = sa.Table(
+demographics_table = sa.Table(
     "demographics",
     metadata,
     sa.Column("participant_id", sa.Text, sa.ForeignKey("participants.id", ondelete="CASCADE"), primary_key=True),
@@ -101,76 +101,79 @@ demographics = sa.Table(
 
 def open_database(url: str | sa.URL) -> sa.Engine:
     """Connect to a database and bring its tables up to date."""
-    made = _address(url)
-    if made.drivername in ("postgresql", "postgres"):
-        made = made.set(drivername="postgresql+psycopg")
-    if made.get_backend_name() not in ("sqlite", "postgresql"):
-        raise UsageError(f"a database of kind {made.get_backend_name()!r} is not supported; use SQLite or PostgreSQL")
-    if made.get_backend_name() == "sqlite" and made.database in (None, "", ":memory:"):
-        raise UsageError("a study in memory is lost with the process; expected sqlite:///FILE or postgresql://...")
+    parsed = _parse_url(url)
+    if parsed.drivername in ("postgresql", "postgres"):
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+        raise UsageError(f"database {parsed.get_backend_name()!r} is not supported; use SQLite or PostgreSQL")
+    if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise UsageError(
+            "an in-memory database loses the study when the process ends; expected sqlite:///FILE or postgresql://..."
+        )
     engine = sa.create_engine(
-        made, pool_size=8, max_overflow=8, pool_timeout=60, pool_pre_ping=True, hide_parameters=True
+        parsed, pool_size=8, max_overflow=8, pool_timeout=60, pool_pre_ping=True, hide_parameters=True
     )
-    if made.get_backend_name() == "sqlite":
-        _own(made.database or "")
-        event.listen(engine, "connect", _prepared)
-        event.listen(engine, "begin", _begun)
+    if parsed.get_backend_name() == "sqlite":
+        _restrict_access(parsed.database or "")
+        event.listen(engine, "connect", _configure_connection)
+        event.listen(engine, "begin", _begin_transaction)
     try:
-        _migrated(engine)
+        _migrate(engine)
     except (sa.exc.DBAPIError, CommandError) as error:
         engine.dispose()
         reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
-        named = redact_url(made.render_as_string(hide_password=True))
-        said = redact(redact_url(reason), str(made.password or ""), *_passwords(made))
-        raise UsageError(f"the database {named} cannot be used: {said}") from None
+        named = redact_url(parsed.render_as_string(hide_password=True))
+        message = redact(redact_url(reason), str(parsed.password or ""), *_find_passwords(parsed))
+        raise UsageError(f"cannot use the database {named}: {message}") from None
     return engine
 
 
-def _address(url: str | sa.URL) -> sa.URL:
+def _parse_url(url: str | sa.URL) -> sa.URL:
     try:
         return sa.engine.make_url(url)
     except (sa.exc.ArgumentError, ValueError):
         shown = re.sub(r":[^:@]*@", ":[secret]@", redact_url(str(url)))  # an address without a scheme, too
         raise UsageError(
-            f"{shown!r} is not the address of a database; expected postgresql://... or sqlite:///FILE"
+            f"{shown!r} is not the URL of a database; expected postgresql://... or sqlite:///FILE"
         ) from None
 
 
-def _passwords(url: sa.URL) -> list[str]:
-    """Secrets among the parameters of an address."""
+def _find_passwords(url: sa.URL) -> list[str]:
+    """Return the secrets among the parameters of a URL."""
     named = {name: value for name, value in url.query.items() if "pass" in name or "key" in name}
     return [text for value in named.values() for text in ([value] if isinstance(value, str) else value)]
 
 
 def is_sqlite(engine: sa.Engine) -> bool:
+    """Return whether a database is SQLite."""
     return engine.dialect.name == "sqlite"
 
 
-def wipe(engine: sa.Engine) -> None:
+def clear_write_ahead_log(engine: sa.Engine) -> None:
     """Remove deleted data from SQLite's write-ahead log too; a concurrent reader may delay that."""
     if is_sqlite(engine):
         with closing(engine.raw_connection()) as connection:
             connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _own(file: str) -> None:
-    """Nobody else on the machine may read a new database: it holds the key of the cookies. The driver sets no mode."""
+def _restrict_access(file: str) -> None:
+    """Create the file so that only its owner can read it, because it holds the key of the cookies."""
     if file and not file.startswith((":", "file:")):
         with suppress(OSError):
             os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _prepared(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions are begun by `_begun`, and not by the driver
-    connection.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000}")
-    _write_ahead(connection)
+def _configure_connection(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # `_begin_transaction` begins transactions, not the driver
+    connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000}")
+    _enable_write_ahead(connection)
     for pragma in ("synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _write_ahead(connection: Any) -> None:
-    """Keep a write-ahead log. SQLite does not wait for another process that is just about to do the same."""
-    until = time.monotonic() + _PATIENCE
+def _enable_write_ahead(connection: Any) -> None:
+    """Switch to a write-ahead log; retry if another process does the same, because SQLite does not wait."""
+    until = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -182,40 +185,40 @@ def _write_ahead(connection: Any) -> None:
             return
 
 
-def _begun(connection: sa.Connection) -> None:
-    """A transaction that will write locks at once, so that it never fails half-way because of another."""
+def _begin_transaction(connection: sa.Connection) -> None:
+    """Begin a transaction; one that writes locks at once, so that it never fails half-way."""
     immediate = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
 
 @contextmanager
-def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """One transaction, kept whole or not at all."""
+def write_transaction(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Open a transaction that is committed as a whole or not at all."""
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         yield connection
 
 
-def take_turn(connection: sa.Connection) -> None:
-    """Let one process at a time make tables or change the study; in SQLite one at a time writes anyway."""
+def lock_schema(connection: sa.Connection) -> None:
+    """Let one process at a time create tables or change the study; SQLite has one writer anyway."""
     if connection.dialect.name == "postgresql":
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
 
 
 @contextmanager
-def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """One transaction: everything read in it is from the same moment."""
+def read_transaction(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Open a transaction that reads everything at the same moment."""
     kept = {} if is_sqlite(engine) else {"isolation_level": "REPEATABLE READ"}
     with engine.connect().execution_options(**kept) as connection, connection.begin():
         yield connection
 
 
-def _migrated(engine: sa.Engine) -> None:
+def _migrate(engine: sa.Engine) -> None:
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
-    with writing(engine) as connection:
-        take_turn(connection)
+    with write_transaction(engine) as connection:
+        lock_schema(connection)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")

@@ -1,7 +1,7 @@
-"""A study's answers as files: the released shape that `biassay stereotypes --human` reads, tables, facts about people.
+"""Export the answers of a study: ratings that `biassay stereotypes --human` reads, tables, facts about participants.
 
-Numbers of annotators are made at export and lead back to nobody. Unless the study says so, facts about people have
-other numbers, in another order.
+Annotators are numbered at export, so that numbers identify nobody. Unless the study links them, facts about
+participants have other numbers in another order.
 """
 
 from __future__ import annotations
@@ -16,71 +16,77 @@ from typing import Any
 import sqlalchemy as sa
 
 from biassay.errors import MissingExtraError
-from biassay.files import harmless_cell
-from biassay.survey.answers import Annotation, all_annotations, counted_annotations
-from biassay.survey.database import demographics, participants, reading
+from biassay.io import escape_formula
+from biassay.survey.annotations import Annotation, read_all_annotations, read_counted_annotations
+from biassay.survey.database import demographics_table, participants_table, read_transaction
 from biassay.survey.store import Store
-from biassay.survey.study import Study
+from biassay.survey.study import SurveyStudy
 
-__all__ = ["FILES", "exported", "exported_all"]
+__all__ = ["EXPORT_FILES", "export_all", "export_file"]
 
-FILES = ("ratings.json", "ratings.csv", "ratings.parquet", "all_pages.csv", "demographics.json", "study.json")
-_KINDS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
+EXPORT_FILES = ("ratings.json", "ratings.csv", "ratings.parquet", "all_pages.csv", "demographics.json", "study.json")
+_MEDIA_TYPES = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+}
 _COLUMNS = ("annotator", "group", "pair", "left", "right", "rating")
 
 
-def exported(store: Store, name: str) -> tuple[bytes, str]:
-    """One of `FILES`, and its kind."""
-    with reading(store.engine) as connection:
-        return _made(connection, store.study, name), _KINDS[name.rpartition(".")[2]]
+def export_file(store: Store, name: str) -> tuple[bytes, str]:
+    """Return one of `EXPORT_FILES` and its media type."""
+    with read_transaction(store.engine) as connection:
+        return _make_file(connection, store.study, name), _MEDIA_TYPES[name.rpartition(".")[2]]
 
 
-def exported_all(store: Store) -> tuple[dict[str, bytes], list[str]]:
-    """All files, from one look at the database so that they agree, and what was left out for lack of a library."""
+def export_all(store: Store) -> tuple[dict[str, bytes], list[str]]:
+    """Return all files, read in one transaction, and notes on files that need a missing library."""
     made, left_out = {}, []
-    with reading(store.engine) as connection:
-        for name in FILES:
+    with read_transaction(store.engine) as connection:
+        for name in EXPORT_FILES:
             try:
-                made[name] = _made(connection, store.study, name)
+                made[name] = _make_file(connection, store.study, name)
             except MissingExtraError as error:
-                left_out.append(f"{name} was left out: {error}")
+                left_out.append(f"{name} was not written: {error}")
     return made, left_out
 
 
-def _made(connection: sa.Connection, study: Study, name: str) -> bytes:
+def _make_file(connection: sa.Connection, study: SurveyStudy, name: str) -> bytes:
     if name == "study.json":
         return study.definition.encode()
     if name == "demographics.json":
-        return _json(_facts(connection, study))
+        return _dump_json(_read_counted_facts(connection, study))
     if name == "all_pages.csv":
-        return _pages(all_annotations(connection, study), study)
-    counted = counted_annotations(connection, study)
+        return _make_pages_csv(read_all_annotations(connection, study), study)
+    counted = read_counted_annotations(connection, study)
     if name == "ratings.json":
-        linked = _facts_by_participant(connection) if study.link_demographics else {}
-        return _json(_released(counted, study, linked))
-    rows = _rows(counted, study)
-    return _csv([_COLUMNS, *rows]) if name == "ratings.csv" else _parquet(rows)
+        linked = _read_all_facts(connection) if study.link_demographics else {}
+        return _dump_json(_make_released_ratings(counted, study, linked))
+    rows = _make_rows(counted, study)
+    return _dump_csv([_COLUMNS, *rows]) if name == "ratings.csv" else _dump_parquet(rows)
 
 
-def _numbers(annotations_: Sequence[Annotation]) -> dict[str, str]:
+def _number_annotators(annotations_: Sequence[Annotation]) -> dict[str, str]:
     people = dict.fromkeys(annotation.participant for annotation in annotations_)
     return {participant: f"annotator{i}" for i, participant in enumerate(people)}
 
 
-def _released(counted: Sequence[Annotation], study: Study, linked: dict[str, dict[str, str]]) -> dict[str, Any]:
-    """Annotator -> group -> pair -> rating as a text; with ``demographics`` beside the groups if they may be linked."""
-    numbers = _numbers(counted)
+def _make_released_ratings(
+    counted: Sequence[Annotation], study: SurveyStudy, linked: dict[str, dict[str, str]]
+) -> dict[str, Any]:
+    """Return the released format: ratings as strings by annotator, group and pair, with linked demographics."""
+    numbers = _number_annotators(counted)
     made: dict[str, Any] = {}
     for annotation in counted:
-        own = made.setdefault(numbers[annotation.participant], {})
+        entry = made.setdefault(numbers[annotation.participant], {})
         if linked.get(annotation.participant):
-            own["demographics"] = linked[annotation.participant]
-        own[annotation.group] = dict(zip(study.pair_names, map(str, annotation.ratings), strict=True))
+            entry["demographics"] = linked[annotation.participant]
+        entry[annotation.group] = dict(zip(study.pair_names, map(str, annotation.ratings), strict=True))
     return made
 
 
-def _rows(counted: Sequence[Annotation], study: Study) -> list[tuple[Any, ...]]:
-    numbers = _numbers(counted)
+def _make_rows(counted: Sequence[Annotation], study: SurveyStudy) -> list[tuple[Any, ...]]:
+    numbers = _number_annotators(counted)
     return [
         (numbers[annotation.participant], annotation.group, name, *pair, rating)
         for annotation in counted
@@ -88,8 +94,8 @@ def _rows(counted: Sequence[Annotation], study: Study) -> list[tuple[Any, ...]]:
     ]
 
 
-def _pages(pages: Sequence[Annotation], study: Study) -> bytes:
-    """Everything that was said, the rejected too, with why it does not count."""
+def _make_pages_csv(pages: Sequence[Annotation], study: SurveyStudy) -> bytes:
+    """Return all pages, also of rejected participants, with the reasons why they do not count."""
     numbers = {person: f"participant{i}" for i, person in enumerate(dict.fromkeys(page.participant for page in pages))}
     header = ("participant", "place", "group", "repeat", "status", "counts", "reasons", "self_agreement", "seconds")
     rows = [
@@ -107,42 +113,42 @@ def _pages(pages: Sequence[Annotation], study: Study) -> bytes:
         )
         for page in pages
     ]
-    return _csv([(*header, *study.pair_names), *rows])
+    return _dump_csv([(*header, *study.pair_names), *rows])
 
 
-def _facts_by_participant(connection: sa.Connection) -> dict[str, dict[str, str]]:
+def _read_all_facts(connection: sa.Connection) -> dict[str, dict[str, str]]:
     rows = connection.execute(
-        sa.select(demographics)
-        .join(participants, participants.c.id == demographics.c.participant_id)
-        .where(participants.c.status == "valid")
-        .order_by(participants.c.created, participants.c.id)
+        sa.select(demographics_table)
+        .join(participants_table, participants_table.c.id == demographics_table.c.participant_id)
+        .where(participants_table.c.status == "valid")
+        .order_by(participants_table.c.created, participants_table.c.id)
     )
     return {row.participant_id: json.loads(row.answers) for row in rows}
 
 
-def _facts(connection: sa.Connection, study: Study) -> dict[str, dict[str, str]]:
-    """Facts about people whose answers count. Every field is there, empty if it was left out."""
-    people = list(_facts_by_participant(connection).values())
+def _read_counted_facts(connection: sa.Connection, study: SurveyStudy) -> dict[str, dict[str, str]]:
+    """Return facts about participants whose answers count; fields without an answer are empty."""
+    people = list(_read_all_facts(connection).values())
     if not study.link_demographics:
         random.SystemRandom().shuffle(people)
     names = [asked.name for asked in study.demographics]
-    start = 0 if study.link_demographics else 100_000  # numbers that no annotator of ratings has
+    start = 0 if study.link_demographics else 100_000  # beyond the numbers of ratings
     return {f"annotator{start + i}": {name: facts.get(name, "") for name in names} for i, facts in enumerate(people)}
 
 
-def _json(content: Any) -> bytes:
+def _dump_json(content: Any) -> bytes:
     return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
 
 
-def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
+def _dump_csv(rows: Sequence[Sequence[Any]]) -> bytes:
     buffer = io.StringIO(newline="")
     csv.writer(buffer).writerows(
-        [[harmless_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+        [[escape_formula(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     )
     return buffer.getvalue().encode()
 
 
-def _parquet(rows: Sequence[tuple[Any, ...]]) -> bytes:
+def _dump_parquet(rows: Sequence[tuple[Any, ...]]) -> bytes:
     try:
         import pyarrow as pa
         from pyarrow import parquet

@@ -1,4 +1,4 @@
-"""What a participant sent, checked against the step it belongs to. What is missing is asked for again."""
+"""Parse and check the forms that participants submit."""
 
 from __future__ import annotations
 
@@ -9,98 +9,116 @@ from typing import Any
 
 from starlette.datastructures import FormData
 
-from biassay.survey.flow import Step
-from biassay.survey.participant import Participant
-from biassay.survey.study import Field, Study
+from biassay.survey.participants import Participant, Step
+from biassay.survey.study import DemographicField, SurveyStudy
 
-__all__ = ["Read", "group_choices", "read_step", "traits_of"]
+__all__ = ["ParsedForm", "draw_group_choices", "list_traits", "parse_step"]
 
-_CHOICES = 5
+_N_CHOICES = 5
 
 
 @dataclass(frozen=True)
-class Read:
-    """What was understood: ``given`` goes to the store; ``missing`` says in words why it cannot yet."""
+class ParsedForm:
+    """Parsed form: `answers` for the store, or `missing`, the reason why it is incomplete, with what was `entered`."""
 
-    given: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, Any] = field(default_factory=dict)
     missing: str | None = None
-    shown: Mapping[str, Any] = field(default_factory=dict)
+    entered: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_step(study: Study, participant: Participant, step: Step, form: FormData) -> Read:
-    """The answers of one step."""
+def parse_step(study: SurveyStudy, participant: Participant, step: Step, form: FormData) -> ParsedForm:
+    """Parse the answers of one step.
+
+    Parameters
+    ----------
+    study : SurveyStudy
+        The study.
+    participant : Participant
+        Who sent the form.
+    step : Step
+        The step of the form.
+    form : FormData
+        The form.
+    """
     if step.kind == "group":
-        return _ratings(study, participant, form)
+        return _parse_ratings(study, participant, form)
     if step.kind == "which_group":
-        chosen = _text(form, "group")
-        known = group_choices(study, participant)
-        return Read({"which_group": chosen}) if chosen in known else Read(missing=study.texts["which_group"]["missing"])
+        chosen = _get_text(form, "group")
+        known = draw_group_choices(study, participant)
+        return (
+            ParsedForm({"which_group": chosen})
+            if chosen in known
+            else ParsedForm(missing=study.texts["which_group"]["missing"])
+        )
     if step.kind == "high_low":
-        high, low = _text(form, "high"), _text(form, "low")
-        traits = traits_of(study)
+        high, low = _get_text(form, "high"), _get_text(form, "low")
+        traits = list_traits(study)
         if high in traits and low in traits and high != low:
-            return Read({"high": high, "low": low})
-        return Read(missing=study.texts["high_low"]["missing"], shown={"high": high, "low": low})
+            return ParsedForm({"high": high, "low": low})
+        return ParsedForm(missing=study.texts["high_low"]["missing"], entered={"high": high, "low": low})
     if step.kind == "demographics":
-        return _demographics(study, form)
-    return Read()
+        return _parse_demographics(study, form)
+    return ParsedForm()
 
 
-def group_choices(study: Study, participant: Participant) -> list[str]:
-    """The group just rated and some others, the same ones whenever the page is shown."""
+def draw_group_choices(study: SurveyStudy, participant: Participant) -> list[str]:
+    """Draw the group just rated and some others, the same whenever the page is shown."""
     rng = random.Random(participant.id)
     others = [group for group in study.groups if group != participant.asked[0]]
-    choices = [participant.asked[0], *rng.sample(others, min(_CHOICES - 1, len(others)))]
+    choices = [participant.asked[0], *rng.sample(others, min(_N_CHOICES - 1, len(others)))]
     rng.shuffle(choices)
     return choices
 
 
-def traits_of(study: Study) -> list[str]:
+def list_traits(study: SurveyStudy) -> list[str]:
+    """List all traits in alphabetical order."""
     return sorted(trait for pair in study.pairs for trait in pair)
 
 
-def _ratings(study: Study, participant: Participant, form: FormData) -> Read:
-    found = [_rating(_text(form, f"pair-{i}")) for i in range(len(study.pairs))]
+def _parse_ratings(study: SurveyStudy, participant: Participant, form: FormData) -> ParsedForm:
+    found = [_parse_rating(_get_text(form, f"pair-{i}")) for i in range(len(study.pairs))]
     ratings = [rating for rating in found if rating is not None]
     if len(ratings) == len(found):
-        return Read({"ratings": ratings, "since": participant.seen})
+        return ParsedForm({"ratings": ratings, "since": participant.seen})
     names = [f"{pair[0]} – {pair[1]}" for pair, rating in zip(study.pairs, found, strict=True) if rating is None]
-    return Read(missing=study.texts.filled("group", "missing", names=", ".join(names)), shown={"ratings": found})
+    return ParsedForm(
+        missing=study.texts.format_text("group", "missing", names=", ".join(names)), entered={"ratings": found}
+    )
 
 
-def _rating(text: str) -> int | None:
+def _parse_rating(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 3 and int(text) <= 100 else None
 
 
-def _demographics(study: Study, form: FormData) -> Read:
+def _parse_demographics(study: SurveyStudy, form: FormData) -> ParsedForm:
     answers: dict[str, str] = {}
     for place, asked in enumerate(study.demographics):
-        given = [value.strip() for value in _texts(form, f"field-{place}") if value.strip()]
-        answer = _fact(asked, given)
+        given = [value.strip() for value in _get_texts(form, f"field-{place}") if value.strip()]
+        answer = _parse_fact(asked, given)
         if len(answer) > asked.most and not asked.choices:
-            too_long = study.texts.filled("demographics", "too_long", most=asked.most)
-            return Read(missing=f"{asked.name}: {too_long}", shown={"fields": _shown(study, form)})
+            too_long = study.texts.format_text("demographics", "too_long", most=asked.most)
+            return ParsedForm(missing=f"{asked.name}: {too_long}", entered={"fields": _get_entered_fields(study, form)})
         if answer:
             answers[asked.name] = answer
-    return Read({"answers": answers})
+    return ParsedForm({"answers": answers})
 
 
-def _fact(asked: Field, given: Sequence[str]) -> str:
-    """What was said; a choice that was not offered is none."""
+def _parse_fact(asked: DemographicField, given: Sequence[str]) -> str:
+    """Return the answer; ignore choices that were not offered."""
     if not asked.choices:
         return " ".join(given[0].split()) if given else ""
     chosen = [choice for choice in asked.choices if choice in given]
     return ",".join(chosen if asked.several else chosen[:1])
 
 
-def _shown(study: Study, form: FormData) -> list[list[str]]:
-    return [_texts(form, f"field-{place}") for place in range(len(study.demographics))]
+def _get_entered_fields(study: SurveyStudy, form: FormData) -> list[list[str]]:
+    return [_get_texts(form, f"field-{place}") for place in range(len(study.demographics))]
 
 
-def _texts(form: FormData, name: str) -> list[str]:
+def _get_texts(form: FormData, name: str) -> list[str]:
     return [value for value in form.getlist(name) if isinstance(value, str)]
 
 
-def _text(form: FormData, name: str) -> str:
+def _get_text(form: FormData, name: str) -> str:
     value = form.get(name)
     return value.strip() if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""The progress of a study: what each group has, how many pass, and the means so far."""
+"""Progress of a study: annotations per group, pass rate and mean ratings."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import sqlalchemy as sa
-from scipy import stats  # when the site starts, and not when the first page is asked for
+from scipy import stats  # at the start of the site, so that the first page is fast
 
-from biassay.survey.answers import counted_annotations
-from biassay.survey.database import participants, places, reading
+from biassay.survey.annotations import read_counted_annotations
+from biassay.survey.database import participants_table, places_table, read_transaction
 from biassay.survey.store import Store
 
-__all__ = ["GroupProgress", "Mean", "Progress", "progress_of"]
+__all__ = ["GroupProgress", "MeanRating", "StudyProgress", "compute_progress"]
 
 _CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Mean:
-    """A mean rating and its interval by Student's t; None: too few ratings for it."""
+class MeanRating:
+    """Mean rating with its t interval; None if there are too few ratings."""
 
     pair: str
     mean: float | None
@@ -32,16 +32,18 @@ class Mean:
 
 @dataclass(frozen=True)
 class GroupProgress:
+    """Annotations of a group: valid, held by participants, wanted; and its mean ratings."""
+
     group: str
     valid: int
     held: int
     target: int
-    means: tuple[Mean, ...]
+    means: tuple[MeanRating, ...]
 
 
 @dataclass(frozen=True)
-class Progress:
-    """``status`` counts participants, ``reasons`` why some were rejected; ``minutes`` is the median of who ended."""
+class StudyProgress:
+    """Progress of a study: participants by status, reasons for rejection, median minutes of those who finished."""
 
     groups: tuple[GroupProgress, ...]
     status: dict[str, int]
@@ -51,29 +53,34 @@ class Progress:
     digest: str
 
 
-def progress_of(store: Store) -> Progress:
-    """Everything, from one look at the database."""
-    store.give_up_the_absent()
-    with reading(store.engine) as connection:
-        held = {row.group_name: row for row in connection.execute(sa.select(places))}
+def compute_progress(store: Store) -> StudyProgress:
+    """Compute the progress of a study in one transaction."""
+    store.release_abandoned()
+    with read_transaction(store.engine) as connection:
+        held = {row.group_name: row for row in connection.execute(sa.select(places_table))}
         people = connection.execute(
-            sa.select(participants.c.status, participants.c.reasons, participants.c.created, participants.c.finished)
+            sa.select(
+                participants_table.c.status,
+                participants_table.c.reasons,
+                participants_table.c.created,
+                participants_table.c.finished,
+            )
         ).all()
-        counted = counted_annotations(connection, store.study)
+        counted = read_counted_annotations(connection, store.study)
     ratings: dict[str, list[list[int]]] = {group: [] for group in store.study.groups}
     for annotation in counted:
         ratings[annotation.group].append(annotation.ratings)
     status = Counter(person.status for person in people)
     ended = status["valid"] + status["rejected"]
     taken = [(person.finished - person.created) / 60.0 for person in people if person.finished is not None]
-    return Progress(
+    return StudyProgress(
         groups=tuple(
             GroupProgress(
                 group,
                 held[group].valid,
                 held[group].held,
                 store.study.annotations,
-                _means(store.study.pair_names, ratings[group]),
+                _compute_means(store.study.pair_names, ratings[group]),
             )
             for group in store.study.groups
         ),
@@ -85,16 +92,16 @@ def progress_of(store: Store) -> Progress:
     )
 
 
-def _means(names: tuple[str, ...], ratings: list[list[int]]) -> tuple[Mean, ...]:
+def _compute_means(names: tuple[str, ...], ratings: list[list[int]]) -> tuple[MeanRating, ...]:
     if not ratings:
-        return tuple(Mean(name, None, None, None) for name in names)
+        return tuple(MeanRating(name, None, None, None) for name in names)
     table = np.array(ratings, dtype=float)
     count = len(table)
     means = table.mean(axis=0)
     if count < 2:
-        return tuple(Mean(name, float(mean), None, None) for name, mean in zip(names, means, strict=True))
+        return tuple(MeanRating(name, float(mean), None, None) for name, mean in zip(names, means, strict=True))
     reach = stats.t.ppf(0.5 + _CONFIDENCE / 2.0, count - 1) * table.std(axis=0, ddof=1) / math.sqrt(count)
     return tuple(
-        Mean(name, float(mean), float(max(0.0, mean - r)), float(min(100.0, mean + r)))
+        MeanRating(name, float(mean), float(max(0.0, mean - r)), float(min(100.0, mean + r)))
         for name, mean, r in zip(names, means, reach, strict=True)
     )

@@ -1,23 +1,22 @@
-"""Which participants answered with care. Pure rules over their answers; what they are is recorded with the study."""
+"""Quality rules that decide whether a participant's annotations are valid."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from biassay.survey.study import Rules
+from biassay.survey.study import QualityRules
 
-__all__ = ["Answers", "Verdict", "fit_of_traits", "judged", "self_agreement"]
+__all__ = ["ParticipantAnswers", "QualityVerdict", "judge_quality", "score_traits", "self_agreement"]
 
 MIDDLE = 50
 
 
 @dataclass(frozen=True)
-class Answers:
-    """All that the rules look at.
+class ParticipantAnswers:
+    """Answers that the rules check.
 
-    ``ratings`` are those of the pages in their order, the repeated one last; ``repeated`` is the place of the page that
-    it repeats. ``seconds`` are how long each page took.
+    `ratings` and `seconds` hold one entry per page with sliders; the last page repeats the one at index `repeated`.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -31,46 +30,54 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """``reasons`` say why annotations are not valid; ``agreement`` compares both answers to the repeated page."""
+class QualityVerdict:
+    """Verdict on a participant: reasons for rejection, and the agreement of both answers to the repeated page."""
 
     valid: bool
     reasons: tuple[str, ...]
     agreement: float
 
 
-def judged(answers: Answers, rules: Rules) -> Verdict:
-    """The verdict on a participant who has answered everything."""
+def judge_quality(answers: ParticipantAnswers, rules: QualityRules) -> QualityVerdict:
+    """Judge a participant who has finished."""
     reasons = []
     if rules.which_group and answers.which_group != answers.groups[0]:
         reasons.append("which group")
-    if rules.high_low and not _high_and_low(answers):
+    if rules.high_low and not _passes_high_low(answers):
         reasons.append("high and low")
     agreement = self_agreement(answers.ratings[answers.repeated], answers.ratings[-1], rules.tolerance)
-    # A share such as 0.8 is no exact number in binary.
+    # A share such as 0.8 is not exact in binary.
     if agreement < rules.self_agreement - 1e-9:
         reasons.append("self-agreement")
-    # One line alone cannot differ from another.
+    # A page with one pair has no spread.
     if any(len(page) > 1 and max(page) - min(page) < rules.spread for page in answers.ratings):
         reasons.append("all alike")
     if min(answers.seconds) < rules.seconds_a_group:
         reasons.append("too fast")
-    return Verdict(not reasons, tuple(reasons), agreement)
+    return QualityVerdict(not reasons, tuple(reasons), agreement)
 
 
 def self_agreement(first: Sequence[int], second: Sequence[int], tolerance: int) -> float:
-    """The share of pairs with both ratings on the same side of 50, or no more than ``tolerance`` apart."""
+    """Return the share of pairs whose ratings are on the same side of 50, or at most `tolerance` apart.
+
+    Parameters
+    ----------
+    first, second : sequence of int
+        Ratings of both pages.
+    tolerance : int
+        Largest difference that counts as agreement.
+    """
     same = [(a - MIDDLE) * (b - MIDDLE) > 0 or abs(a - b) <= tolerance for a, b in zip(first, second, strict=True)]
     return sum(same) / len(same)
 
 
-def fit_of_traits(pairs: Sequence[tuple[str, str]], ratings: Sequence[int]) -> Mapping[str, int]:
-    """How well each trait was said to fit, from -50 to 50; the two traits of a pair have opposite values."""
+def score_traits(pairs: Sequence[tuple[str, str]], ratings: Sequence[int]) -> Mapping[str, int]:
+    """Score how well each trait fits, from -50 to 50; the traits of a pair have opposite scores."""
     right = {pair[1]: rating - MIDDLE for pair, rating in zip(pairs, ratings, strict=True)}
     left = {pair[0]: MIDDLE - rating for pair, rating in zip(pairs, ratings, strict=True)}
     return {**left, **right}
 
 
-def _high_and_low(answers: Answers) -> bool:
-    fit = fit_of_traits(answers.pairs, answers.ratings[1])
+def _passes_high_low(answers: ParticipantAnswers) -> bool:
+    fit = score_traits(answers.pairs, answers.ratings[1])
     return fit.get(answers.high or "", 0) > 0 and fit.get(answers.low or "", 0) < 0

@@ -1,4 +1,7 @@
-"""What happens to a participant, each step one transaction. Nothing is confirmed to anyone before it is written."""
+"""Store of one study: group assignment, quotas, answers and deletion, one transaction per step.
+
+The functions with a connection run in a transaction that has locked the quotas, so that counts cannot change.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,198 @@ import json
 import random
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import sqlalchemy as sa
 
 from biassay.errors import UsageError
-from biassay.survey.assignment import Drawn, draw_groups
-from biassay.survey.database import annotated, demographics, participants, reading, studies, wipe, writing
-from biassay.survey.flow import Step, steps_of
-from biassay.survey.frozen import prepare
-from biassay.survey.participant import AllTaken, Participant, TakesPartAlready, participant_of
-from biassay.survey.places import counts, free_absent, lock, move
-from biassay.survey.quality import Answers, judged
-from biassay.survey.study import Study
+from biassay.survey.database import (
+    annotations_table,
+    clear_write_ahead_log,
+    demographics_table,
+    lock_schema,
+    participants_table,
+    places_table,
+    read_transaction,
+    studies_table,
+    write_transaction,
+)
+from biassay.survey.participants import (
+    DuplicateParticipantError,
+    Participant,
+    QuotaFullError,
+    Step,
+    list_steps,
+    make_participant,
+)
+from biassay.survey.quality import ParticipantAnswers, judge_quality
+from biassay.survey.study import SurveyStudy
 
-__all__ = ["Identifier", "Store"]
+__all__ = [
+    "GroupAssignment",
+    "Identifier",
+    "Store",
+    "adjust_places",
+    "count_places",
+    "draw_groups",
+    "free_abandoned_places",
+    "lock_places",
+    "prepare_study",
+]
+
+
+def lock_places(connection: sa.Connection) -> None:
+    """Lock the quotas of all groups; every transaction locks them before participants.
+
+    PostgreSQL locks the rows in one order for all; SQLite has one writer at a time.
+    """
+    connection.execute(sa.select(places_table.c.group_name).order_by(places_table.c.group_name).with_for_update()).all()
+
+
+def count_places(connection: sa.Connection) -> dict[str, int]:
+    """Count the annotations of each group that are given or held."""
+    return {row.group_name: row.valid + row.held for row in connection.execute(sa.select(places_table))}
+
+
+def adjust_places(connection: sa.Connection, groups: Collection[str], *, held: int = 0, valid: int = 0) -> None:
+    """Change the numbers of held and valid annotations of groups.
+
+    Parameters
+    ----------
+    connection : Connection
+        Transaction that has locked the quotas.
+    groups : collection of str
+        Groups to change.
+    held, valid : int
+        Changes of the two numbers.
+    """
+    if not groups:
+        return
+    connection.execute(
+        sa.update(places_table)
+        .where(places_table.c.group_name.in_(list(groups)))
+        .values(held=places_table.c.held + held, valid=places_table.c.valid + valid)
+    )
+
+
+def free_abandoned_places(connection: sa.Connection, before: float) -> None:
+    """Release the places of participants last seen before a time."""
+    gone = connection.execute(
+        sa.update(participants_table)
+        .where(participants_table.c.status == "active", participants_table.c.seen < before)
+        .values(status="abandoned")
+        .returning(participants_table.c.counted)
+    ).all()
+    for row in gone:
+        adjust_places(connection, json.loads(row.counted), held=-1)
+
+
+def prepare_study(engine: sa.Engine, study: SurveyStudy, now: float) -> str:
+    """Write a study to its database, or check that it is the same study.
+
+    Parameters
+    ----------
+    engine : Engine
+        The database.
+    study : SurveyStudy
+        The study.
+    now : float
+        Time in seconds.
+
+    Returns
+    -------
+    str
+        Key that signs cookies.
+    """
+    with write_transaction(engine) as connection:
+        lock_schema(connection)
+        lock_places(connection)  # so that nobody begins
+        known = connection.execute(sa.select(studies_table)).mappings().first()
+        if known is not None and known["digest"] == study.digest:
+            connection.execute(sa.update(studies_table).values(definition=study.definition))
+            return str(known["secret"])
+        kept = (
+            sa.select(sa.func.count()).select_from(participants_table).where(participants_table.c.status != "deleted")
+        )
+        if known is not None and connection.execute(kept).scalar_one():
+            raise UsageError(
+                f"the database holds data of another version of the study {known['name']!r} ({known['digest']}, the "
+                f"file has {study.digest}); a study cannot change once somebody has taken part: use the old file, "
+                "or a new database"
+            )
+        secret = str(known["secret"]) if known is not None else secrets.token_hex(32)
+        for table in (participants_table, studies_table, places_table):  # only deleted participants are left
+            connection.execute(sa.delete(table))
+        connection.execute(
+            sa.insert(studies_table).values(
+                id=1,
+                name=study.name,
+                digest=study.digest,
+                definition=study.definition,
+                secret=secret,
+                created=now,
+            )
+        )
+        connection.execute(
+            sa.insert(places_table), [{"group_name": group, "valid": 0, "held": 0} for group in study.groups]
+        )
+        return secret
+
+
+@dataclass(frozen=True)
+class GroupAssignment:
+    """Groups of a participant in the order shown, those that count, and the index of the repeated one.
+
+    Near the end fewer groups may need annotations than a participant rates. The others are shown as usual, and their
+    annotations are stored but do not count.
+    """
+
+    groups: tuple[str, ...]
+    counted_groups: frozenset[str]
+    repeated: int
+
+
+def draw_groups(
+    groups: Sequence[str], missing: Mapping[str, int], number: int, rng: random.Random
+) -> GroupAssignment | None:
+    """Draw groups for a participant.
+
+    A group that misses as many annotations as participants are still needed must be drawn now; otherwise other groups
+    would exceed their target. The rest is random.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        All groups.
+    missing : mapping
+        Number of annotations per group that nobody has given or is about to give.
+    number : int
+        Groups per participant.
+    rng : Random
+        Source of randomness.
+
+    Returns
+    -------
+    GroupAssignment or None
+        None if no group needs annotations.
+    """
+    open_groups = [group for group in groups if missing.get(group, 0) > 0]
+    if not open_groups:
+        return None
+    needed = -(-sum(missing[group] for group in open_groups) // number)
+    shuffled = rng.sample(open_groups, len(open_groups))
+    urgent = [group for group in shuffled if missing[group] >= needed]
+    chosen = (urgent + [group for group in shuffled if group not in urgent])[:number]
+    rest = [group for group in groups if group not in chosen]
+    asked = chosen + rng.sample(rest, min(number - len(chosen), len(rest)))
+    rng.shuffle(asked)
+    return GroupAssignment(tuple(asked), frozenset(chosen), rng.randrange(len(asked)))
+
 
 Identifier = Literal["code", "pool_id", "id"]
-"""How a participant is identified: completion code, number in the pool, or the secret number of the session."""
+"""Kind of identifier: completion code, number in the pool, or the secret identifier of the session."""
 
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("which_group", "high", "low", "agreement", "reasons", "pool_id", "finished")),
@@ -35,37 +211,51 @@ _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letters that look like digi
 
 
 class Store:
-    """The data of one study. ``clock`` returns the time in seconds; ``rng`` draws groups."""
+    """Data of one study.
+
+    Parameters
+    ----------
+    engine : Engine
+        The database.
+    study : SurveyStudy
+        The study.
+    clock : callable
+        Returns the time in seconds.
+    rng : Random, optional
+        Draws groups.
+    """
 
     def __init__(
         self,
         engine: sa.Engine,
-        study: Study,
+        study: SurveyStudy,
         *,
         clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
     ) -> None:
         self.engine, self.study, self.clock = engine, study, clock
         self.rng = rng or random.SystemRandom()
-        self.steps: tuple[Step, ...] = steps_of(study)
-        self.secret = prepare(engine, study, clock())
+        self.steps: tuple[Step, ...] = list_steps(study)
+        self.secret = prepare_study(engine, study, clock())
 
-    def begin(self, pool_id: str | None = None, participant: str | None = None) -> Participant | None:
-        """Let somebody begin, who holds no place before the first rated page; None if the study is complete.
+    def add_participant(self, pool_id: str | None = None, participant: str | None = None) -> Participant | None:
+        """Add a participant; return None if the study is complete.
 
-        Whoever has begun as ``participant`` does not begin again.
+        Participants hold places from the first rated page on. If `participant` exists, it is returned.
         """
-        now, pool_id = self.clock(), pool_id and _storable(pool_id)
-        with writing(self.engine) as connection:
-            lock(connection)
+        now, pool_id = self.clock(), pool_id and _strip_nul(pool_id)
+        with write_transaction(self.engine) as connection:
+            lock_places(connection)
             self._check_unchanged(connection)
             known = (
-                connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().first()
+                connection.execute(sa.select(participants_table).where(participants_table.c.id == participant))
+                .mappings()
+                .first()
             )
             if known is not None:
-                return participant_of(dict(known))
-            if pool_id is not None and connection.execute(_by_pool(pool_id)).first() is not None:
-                raise TakesPartAlready
+                return make_participant(dict(known))
+            if pool_id is not None and connection.execute(_select_by_pool(pool_id)).first() is not None:
+                raise DuplicateParticipantError
             if self._draw(connection, now) is None:
                 return None
             person = {
@@ -80,96 +270,109 @@ class Store:
                 "created": now,
                 "seen": now,
             }
-            connection.execute(sa.insert(participants).values(person))
-        return participant_of(person)
+            connection.execute(sa.insert(participants_table).values(person))
+        return make_participant(person)
 
-    def _draw(self, connection: sa.Connection, now: float) -> Drawn | None:
-        """Groups for somebody, among those that still need annotations."""
-        free_absent(connection, self._absent_before(now))
-        lacking = {group: self.study.annotations - count for group, count in counts(connection).items()}
-        return draw_groups(self.study.groups, lacking, self.study.groups_a_participant, self.rng)
+    def _draw(self, connection: sa.Connection, now: float) -> GroupAssignment | None:
+        """Draw groups among those that need annotations."""
+        free_abandoned_places(connection, self._abandoned_before(now))
+        missing = {group: self.study.annotations - count for group, count in count_places(connection).items()}
+        return draw_groups(self.study.groups, missing, self.study.groups_a_participant, self.rng)
 
-    def _hold(self, connection: sa.Connection, participant: str, now: float) -> None:
-        """Draw groups for somebody and hold them until they finish or stay away too long."""
+    def _assign_groups(self, connection: sa.Connection, participant: str, now: float) -> None:
+        """Draw groups for a participant and hold places until they finish or abandon the study."""
         drawn = self._draw(connection, now)
         if drawn is None:
-            raise AllTaken
+            raise QuotaFullError
         connection.execute(
-            sa.update(participants)
-            .where(participants.c.id == participant)
+            sa.update(participants_table)
+            .where(participants_table.c.id == participant)
             .values(
                 asked=json.dumps(drawn.groups, ensure_ascii=False),
-                counted=json.dumps(sorted(drawn.counted), ensure_ascii=False),
+                counted=json.dumps(sorted(drawn.counted_groups), ensure_ascii=False),
                 repeated=drawn.repeated,
             )
         )
-        move(connection, drawn.counted, held=1)
+        adjust_places(connection, drawn.counted_groups, held=1)
 
-    def _absent_before(self, now: float) -> float:
+    def _abandoned_before(self, now: float) -> float:
         return now - self.study.session_minutes * 60.0
 
     def _check_unchanged(self, connection: sa.Connection) -> None:
-        """Another process may have put a changed file into the database before anybody began."""
-        if connection.execute(sa.select(studies.c.digest)).scalar_one_or_none() != self.study.digest:
-            raise UsageError("the database now holds another version of the study; serve that one")
+        """Raise if another process wrote a changed study to the database."""
+        if connection.execute(sa.select(studies_table.c.digest)).scalar_one_or_none() != self.study.digest:
+            raise UsageError("the database holds another version of the study; serve that one")
 
     def find(self, participant: str) -> Participant | None:
-        """Somebody by their secret number, unless they stayed away too long."""
-        with reading(self.engine) as connection:
-            row = connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().first()
+        """Return a participant by their secret identifier, or None."""
+        with read_transaction(self.engine) as connection:
+            row = (
+                connection.execute(sa.select(participants_table).where(participants_table.c.id == participant))
+                .mappings()
+                .first()
+            )
         if row is None:
             return None
-        found = participant_of(dict(row))
-        if found.status == "active" and found.seen < self._absent_before(self.clock()):
-            self.give_up_the_absent()
+        found = make_participant(dict(row))
+        if found.status == "active" and found.seen < self._abandoned_before(self.clock()):
+            self.release_abandoned()
             return Participant(**{**vars(found), "status": "abandoned"})
         return found
 
-    def lacking(self) -> dict[str, int]:
-        """How many annotations of each group nobody has given or is about to give."""
-        with reading(self.engine) as connection:
-            return {group: self.study.annotations - count for group, count in counts(connection).items()}
+    def count_missing(self) -> dict[str, int]:
+        """Count the annotations per group that nobody has given or is about to give."""
+        with read_transaction(self.engine) as connection:
+            return {group: self.study.annotations - count for group, count in count_places(connection).items()}
 
     def unfinished(self) -> set[str]:
-        """Who has begun and neither ended nor stayed away too long, by their secret numbers."""
-        here = sa.select(participants.c.id).where(
-            participants.c.status == "active", participants.c.seen >= self._absent_before(self.clock())
+        """Return the identifiers of the participants who are still taking part."""
+        here = sa.select(participants_table.c.id).where(
+            participants_table.c.status == "active", participants_table.c.seen >= self._abandoned_before(self.clock())
         )
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             return set(connection.execute(here).scalars())
 
-    def answer(self, participant: str, step: int, given: Mapping[str, Any]) -> bool:
-        """Write what was answered on a step and go on to the next; False if the person is not, or no longer, there.
+    def save_step(self, participant: str, step: int, given: Mapping[str, Any]) -> bool:
+        """Save the answers of a step and go to the next; return False if the participant is gone.
 
-        The same page sent twice, or by two windows at once, is written once. Who has read the instructions holds places
-        from then on; if there are none left nothing is written, and `AllTaken` is raised.
+        A page that is sent twice, or from two windows, is saved once. After the instructions the participant holds
+        places; if none are left, nothing is saved and `QuotaFullError` is raised.
+
+        Parameters
+        ----------
+        participant : str
+            Identifier of the participant.
+        step : int
+            Index of the step.
+        given : mapping
+            Answers, as `parse_step` returns them.
         """
         now = self.clock()
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             if step in (0, len(self.steps) - 2):
-                # Who comes to the first group holds places, and who ends fills them. They are locked before the person,
-                # as everywhere, or two could wait for ever.
-                lock(connection)
-            mine = participants.c.id == participant
+                # The first step holds places and the last one fills them. Lock them before the participant, as
+                # everywhere, to avoid a deadlock.
+                lock_places(connection)
+            mine = participants_table.c.id == participant
             moved = connection.execute(
-                sa.update(participants)
-                .where(mine, participants.c.step == step, participants.c.status == "active")
-                .where(participants.c.seen >= self._absent_before(now))
+                sa.update(participants_table)
+                .where(mine, participants_table.c.step == step, participants_table.c.status == "active")
+                .where(participants_table.c.seen >= self._abandoned_before(now))
                 .values(
                     step=step + 1, seen=now, **{k: v for k, v in given.items() if k in ("which_group", "high", "low")}
                 )
-                .returning(participants.c.asked, participants.c.repeated)
+                .returning(participants_table.c.asked, participants_table.c.repeated)
             ).first()
             if moved is None:
                 return False
             kind = self.steps[step].kind
-            if kind == "instructions" and moved.asked == "[]":  # who began with an earlier version has groups already
-                self._hold(connection, participant, now)
+            if kind == "instructions" and moved.asked == "[]":  # participants of an earlier version have groups
+                self._assign_groups(connection, participant, now)
             elif kind == "group":
                 self._annotate(connection, participant, self.steps[step].place, moved, given["ratings"], given["since"])
             elif kind == "demographics":
                 answers = json.dumps(given["answers"], ensure_ascii=False)
-                connection.execute(sa.insert(demographics).values(participant_id=participant, answers=answers))
+                connection.execute(sa.insert(demographics_table).values(participant_id=participant, answers=answers))
             if self.steps[step + 1].kind == "done":
                 self._finish(connection, participant, now)
         return True
@@ -180,7 +383,7 @@ class Store:
         asked = json.loads(row.asked)
         now = self.clock()
         connection.execute(
-            sa.insert(annotated).values(
+            sa.insert(annotations_table).values(
                 participant_id=participant,
                 place=place,
                 group_name=asked[place] if place < len(asked) else asked[row.repeated],
@@ -191,13 +394,19 @@ class Store:
         )
 
     def _finish(self, connection: sa.Connection, participant: str, now: float) -> None:
-        """Judge the answers, and fill or free the places they were for; they are locked already."""
-        person = connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().one()
+        """Judge the answers and fill or free the places, which are locked already."""
+        person = (
+            connection.execute(sa.select(participants_table).where(participants_table.c.id == participant))
+            .mappings()
+            .one()
+        )
         pages = connection.execute(
-            sa.select(annotated).where(annotated.c.participant_id == participant).order_by(annotated.c.place)
+            sa.select(annotations_table)
+            .where(annotations_table.c.participant_id == participant)
+            .order_by(annotations_table.c.place)
         ).all()
-        verdict = judged(
-            Answers(
+        verdict = judge_quality(
+            ParticipantAnswers(
                 pairs=self.study.pairs,
                 groups=tuple(json.loads(person["asked"])),
                 ratings=tuple(tuple(json.loads(page.ratings)) for page in pages),
@@ -210,8 +419,8 @@ class Store:
             self.study.rules,
         )
         connection.execute(
-            sa.update(participants)
-            .where(participants.c.id == participant)
+            sa.update(participants_table)
+            .where(participants_table.c.id == participant)
             .values(
                 status="valid" if verdict.valid else "rejected",
                 agreement=verdict.agreement,
@@ -219,13 +428,13 @@ class Store:
                 finished=now,
             )
         )
-        move(connection, json.loads(person["counted"]), held=-1, valid=int(verdict.valid))
+        adjust_places(connection, json.loads(person["counted"]), held=-1, valid=int(verdict.valid))
 
-    def give_up_the_absent(self) -> None:
-        """Free the places of people who stayed away too long."""
-        with writing(self.engine) as connection:
-            lock(connection)
-            free_absent(connection, self._absent_before(self.clock()))
+    def release_abandoned(self) -> None:
+        """Free the places of participants who abandoned the study."""
+        with write_transaction(self.engine) as connection:
+            lock_places(connection)
+            free_abandoned_places(connection, self._abandoned_before(self.clock()))
 
     def delete(self, identifier: str, *, by: Identifier = "code") -> bool:
         """Delete everything the database holds about one participant; return False if there is no such participant.
@@ -233,40 +442,44 @@ class Store:
         The kind of the identifier is never guessed: anybody can begin with another person's code as their pool number.
         An empty row remains, so that an open browser window can report the deletion.
         """
-        identifier = _storable(identifier).strip()
-        column = {"code": participants.c.code, "pool_id": participants.c.pool_id, "id": participants.c.id}[by]
+        identifier = _strip_nul(identifier).strip()
+        column = {
+            "code": participants_table.c.code,
+            "pool_id": participants_table.c.pool_id,
+            "id": participants_table.c.id,
+        }[by]
         matches = column == (identifier.upper() if by == "code" else identifier)
-        with writing(self.engine) as connection:
-            lock(connection)
-            # A page that is being written is waited for, so that it is deleted too.
+        with write_transaction(self.engine) as connection:
+            lock_places(connection)
+            # Wait for a page that is being saved, so that it is deleted too.
             person = connection.execute(
-                sa.select(participants).where(matches, participants.c.status != "deleted").with_for_update()
+                sa.select(participants_table).where(matches, participants_table.c.status != "deleted").with_for_update()
             ).mappings().first()  # fmt: skip
             if person is None:
                 return False
             mine = person["id"]
-            for table in (annotated, demographics):
+            for table in (annotations_table, demographics_table):
                 connection.execute(sa.delete(table).where(table.c.participant_id == mine))
             if person["status"] in ("active", "valid"):
-                of = "held" if person["status"] == "active" else "valid"
-                move(connection, json.loads(person["counted"]), **{of: -1})
+                quota = "held" if person["status"] == "active" else "valid"
+                adjust_places(connection, json.loads(person["counted"]), **{quota: -1})
             connection.execute(
-                sa.update(participants)
-                .where(participants.c.id == mine)
+                sa.update(participants_table)
+                .where(participants_table.c.id == mine)
                 .values(
                     **_EMPTY,
                     status="deleted",
-                    code=f"deleted {secrets.token_hex(8)}",  # every row has a code of its own
+                    code=f"deleted {secrets.token_hex(8)}",  # codes are unique
                 )
             )
-        wipe(self.engine)
+        clear_write_ahead_log(self.engine)
         return True
 
 
-def _storable(text: str) -> str:
-    """PostgreSQL takes no NUL."""
+def _strip_nul(text: str) -> str:
+    """Replace NUL, which PostgreSQL rejects."""
     return text.replace("\0", "\ufffd")
 
 
-def _by_pool(pool_id: str) -> sa.Select[Any]:
-    return sa.select(participants.c.id).where(participants.c.pool_id == pool_id)
+def _select_by_pool(pool_id: str) -> sa.Select[Any]:
+    return sa.select(participants_table.c.id).where(participants_table.c.pool_id == pool_id)

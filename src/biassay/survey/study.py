@@ -1,4 +1,4 @@
-"""A study as a file: whom and what it asks about, how much is wanted, and what counts as valid."""
+"""Study files and translated texts of a survey."""
 
 from __future__ import annotations
 
@@ -14,24 +14,109 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from biassay.datasets.fields import FieldReader, describe_type
+from biassay.datasets.trait_pairs import TraitPairIndex
 from biassay.errors import StimulusError, UnknownNameError, UsageError
-from biassay.files import read_text
-from biassay.stimuli.fields import FieldReader, kind
-from biassay.stimuli.trait_pairs import PairNames
-from biassay.survey.texts import Texts, read_texts
+from biassay.io import read_text
 
-__all__ = ["SIGNATURE", "Field", "Pool", "Rules", "Study", "read_study", "shipped_studies", "study_text"]
+__all__ = [
+    "SIGNATURE",
+    "DemographicField",
+    "ParticipantPool",
+    "QualityRules",
+    "SurveyStudy",
+    "SurveyTexts",
+    "list_bundled_studies",
+    "read_bundled_study",
+    "read_study",
+    "read_texts",
+]
+
+
+_SLOT = re.compile(r"\{(\w+)\}")
+_BUNDLED = "english"
+
+
+@dataclass(frozen=True)
+class SurveyTexts:
+    """Texts of the pages that participants read, by section and name."""
+
+    language: str
+    direction: str
+    sections: Mapping[str, Mapping[str, str]]
+
+    def __getitem__(self, section: str) -> Mapping[str, str]:
+        return self.sections[section]
+
+    def format_text(self, section: str, name: str, **values: Any) -> str:
+        """Return a text with the values in its slots; slots inside values stay as they are."""
+        return _SLOT.sub(lambda slot: str(values.get(slot[1], slot[0])), self.sections[section][name])
+
+    def paragraphs(self, section: str, name: str, **values: Any) -> list[str]:
+        """Return the paragraphs of a text, with the values in its slots."""
+        text = self.format_text(section, name, **values)
+        return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()) if part.strip()]
+
+
+def read_texts(name: str, beside: Path | None = None) -> SurveyTexts:
+    """Read the bundled texts, or a file next to the study that has the same texts."""
+    shipped = tomllib.loads((resources.files("biassay.survey") / "data" / f"{_BUNDLED}.toml").read_text("utf-8"))
+    if name == _BUNDLED:
+        return _make_texts(shipped)
+    path = (beside or Path()) / name
+    try:
+        own = tomllib.loads(read_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise StimulusError(f"{path}: not a file of texts: {error}") from error
+    _check_texts(path, own, shipped)
+    return _make_texts(own)
+
+
+def _check_texts(path: Path, own: Mapping[str, Any], shipped: Mapping[str, Any]) -> None:
+    """Raise if a text or a slot is missing or unknown."""
+    for section, texts in shipped.items():
+        given = own.get(section)
+        if not isinstance(texts, dict):
+            if not isinstance(given, str) or not given.strip():
+                raise StimulusError(f"{path}: {section} is missing; expected a text such as {texts!r}")
+            continue
+        if not isinstance(given, dict):
+            raise StimulusError(f"{path}: the table [{section}] is missing")
+        for name, text in texts.items():
+            found = given.get(name)
+            if not isinstance(found, str) or not found.strip():
+                raise StimulusError(f"{path}: [{section}] {name} is missing or empty")
+            unknown = set(_SLOT.findall(found)) - set(_SLOT.findall(text))
+            if unknown:
+                raise StimulusError(f"{path}: [{section}] {name}: nothing is known of {{{sorted(unknown)[0]}}}")
+            lost = set(_SLOT.findall(text)) - set(_SLOT.findall(found))
+            if lost:
+                raise StimulusError(f"{path}: [{section}] {name}: {{{sorted(lost)[0]}}} is missing")
+        extra = set(given) - set(texts)
+        if extra:
+            raise StimulusError(f"{path}: [{section}] {sorted(extra)[0]}: there is no such text")
+    extra = set(own) - set(shipped)
+    if extra:
+        raise StimulusError(f"{path}: {sorted(extra)[0]}: there is no such part")
+    if own["direction"] not in ("ltr", "rtl"):
+        raise StimulusError(f"{path}: direction must be 'ltr' or 'rtl', got {own['direction']!r}")
+
+
+def _make_texts(content: Mapping[str, Any]) -> SurveyTexts:
+    sections = {name: dict(texts) for name, texts in content.items() if isinstance(texts, dict)}
+    return SurveyTexts(content["language"], content["direction"], sections)
+
 
 SIGNATURE = "signature"  # where a link carries it
-_TOP = {
+_TOP_LEVEL_KEYS = {
     *("name", "researcher", "contact", "approval", "society", "texts", "minimum_age", "minutes", "groups", "pairs"),
     *("target", "quality", "session", "privacy", "pool", "demographics"),
 }
 
 
 @dataclass(frozen=True)
-class Field:
-    """A question about the participant: choices, one or several of them, or a text of at most ``most`` characters."""
+class DemographicField:
+    """Question about the participant: one or several choices, or a text of at most `most` characters."""
 
     name: str
     choices: tuple[str, ...]
@@ -40,8 +125,8 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What makes the annotations of a participant valid."""
+class QualityRules:
+    """Rules that decide whether the annotations of a participant are valid."""
 
     which_group: bool
     high_low: bool
@@ -52,11 +137,10 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Pool:
-    """How participants come from a pool and go back to it; empty texts: they do not.
+class ParticipantPool:
+    """Recruitment pool: how participants arrive and where they return to; empty strings if there is none.
 
-    ``required``: nobody takes part without a number of the pool; ``signed``: a number counts only in a signed link,
-    which is then required.
+    If `required`, only people with a number of the pool take part. If `signed`, the number must come in a signed link.
     """
 
     parameter: str
@@ -67,8 +151,8 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class Study:
-    """Everything that a study is. ``researcher``, ``contact`` and ``approval`` stand on the page of consent."""
+class SurveyStudy:
+    """Definition of a study. The consent page shows `researcher`, `contact` and `approval`."""
 
     name: str
     researcher: str
@@ -81,57 +165,57 @@ class Study:
     pairs: tuple[tuple[str, str], ...]
     annotations: int
     groups_a_participant: int
-    rules: Rules
+    rules: QualityRules
     session_minutes: float
     link_demographics: bool
-    pool: Pool
-    demographics: tuple[Field, ...]
-    texts: Texts
+    pool: ParticipantPool
+    demographics: tuple[DemographicField, ...]
+    texts: SurveyTexts
 
     @property
     def definition(self) -> str:
-        """The study as JSON, to be kept with the data."""
+        """Study as JSON, which is stored with the data."""
         return json.dumps(dataclasses.asdict(self), ensure_ascii=False, sort_keys=True)
 
     @cached_property
     def digest(self) -> str:
-        """Of all that answers depend on; how people come and go may be mended while a study runs."""
-        # The pool as it was empty when there were fewer fields: databases know their study by this text.
+        """Digest of everything that responses depend on; the pool may change while a study runs."""
+        # Databases identify their study by this text: the empty pool with the fields of the first version.
         pool = {"parameter": "", "completion_url": "", "completion_code": "", "required": False}
         content = {**dataclasses.asdict(self), "pool": pool}
-        content["texts"]["sections"].pop("crowded", None)  # came later; who takes part does not read it
+        content["texts"]["sections"].pop("crowded", None)  # added later; participants do not read it
         text = json.dumps(content, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def pair_names(self) -> tuple[str, ...]:
-        """As in the released judgements."""
+        """Names of the pairs, as in the released judgements."""
         return tuple(f"{left} - {right}" for left, right in self.pairs)
 
 
-def shipped_studies() -> list[str]:
-    """Names of the studies that come with the package."""
+def list_bundled_studies() -> list[str]:
+    """List the names of the bundled studies."""
     files = (entry.name for entry in (resources.files("biassay.survey") / "data").iterdir())
     return sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml") and name != "english.toml")
 
 
-def study_text(name: str) -> str:
-    """The file of a study that is shipped."""
+def read_bundled_study(name: str) -> str:
+    """Return the file of a bundled study."""
     return (resources.files("biassay.survey") / "data" / f"{name}.toml").read_text("utf-8")
 
 
-def read_study(name: str | Path) -> Study:
-    """A study file, or the name of a shipped one; an error names the file, the line and the field."""
-    if str(name) in shipped_studies():
-        return _Reader(Path(f"{name}.toml"), study_text(str(name))).study()
+def read_study(name: str | Path) -> SurveyStudy:
+    """Read a study file or a bundled study; errors name the file, the line and the field."""
+    if str(name) in list_bundled_studies():
+        return _StudyReader(Path(f"{name}.toml"), read_bundled_study(str(name))).study()
     path = Path(name)
     if not path.exists() and path.suffix != ".toml":
-        raise UnknownNameError("study", str(name), shipped_studies(), "(or the path of a .toml file)")
-    return _Reader(path, read_text(path)).study()
+        raise UnknownNameError("study", str(name), list_bundled_studies(), "(or the path of a .toml file)")
+    return _StudyReader(path, read_text(path)).study()
 
 
-class _Reader(FieldReader):
-    """A study from parsed TOML, every value checked."""
+class _StudyReader(FieldReader):
+    """Read a study from TOML and check every value."""
 
     def __init__(self, path: Path, text: str) -> None:
         super().__init__(path, text)
@@ -140,19 +224,22 @@ class _Reader(FieldReader):
         except tomllib.TOMLDecodeError as error:
             raise StimulusError(f"{path}: not valid TOML: {error}") from error
 
-    def study(self) -> Study:
-        top = self.table(self.content, "", _TOP)
+    def study(self) -> SurveyStudy:
+        """Return the study."""
+        top = self.table(self.content, "", _TOP_LEVEL_KEYS)
         target = self.part(top, "target", {"annotations", "groups_a_participant"})
         session = self.part(top, "session", {"minutes"})
         privacy = self.part(top, "privacy", {"link_demographics"})
-        groups = self.distinct(top.get("groups"), "groups")
+        groups = self.distinct_words(top.get("groups"), "groups")
         if "demographics" in groups:
-            self.fail("groups", "'demographics' cannot be a group: exports call facts about people so")
+            self.fail("groups", "'demographics' cannot be a group: exports use this name for facts about people")
         number = self.whole(target.get("groups_a_participant", 4), "target.groups_a_participant", 1, len(groups))
         rules = self.rules(top)
         if rules.high_low and number < 2:
-            self.fail("quality.high_low", "this question comes after the second group, and there is one group only")
-        return Study(
+            self.fail(
+                "quality.high_low", "this question follows the second group, but participants rate one group only"
+            )
+        return SurveyStudy(
             name=self.string(top.get("name"), "name"),
             researcher=self.text(top.get("researcher", ""), "researcher"),
             contact=self.text(top.get("contact", ""), "contact"),
@@ -173,11 +260,13 @@ class _Reader(FieldReader):
         )
 
     def part(self, top: Mapping[str, Any], name: str, allowed: set[str]) -> dict[str, Any]:
+        """Return a table of the file, empty if it is missing."""
         return self.table(top.get(name, {}), name, allowed)
 
-    def rules(self, top: Mapping[str, Any]) -> Rules:
-        given = self.part(top, "quality", {field.name for field in dataclasses.fields(Rules)})
-        return Rules(
+    def rules(self, top: Mapping[str, Any]) -> QualityRules:
+        """Return the quality rules."""
+        given = self.part(top, "quality", {field.name for field in dataclasses.fields(QualityRules)})
+        return QualityRules(
             which_group=self.flag(given.get("which_group", True), "quality.which_group"),
             high_low=self.flag(given.get("high_low", True), "quality.high_low"),
             self_agreement=self.real(given.get("self_agreement", 0.8), "quality.self_agreement", 0.0, 1.0),
@@ -186,89 +275,97 @@ class _Reader(FieldReader):
             seconds_a_group=self.real(given.get("seconds_a_group", 8), "quality.seconds_a_group", 0.0, 3600.0),
         )
 
-    def pool(self, top: Mapping[str, Any]) -> Pool:
-        given = self.part(top, "pool", {field.name for field in dataclasses.fields(Pool)})
+    def pool(self, top: Mapping[str, Any]) -> ParticipantPool:
+        """Return the recruitment pool."""
+        given = self.part(top, "pool", {field.name for field in dataclasses.fields(ParticipantPool)})
         flags = {name: self.flag(given.get(name, False), f"pool.{name}") for name in ("required", "signed")}
         values = {name: self.text(value, f"pool.{name}") for name, value in given.items() if name not in flags}
         for name in flags:
             if flags[name] and not values.get("parameter"):
-                self.fail(f"pool.{name}", f"a number is {name}, and pool.parameter does not say where it stands")
-        flags["required"] |= flags["signed"]  # or who leaves the number out needs no signature
+                self.fail(f"pool.{name}", f"a number is {name}, but pool.parameter is missing")
+        flags["required"] |= flags["signed"]  # otherwise a link without a number needs no signature
         if flags["signed"] and values["parameter"] == SIGNATURE:
-            self.fail("pool.parameter", f"{SIGNATURE!r} is where a link carries the signature; expected another name")
+            self.fail("pool.parameter", f"{SIGNATURE!r} holds the signature of a link; choose another name")
         url = values.get("completion_url", "")
         if url and not url.startswith(("https://", "http://")):
-            self.fail("pool.completion_url", f"expected an address that begins with https://, got {url!r}")
+            self.fail("pool.completion_url", f"expected a URL that starts with https://, got {url!r}")
         unknown = set(re.findall(r"\{(\w*)\}", url)) - {"code"}
         if unknown:
-            self.fail("pool.completion_url", f"nothing is known of {{{sorted(unknown)[0]}}}; {{code}} is filled in")
-        return Pool(values.get("parameter", ""), url, values.get("completion_code", ""), **flags)
+            self.fail("pool.completion_url", f"unknown slot {{{sorted(unknown)[0]}}}; only {{code}} is filled in")
+        return ParticipantPool(values.get("parameter", ""), url, values.get("completion_code", ""), **flags)
 
-    def fields(self, value: Any) -> tuple[Field, ...]:
+    def fields(self, value: Any) -> tuple[DemographicField, ...]:
+        """Return the questions about the participant."""
         return tuple(self.field(name, given) for name, given in self.table(value, "demographics").items())
 
-    def field(self, name: str, value: Any) -> Field:
+    def field(self, name: str, value: Any) -> DemographicField:
+        """Return one question about the participant."""
         where = f"demographics.{name}"
         given = self.table(value, where, {"choices", "several", "most"})
-        choices = self.distinct(given["choices"], f"{where}.choices") if "choices" in given else ()
+        choices = self.distinct_words(given["choices"], f"{where}.choices") if "choices" in given else ()
         several = self.flag(given.get("several", False), f"{where}.several")
         if several and not choices:
             self.fail(f"{where}.several", "several answers need choices")
         for choice in choices:
             if "," in choice and several:
                 self.fail(
-                    f"{where}.choices", f"{choice!r}: commas separate several answers, so an answer cannot hold one"
+                    f"{where}.choices", f"{choice!r}: commas separate several answers, so a choice cannot contain one"
                 )
-        return Field(name, choices, several, self.whole(given.get("most", 60), f"{where}.most", 1, 500))
+        return DemographicField(name, choices, several, self.whole(given.get("most", 60), f"{where}.most", 1, 500))
 
     def pairs(self, value: Any) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of opposite traits."""
         if not isinstance(value, list) or not value:
-            self.fail("pairs", f"expected a list of pairs [left, right], got {kind(value)}")
+            self.fail("pairs", f"expected a list of pairs [left, right], got {describe_type(value)}")
         found = []
         for i, given in enumerate(value):
             if not isinstance(given, list) or len(given) != 2:
-                self.fail(f"pairs[{i}]", f"expected two opposite traits [left, right], got {kind(given)}")
-            found.append(tuple(_plain(self.string(trait, f"pairs[{i}]")) for trait in given))
+                self.fail(f"pairs[{i}]", f"expected two opposite traits [left, right], got {describe_type(given)}")
+            found.append(tuple(_collapse_spaces(self.string(trait, f"pairs[{i}]")) for trait in given))
         traits = [trait for pair in found for trait in pair]
         folded = [" ".join(trait.casefold().split()) for trait in traits]
         twice = next((trait for i, trait in enumerate(traits) if folded[i] in folded[:i]), None)
         if twice is not None:
-            self.fail("pairs", f"the trait {twice!r} stands twice")
-        names = PairNames(None, {})
+            self.fail("pairs", f"the trait {twice!r} appears twice")
+        names = TraitPairIndex(None, {})
         for i, (left, right) in enumerate(found):
             try:
                 names.find(f"{left} - {right}")
             except UsageError as error:
-                self.fail(f"pairs[{i}]", f"an export could not be read again: '{left} - {right}': {error}")
+                self.fail(f"pairs[{i}]", f"exports with the pair '{left} - {right}' could not be read: {error}")
             if names.pairs[i] != (left, right):
                 self.fail(
-                    f"pairs[{i}]", f"an export could not be read again: '{left} - {right}' has a dash at its edge"
+                    f"pairs[{i}]", f"exports with the pair '{left} - {right}' could not be read: dash at its edge"
                 )
         return tuple((pair[0], pair[1]) for pair in found)
 
-    def distinct(self, value: Any, where: str) -> tuple[str, ...]:
-        names: Sequence[str] = [_plain(name) for name in self.strings(value, where)]
+    def distinct_words(self, value: Any, where: str) -> tuple[str, ...]:
+        """Return names, each of which may appear once."""
+        names: Sequence[str] = [_collapse_spaces(name) for name in self.strings(value, where)]
         twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
         if twice is not None:
-            self.fail(where, f"{twice!r} stands twice")
+            self.fail(where, f"{twice!r} appears twice")
         return tuple(names)
 
     def text(self, value: Any, where: str) -> str:
+        """Return a string, which may be empty."""
         if not isinstance(value, str):
-            self.fail(where, f"expected a text, got {kind(value)}")
+            self.fail(where, f"expected a text, got {describe_type(value)}")
         return value.strip()
 
     def whole(self, value: Any, where: str, least: int, most: int) -> int:
+        """Return a whole number within limits."""
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            self.fail(where, f"expected a whole number from {least} to {most}, got {kind(value)}")
+            self.fail(where, f"expected a whole number from {least} to {most}, got {describe_type(value)}")
         return value
 
     def real(self, value: Any, where: str, least: float, most: float) -> float:
+        """Return a number within limits."""
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            self.fail(where, f"expected a number from {least:g} to {most:g}, got {kind(value)}")
+            self.fail(where, f"expected a number from {least:g} to {most:g}, got {describe_type(value)}")
         return float(value)
 
 
-def _plain(text: str) -> str:
-    """With single spaces: that is what a browser makes of others, and sends back."""
+def _collapse_spaces(text: str) -> str:
+    """Replace runs of whitespace by one space, as browsers do when they send a form."""
     return " ".join(text.split())

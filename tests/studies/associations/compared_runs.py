@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.results.made_runs import result, run_of, with_rows, with_scales
+from tests.results.made_runs import altered, result, run_of, with_rows, with_scales
 
 from biassay.results.comparison import Comparison
+from biassay.results.outcomes import Result
 from biassay.runs.run import Run
-from biassay.stimuli.model import Direction
 from biassay.studies.associations.compare import AssociationDifference
-from biassay.studies.associations.families import with_corrections
-from biassay.studies.associations.records import Result
 
 TESTS = ("weat6", "weat7", "weat8", "sent-weat6")
 
@@ -32,12 +30,11 @@ def other_model(run: Run, name: str, seed: int, noise: float = 1.0, **given: Any
     results = []
     for r in run.results:
         p, by_word = (float(rng.random() ** 6) for _ in range(2))
-        by_word = max(by_word, r.p_floor_by_word or 0.0)
-        results.append(dataclasses.replace(r, model=name, p_value=p, p_value_by_word=by_word))
+        by_word = max(by_word, r.fixed_words_p_floor or 0.0)
+        results.append(altered(r, model=name, sentences_p_value=p, fixed_words_p_value=by_word))
     models = tuple(dataclasses.replace(record, name=name) for record in run.manifest.models)
     settings = dataclasses.replace(run.manifest.settings, **given)
-    rows = with_corrections(results, settings)
-    made = with_rows(run, rows, run_id=name, models=models, settings=settings)
+    made = with_rows(run, results, run_id=name, models=models, settings=settings)
     return dataclasses.replace(made, arrays=arrays)
 
 
@@ -45,7 +42,7 @@ def in_one(first: Run, second: Run) -> Run:
     """Two runs as one that measured both models."""
     manifest = dataclasses.replace(first.manifest, models=(*first.manifest.models, *second.manifest.models))
     arrays = {**first.arrays, **{f"1/{name.removeprefix('0/')}": array for name, array in second.arrays.items()}}
-    tables = {name: (*first.tables[name], *second.tables[name]) for name in ("results", "scales")}
+    tables = {name: (*first.tables[name], *second.tables[name]) for name in ("results", "scales", "decisions")}
     return Run(manifest, tables, arrays)
 
 
@@ -61,7 +58,7 @@ def keeping(run: Run, test: str, **words: Collection[str]) -> Run:
 
 def without_clusters(run: Run) -> Run:
     """Return the run with every word its own cluster."""
-    return with_rows(run, (dataclasses.replace(row, clusters={}) for row in run.results))
+    return with_rows(run, (altered(row, clusters={}) for row in run.results))
 
 
 def roles(result: Result) -> list[tuple[str, dict[str, float]]]:
@@ -78,8 +75,7 @@ def cosine(run: Run, test: str) -> Callable[[str, str, str, str], float]:
 
 def edited(run: Run, test: str, **given: Any) -> Run:
     """With other values in one result."""
-    changed = (dataclasses.replace(r, **given) if r.test == test else r for r in run.results)
-    return with_rows(run, changed)
+    return with_rows(run, (altered(r, **given) if r.test == test else r for r in run.results))
 
 
 def without(run: Run, *tests: str) -> Run:
@@ -143,7 +139,7 @@ def simulated(
     effect: float,
     more: float = 0.0,
     shared: float = 0.7,
-    direction: Direction | None = None,
+    direction: int | None = None,
 ) -> list[Run]:
     """Two models that share so much of the variance; the second has ``more`` effect. Every test has other words.
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from tests.pages.pages import Page
+from tests.reporting.pages import Page
 from tests.studies.associations.compared_runs import TESTS, other_model
 
 import biassay
+from biassay.runs.reports import render_report
 from biassay.runs.run import Run
-from biassay.runs.showing import render_report
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A real run: measured, refused, with words lost, in sentences and in words."""
     tests = ["weat6", "weat1", "sent-weat6", "sent-weat9", "sent-weat8", "I1"]
-    return biassay.run("glove", tests=tests, max_lost=0.05, cache=tmp_path_factory.mktemp("vectors"))
+    return biassay.run("glove", tests=tests, max_unknown=0.05, cache=tmp_path_factory.mktemp("vectors"))
 
 
 @pytest.fixture(scope="module")

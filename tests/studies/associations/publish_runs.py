@@ -7,22 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.results.made_runs import contexts, run_of, with_rows, with_scales
+from tests.results.made_runs import altered, contexts, run_of, with_rows, with_scales
 
 import biassay
+from biassay.datasets.catalogue import select_tests
+from biassay.datasets.schema import ROLES
 from biassay.models.base import Identity
-from biassay.results.data import TestRecord
-from biassay.runs.models import identified
+from biassay.prompts.sentences import hash_texts
+from biassay.results.run_data import TestRecord
+from biassay.runs.models import make_model_record
 from biassay.runs.run import Run
-from biassay.stimuli.catalogue import select_tests
-from biassay.stimuli.model import ROLES
-from biassay.studies.associations.crossing import COSINES
-from biassay.studies.associations.making import contextual_result_of
-from biassay.studies.associations.over_contexts import measure_in_contexts
-from biassay.studies.associations.records import InputsRecord
-from biassay.studies.associations.samples import SAMPLE_ARRAYS
-from biassay.studies.associations.settings import Settings
-from biassay.texts.sentences import digest_of
+from biassay.studies.associations.contributions import COSINES
+from biassay.studies.associations.measure import make_contextual_result, measure_over_contexts
+from biassay.studies.associations.results import SAMPLE_ARRAYS, AssociationInputsRecord
+from biassay.studies.associations.settings import AssociationSettings
 
 SCRIPT = "<script>alert(1)</script>"
 NASTY = (
@@ -41,7 +39,7 @@ def measured_in_words(cache: Path, **given: Any) -> Run:
     """Words, bleached and unbleached sentences; measured and refused."""
     tests = ["sent-weat6", "weat6", "weat1", "sent-weat1", "weat9", "sent-weat9", "heilman_double_bind_competent_*"]
     tests += ["sent-angry_black_woman_stereotype_b", "angry_black_woman_stereotype_b", "weat3b", "I1"]
-    return biassay.run("glove", tests=tests, max_lost=0.05, cache=cache, **given)
+    return biassay.run("glove", tests=tests, max_unknown=0.05, cache=cache, **given)
 
 
 def measured_in_contexts(models: tuple[str, ...] = ("one", "two")) -> Run:
@@ -58,37 +56,39 @@ def measured_in_contexts(models: tuple[str, ...] = ("one", "two")) -> Run:
             words = {w: rng.normal(mean[role], 1.0, (8, 12)) for role in ROLES for w in test.concept(role).words}
             if test.name == "C9":
                 words[test.X.words[0]] = words[test.X.words[0]][:2]
-            found = measure_in_contexts(test, {} if test.name == "C1" else words, Settings(**chosen), model.name)
-            results.append(contextual_result_of(test, model, found, Settings(**chosen)))
+            found = measure_over_contexts(
+                test, {} if test.name == "C1" else words, AssociationSettings(**chosen), model.name
+            )
+            results.append(make_contextual_result(test, model, found, AssociationSettings(**chosen)))
             names = (*SAMPLE_ARRAYS, COSINES) if found.association is not None else ()
             arrays |= {f"{place}/{test.name}/{name}": getattr(found.association, name) for name in names}
-    records = tuple(dataclasses.replace(identified(m.name, m), measured=True) for m in known)
+    records = tuple(dataclasses.replace(make_model_record(m.name, m), measured=True) for m in known)
     made = run_of(" ".join(models), results, arrays, settings=chosen, contexts=record, models=records)
     sources = [(t.source.name, t.source.citation, t.source.licence, t.source.version) for t in tests]
-    asked = [TestRecord(t.name, "C*", digest_of(t), *source) for t, source in zip(tests, sources, strict=True)]
-    manifest = dataclasses.replace(made.manifest, inputs=InputsRecord(tuple(asked), record))
+    asked = [TestRecord(t.name, "C*", hash_texts(t), *source) for t, source in zip(tests, sources, strict=True)]
+    manifest = dataclasses.replace(made.manifest, inputs=AssociationInputsRecord(tuple(asked), record))
     return with_scales(dataclasses.replace(made, manifest=manifest))
 
 
 def changed(run: Run, **given: Any) -> Run:
     """With other values in all results."""
-    return with_rows(run, (dataclasses.replace(r, **given) for r in run.results))
+    return with_rows(run, (altered(r, **given) for r in run.results))
 
 
 def with_first(run: Run, **given: Any) -> Run:
     """With other values in the first result that was measured."""
     first = next(i for i, r in enumerate(run.results) if r.effect_size is not None)
     results = list(run.results)
-    results[first] = dataclasses.replace(results[first], **given)
+    results[first] = altered(results[first], **given)
     return with_rows(run, results)
 
 
 def on_models(run: Run, names: tuple[str, ...]) -> Run:
     """The same results of models of these names."""
-    return with_rows(run, (dataclasses.replace(r, model=name) for name in names for r in run.results))
+    return with_rows(run, (altered(r, model=name) for name in names for r in run.results))
 
 
 def many_tests(run: Run, count: int) -> Run:
     """A result again and again, under other names and titles."""
     first = run.results[0]
-    return with_rows(run, (dataclasses.replace(first, test=f"t{i}", title=f"T {i}") for i in range(count)))
+    return with_rows(run, (altered(first, test=f"t{i}", title=f"T {i}") for i in range(count)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import biassay
 from biassay.errors import DegenerateError, UsageError, VectorError
-from biassay.stats.contextual import Pools, draw_contexts
+from biassay.stats.context_samples import ContextPools, draw_contexts
 
 Pool = NDArray[np.float64]
 CASES = ("equal_pools", "unequal_pools", "zero_tau", "near_null")
@@ -228,14 +228,14 @@ def test_a_model_that_ignores_contexts_has_one_effect_in_new_ones() -> None:
         ({"X": np.zeros((3, 4, 5))}, UsageError, "list with one array"),
         ({"Y": [np.ones((2, 12)), np.ones(12)]}, VectorError, "Y: word 1: expected an array of shape"),
         ({"Y": [np.ones((2, 12)), np.zeros((0, 12))]}, VectorError, "not empty"),
-        ({"B": [np.ones((2, 12)), np.array([[1.0] * 12, [np.nan] * 12])]}, VectorError, "context 1 holds a value"),
+        ({"B": [np.ones((2, 12)), np.array([[1.0] * 12, [np.nan] * 12])]}, VectorError, "context 1 contains a value"),
         ({"B": [np.array([[1.0] * 12, [0.0] * 12])]}, VectorError, "B: word 0: the vector of context 1 is zero"),
         ({"B": [np.ones((2, 11))]}, VectorError, r"one dimension, got \[11, 12\]"),
         ({"n_samples": 2}, UsageError, "at least 3"),
         ({"draws": np.zeros((5, 3), int)}, UsageError, r"shape \(samples, 16\)"),
-        ({"draws": np.zeros((5, 16))}, UsageError, "whole numbers"),
-        ({"draws": np.full((5, 16), 99)}, UsageError, "draws of word 0: row numbers go from 0 to 19"),
-        ({"draws": np.full((5, 16), -1)}, UsageError, "row numbers go from 0"),
+        ({"draws": np.zeros((5, 16))}, UsageError, "must be integers"),
+        ({"draws": np.full((5, 16), 99)}, UsageError, "draws of word 0 must lie between 0 and 19"),
+        ({"draws": np.full((5, 16), -1)}, UsageError, "must lie between 0"),
     ],
 )
 def test_refuses(change: dict[str, object], error: type[Exception], words: str) -> None:
@@ -251,4 +251,4 @@ def test_equal_associations_are_degenerate() -> None:
 
 
 def test_pools_take_whole_numbers_for_numbers() -> None:
-    assert Pools.of([np.ones((2, 3), dtype=int)], "X").dtype == np.float64
+    assert ContextPools.from_arrays([np.ones((2, 3), dtype=int)], "X").dtype == np.float64

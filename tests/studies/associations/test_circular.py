@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import biassay
+from biassay.datasets.catalogue import load_tests, select_tests
+from biassay.datasets.stimulus_files import to_sent_bias, to_toml
 from biassay.errors import StimulusError
 from biassay.models.base import weights_digest
-from biassay.stimuli.catalogue import load_tests, select_tests
-from biassay.stimuli.export import to_sent_bias, to_toml
-from biassay.studies.associations.records import SEARCHED
-from biassay.texts.sentences import given_texts
+from biassay.prompts.sentences import get_given_texts
+from biassay.studies.associations.results import explain_searched
 
 WORDS = {
     "X": ["John", "Paul", "Mike", "Kevin"],
@@ -24,13 +24,8 @@ WORDS = {
     "B": ["home", "parents", "wedding", "relatives"],
 }
 CLAIMS = (
-    "p_value",
-    "p_value_by_word",
-    "p_value_crossed",
-    "p_value_crossed_holm",
-    "significant_crossed",
-    "d_low",
-    "D_low",
+    *("p_value", "p_adjusted", "significant", "ci_low", "cosine_ci_low"),
+    *("fixed_words_p_value", "sentences_p_value"),
 )
 
 
@@ -60,7 +55,7 @@ def found_file(folder: Path, vectors: Path, *, suffix: str = "toml") -> Path:
         return path
     (test,) = load_tests(path)
     other = folder / f"found.{suffix}"
-    other.write_text(to_sent_bias(test, given_texts(test)))
+    other.write_text(to_sent_bias(test, get_given_texts(test)))
     return other
 
 
@@ -69,12 +64,12 @@ def test_the_searched_model_gets_a_description_and_no_claim(tmp_path: Path, vect
     run = biassay.run(f"vectors:{vectors}", tests=[str(found_file(tmp_path, vectors, suffix=suffix))])
     (row,) = run.results
     assert row.searched
-    assert row.effect_size_by_word is not None
-    assert row.effect_size_by_word > 1.5
+    assert row.effect_size is not None
+    assert row.effect_size > 1.5
     assert [name for name in CLAIMS if getattr(row, name) is not None] == []
     (finding,) = run.findings()
-    assert finding.standing in ("described", "descriptive")
-    assert SEARCHED in finding.notes
+    assert finding.evidence in ("described", "descriptive")
+    assert explain_searched(None) in finding.notes
 
 
 def test_a_copy_and_other_settings_are_the_searched_model_too(tmp_path: Path, vectors: Path) -> None:
@@ -87,14 +82,14 @@ def test_a_copy_and_other_settings_are_the_searched_model_too(tmp_path: Path, ve
 def test_another_model_is_tested(tmp_path: Path, vectors: Path) -> None:
     (row,) = biassay.run("glove", tests=str(found_file(tmp_path, vectors))).results
     assert not row.searched
-    assert row.p_value_crossed is not None
+    assert row.p_value is not None
 
 
 def test_it_is_not_counted_in_the_family(tmp_path: Path, vectors: Path) -> None:
     own = {"name": "own", **WORDS}
     run = biassay.run(f"vectors:{vectors}", tests=[str(found_file(tmp_path, vectors)), own])
     found, other = run.results
-    assert (found.family, other.family) == (None, 1)
+    assert (found.family_size, other.family_size) == (None, 1)
 
 
 def test_terminal_report_and_json_say_why(tmp_path: Path, vectors: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,7 +105,7 @@ def test_terminal_report_and_json_say_why(tmp_path: Path, vectors: Path, capsys:
     assert "after correction (" not in told
     assert "found by searching this model" in (out / "report.html").read_text()
     (saved,) = json.loads(biassay.load(out).to_json())["results"]
-    assert (saved["searched"], saved["p_value_crossed"]) == (True, None)
+    assert (saved["searched"], saved["p_value"]) == (True, None)
 
 
 def test_sentences_made_from_it_are_circular_too(tmp_path: Path, vectors: Path) -> None:
@@ -130,7 +125,7 @@ def load_one(folder: Path, text: str) -> biassay.stimuli.model.Test:
 
 def test_robustness_refuses_it(tmp_path: Path, vectors: Path) -> None:
     (row,) = biassay.robustness(f"vectors:{vectors}", tests=str(found_file(tmp_path, vectors))).results
-    assert (row.status, row.reason) == ("refused", SEARCHED)
+    assert (row.status, row.reason) == ("skipped", explain_searched(None))
 
 
 @pytest.mark.parametrize(("target", "attribute"), [("X", "A"), ("Y", "B"), ("X", "B")])
@@ -144,7 +139,7 @@ def test_a_word_that_is_target_and_attribute_is_an_error(target: str, attribute:
 def test_words_that_differ_only_in_case_are_an_error_on_a_model_that_folds_case(role: str, word: str) -> None:
     words = {**WORDS, role: [*WORDS[role], word]}
     (row,) = biassay.run("glove", tests=words).results
-    assert row.status == "refused"
+    assert row.status == "skipped"
     assert row.reason is not None
     assert "'John' (X)" in row.reason
     assert f"{word!r} ({role})" in row.reason

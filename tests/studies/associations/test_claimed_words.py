@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 import biassay
+from biassay.runs.reports import get_presenter, render_report
 from biassay.runs.run import Run
-from biassay.runs.showing import presenter_of, render_report
-from biassay.studies.associations.methods_text import sentences_of
+from biassay.studies.associations.methods import methods_sentences
 from biassay.studies.associations.terminal import print_associations
 
 GERMAN: dict[str, Any] = {
@@ -61,7 +61,8 @@ def test_shipped_tests_state_english() -> None:
 def test_under_the_papers_protocols_nothing_speaks_of_other_words(protocol: str, tmp_path: Path) -> None:
     """Their p-values are about these texts only; d is large in most of these tests."""
     run = biassay.run("glove", ["weat3", "sent-weat3", "weat6", "weat8", "weat9"], protocol=protocol, cache=tmp_path)
-    methods = " ".join(one.text for one in sentences_of(run, ()))
-    card = presenter_of("associations").card(run, "glove")
+    methods = " ".join(one.text for one in methods_sentences(run, ()))
+    card = get_presenter("associations").card(run, "glove")
     told = [printed(run), render_report(run), methods, *card.opening, *card.findings, *card.limits, str(run.findings())]
     assert [text for text in told if "other words" in text] == []
+    assert {row.share_random for row in run.results} == {None}

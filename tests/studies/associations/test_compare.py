@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.results.made_runs import as_refused, with_rows
+from tests.results.made_runs import altered, as_by_text, as_by_word, as_refused, with_rows
 from tests.studies.associations.compared_runs import (
     TESTS,
     calibrated,
@@ -29,8 +29,8 @@ from tests.studies.associations.publish_runs import measured_in_contexts
 
 from biassay.errors import UsageError
 from biassay.results.comparison import Comparison
+from biassay.runs.reports import compare_models
 from biassay.runs.run import Run
-from biassay.runs.showing import compared
 from biassay.stats.crossed import crossed_test
 from biassay.studies.associations.compare import AssociationDifference
 
@@ -51,7 +51,7 @@ def test_differences_are_those_of_the_words_in_common(first: Run, second: Run, t
     result = of(second, "weat7")
     second = keeping(second, "weat7", X=list(result.associations["X"])[2:], B=list(result.associations["B"])[:5])
     first = keeping(first, "weat7", A=list(result.associations["A"])[1:])
-    found = compared({"a": first, "b": second, "c": turned(third)})
+    found = compare_models({"a": first, "b": second, "c": turned(third)})
     assert (found.baseline, found.confidence, found.notes) == ("glove", 0.95, ())
     assert [(r.model, r.test) for r in rows_of(found)] == [(m, t) for m in ("second", "third") for t in TESTS]
     for r in rows_of(found):
@@ -82,13 +82,13 @@ def turned(run: Run) -> Run:
         half = np.concatenate([table[:x][::-1], table[x:][::-1]])
         arrays[f"0/{r.test}/cosines"] = np.concatenate([half[:, :a][:, ::-1], half[:, a:][:, ::-1]], axis=1)
         words = {role: dict(reversed(list(of_role.items()))) for role, of_role in r.associations.items()}
-        rows.append(dataclasses.replace(r, associations=words))
+        rows.append(altered(r, associations=words))
     return dataclasses.replace(with_rows(run, rows), arrays=arrays)
 
 
 def test_simultaneous_intervals_are_those_of_more_confidence(first: Run, second: Run, third: Run) -> None:
     first, second, third = map(without_clusters, (first, second, third))
-    found = compared({"a": first, "b": second, "c": third})
+    found = compare_models({"a": first, "b": second, "c": third})
     assert [r.family for r in rows_of(found)] == [8] * 8
     for r in rows_of(found):
         words = of(first, r.test).associations
@@ -101,9 +101,9 @@ def test_simultaneous_intervals_are_those_of_more_confidence(first: Run, second:
 def test_a_family_are_tests_about_people_on_all_models_compared(first: Run, second: Run, third: Run) -> None:
     """A check of the method has its own interval only, and widens no other; what has no interval counts for nothing."""
     runs = {"a": first, "b": second, "c": third}
-    everything = {(r.model, r.test): r for r in rows_of(compared(runs))}
+    everything = {(r.model, r.test): r for r in rows_of(compare_models(runs))}
     checked = {name: edited(run, "weat7", about="method") for name, run in runs.items()}
-    found = rows_of(compared(checked))
+    found = rows_of(compare_models(checked))
     assert {r.test: (r.family, r.simultaneous_low is None) for r in found} == {
         t: (None, True) if t == "weat7" else (6, False) for t in TESTS
     }
@@ -111,17 +111,17 @@ def test_a_family_are_tests_about_people_on_all_models_compared(first: Run, seco
         same = everything[r.model, r.test]
         assert (r.interval_low, r.interval_high) == (same.interval_low, same.interval_high)
         assert r.is_check or r.simultaneous_low > same.simultaneous_low  # type: ignore[operator]
-    two = rows_of(compared({"a": checked["a"], "b": checked["b"]}))
+    two = rows_of(compare_models({"a": checked["a"], "b": checked["b"]}))
     assert {r.family for r in two} == {3, None}
     refused = with_rows(second, tuple(as_refused(r) if r.test == "weat6" else r for r in second.results))
-    assert {r.family for r in rows_of(compared({"a": first, "b": refused}))} == {3, None}
+    assert {r.family for r in rows_of(compare_models({"a": first, "b": refused}))} == {3, None}
 
 
 def test_the_first_model_is_the_baseline_unless_another_is_named(first: Run, second: Run, third: Run) -> None:
     runs = {"a": first, "b": second, "c": third}
-    assert compared(runs).baseline == "glove"
-    assert compared(dict(reversed(runs.items()))).baseline == "third"
-    found = compared(runs, baseline="second")
+    assert compare_models(runs).baseline == "glove"
+    assert compare_models(dict(reversed(runs.items()))).baseline == "third"
+    found = compare_models(runs, baseline="second")
     assert (found.baseline, {r.baseline for r in rows_of(found)}) == ("second", {"second"})
     assert list(dict.fromkeys(r.model for r in rows_of(found))) == ["glove", "third"]
 
@@ -129,7 +129,9 @@ def test_the_first_model_is_the_baseline_unless_another_is_named(first: Run, sec
 def test_another_baseline_turns_the_difference(first: Run, second: Run) -> None:
     runs = {"a": first, "b": second}
     for one, back in zip(
-        compared(runs).tables["associations"], compared(runs, baseline="second").tables["associations"], strict=True
+        compare_models(runs).tables["associations"],
+        compare_models(runs, baseline="second").tables["associations"],
+        strict=True,
     ):
         assert (one.difference, one.effect_model) == (-(back.difference or 0.0), back.effect_baseline)
         ends = (one.interval_low, one.interval_high, one.simultaneous_low, one.simultaneous_high)
@@ -144,23 +146,23 @@ def test_another_baseline_turns_the_difference(first: Run, second: Run) -> None:
 
 def test_models_of_one_run_are_compared(first: Run, second: Run) -> None:
     """Also where they differ in nothing but their settings or weights."""
-    expected = rows_of(compared({"a": first, "b": second}))
-    assert rows_of(compared({"a": in_one(first, second)})) == expected
-    rows = tuple(dataclasses.replace(r, model="glove", model_revision="other") for r in second.results)
+    expected = rows_of(compare_models({"a": first, "b": second}))
+    assert rows_of(compare_models({"a": in_one(first, second)})) == expected
+    rows = tuple(altered(r, model="glove", model_revision="other") for r in second.results)
     models = tuple(dataclasses.replace(m, name="glove", revision="other") for m in second.manifest.models)
-    found = compared({"a": in_one(first, with_rows(second, rows, models=models))})
+    found = compare_models({"a": in_one(first, with_rows(second, rows, models=models))})
     assert (found.baseline, {r.model for r in rows_of(found)}) == ("glove", {"glove #2"})
     assert [r.interval_low for r in rows_of(found)] == [r.interval_low for r in expected]
 
 
 def test_one_model_only_is_refused(first: Run) -> None:
     with pytest.raises(UsageError, match=r"one model only \(glove\); name another run"):
-        compared({"a": first})
+        compare_models({"a": first})
 
 
 def test_the_same_model_in_two_runs_has_two_names(first: Run) -> None:
     again = dataclasses.replace(first, manifest=dataclasses.replace(first.manifest, run_id="again"))
-    found = compared({"x/run": first, "y/run": again})
+    found = compare_models({"x/run": first, "y/run": again})
     assert found.baseline == "glove [x/run]"
     for r in rows_of(found):
         assert r.model == "glove [y/run]"
@@ -169,10 +171,10 @@ def test_the_same_model_in_two_runs_has_two_names(first: Run) -> None:
 
 
 def test_tests_that_one_model_lacks_are_left_out(first: Run, second: Run) -> None:
-    found = compared({"a": without(first, "weat6"), "b": without(second, "weat7")})
+    found = compare_models({"a": without(first, "weat6"), "b": without(second, "weat7")})
     assert [r.test for r in rows_of(found)] == ["weat8", "sent-weat6"]
     with pytest.raises(UsageError, match="no test in common"):
-        compared({"a": without(first, *TESTS[:2]), "b": without(second, *TESTS[2:])})
+        compare_models({"a": without(first, *TESTS[:2]), "b": without(second, *TESTS[2:])})
 
 
 def test_what_was_not_measured_on_a_model_is_said_and_has_no_difference(first: Run, second: Run, third: Run) -> None:
@@ -185,7 +187,7 @@ def test_what_was_not_measured_on_a_model_is_said_and_has_no_difference(first: R
         ({"b": refused, "a": first}, "second"),
         ({"a": refused, "b": also}, "second and third"),
     ):
-        r = row(compared(runs), "sent-weat6")
+        r = row(compare_models(runs), "sent-weat6")
         assert r.reason == f"not measured on {named}"
         assert (r.difference, r.interval_low, r.simultaneous_high) == (None, None, None)
         assert (r.num_targ1, r.num_targ2) == (0, 0)
@@ -197,7 +199,7 @@ def test_what_was_not_measured_on_a_model_is_said_and_has_no_difference(first: R
 def test_no_words_in_common_are_said(first: Run, second: Run, role: str) -> None:
     associations = of(second, "weat6").associations
     strangers = {**associations, role: {f"{word}?": value for word, value in associations[role].items()}}
-    r = row(compared({"a": first, "b": edited(second, "weat6", associations=strangers)}), "weat6")
+    r = row(compare_models({"a": first, "b": edited(second, "weat6", associations=strangers)}), "weat6")
     assert r.reason == "no words in common"
     assert (r.difference, r.interval_low, r.interval_high) == (None, None, None)
 
@@ -206,16 +208,16 @@ def test_a_cosine_that_is_no_number_is_said(first: Run, second: Run) -> None:
     table = second.arrays["0/weat6/cosines"].copy()
     table[3, 5] = math.nan
     broken = dataclasses.replace(second, arrays={**second.arrays, "0/weat6/cosines": table})
-    r = row(compared({"a": first, "b": broken}), "weat6")
+    r = row(compare_models({"a": first, "b": broken}), "weat6")
     assert (r.difference, r.interval_low, r.reason is None) == (None, None, False)
     without_it = keeping(broken, "weat6", A=[w for i, w in enumerate(of(first, "weat6").associations["A"]) if i != 5])
-    assert row(compared({"a": first, "b": without_it}), "weat6").interval_low is not None
+    assert row(compare_models({"a": first, "b": without_it}), "weat6").interval_low is not None
 
 
 @pytest.mark.parametrize("role", ["X", "A"])
 def test_of_few_words_in_common_there_is_a_difference_without_an_interval(first: Run, second: Run, role: str) -> None:
     few = keeping(second, "weat6", **{role: list(of(second, "weat6").associations[role])[:1]})
-    r = row(compared({"a": first, "b": few}), "weat6")
+    r = row(compare_models({"a": first, "b": few}), "weat6")
     words = in_common(of(first, "weat6"), of(few, "weat6"))
     assert r.reason == "too few words in common for an interval"
     assert numbers(r) == ((1, 8, 8, 8) if role == "X" else (8, 8, 1, 8))
@@ -226,7 +228,7 @@ def test_of_few_words_in_common_there_is_a_difference_without_an_interval(first:
 
 def test_words_that_are_all_alike_on_one_model_are_compared(first: Run, second: Run) -> None:
     flat = {**second.arrays, "0/weat6/cosines": np.full((16, 16), 0.25)}
-    r = row(compared({"a": first, "b": dataclasses.replace(second, arrays=flat)}), "weat6")
+    r = row(compare_models({"a": first, "b": dataclasses.replace(second, arrays=flat)}), "weat6")
     assert (r.effect_model, r.calibrated_model) == (None, pytest.approx(0.0))
     assert r.difference == pytest.approx(-(r.calibrated_baseline or 0.0))
     assert r.interval_low < r.difference < r.interval_high  # type: ignore[operator]
@@ -239,7 +241,7 @@ def test_without_cosines_there_is_no_difference(first: Run, second: Run) -> None
     scales = {name: array for name, array in second.arrays.items() if "/scales/" not in name}
     for other in (older, misfit, dataclasses.replace(second, arrays=scales)):
         for runs in ({"a": first, "b": other}, {"b": other, "a": first}):
-            r = row(compared(runs), "weat6")
+            r = row(compare_models(runs), "weat6")
             assert "measure the model again" in (r.reason or "")
             assert (r.difference, r.interval_low, r.simultaneous_low, r.family) == (None,) * 4
 
@@ -248,7 +250,7 @@ def test_words_of_a_cluster_are_averaged(first: Run, second: Run) -> None:
     words = {role: list(own) for role, own in of(first, "weat6").associations.items()}
     together = {"X": dict.fromkeys(words["X"][:3], words["X"][0]), "B": dict.fromkeys(words["B"][2:4], words["B"][2])}
     runs = {name: edited(run, "weat6", clusters=together) for name, run in (("a", first), ("b", second))}
-    r = row(compared(runs), "weat6")
+    r = row(compare_models(runs), "weat6")
     assert numbers(r) == (6, 8, 8, 7)
     tables = []
     for run in (first, second):
@@ -264,19 +266,27 @@ def test_a_spread_that_changed_much_is_told(first: Run, second: Run) -> None:
         arrays = {name: by * array if "/scales/" in name else array for name, array in second.arrays.items()}
         return dataclasses.replace(second, arrays=arrays)
 
-    told = {by: [line for line in compared({"a": first, "b": scaled(by)}).remarks if "SD" in line] for by in (1.2, 1.3)}
+    told = {
+        by: [line for line in compare_models({"a": first, "b": scaled(by)}).remarks if "SD" in line]
+        for by in (1.2, 1.3)
+    }
     assert (len(told[1.2]), len(told[1.3])) == (0, 2)  # by themselves and in sentences
-    tiny = row(compared({"a": first, "b": scaled(1e-3)}), "weat6")
+    tiny = row(compare_models({"a": first, "b": scaled(1e-3)}), "weat6")
     assert (tiny.difference, "not testable" in (tiny.reason or "")) == (None, True)
 
 
 def test_scores_of_four_sets_and_texts_of_unknown_words_have_no_interval(first: Run, second: Run) -> None:
-    plain: dict[str, Any] = {"effect_size_by_word": None, "associations": {}}
-    for given, said in ((plain, "are unknown"), ({"unit": "score", "metric": "own", "associations": {}}, "metric own")):
-        one, other = (edited(run, "weat6", effect_size=e, **given) for run, e in ((first, 0.25), (second, 1.0)))
-        if given is not plain:
-            one, other = (edited(run, "weat6", effect_size_by_word=e) for run, e in ((one, 0.25), (other, 1.0)))
-        r = row(compared({"a": one, "b": other}), "weat6")
+    plain: dict[str, Any] = {"associations": {}}
+    for given, said in (
+        (plain, "are unknown"),
+        ({"scale": "score", "metric": "own", "associations": {}}, "metric own"),
+    ):
+        make = as_by_text if given is plain else as_by_word
+        one, other = (
+            with_rows(run, (make(r, effect_size=e, **given) if r.test == "weat6" else r for r in run.results))
+            for run, e in ((first, 0.25), (second, 1.0))
+        )
+        r = row(compare_models({"a": one, "b": other}), "weat6")
         expected = (None, None, None) if given is plain else (0.25, 1.0, 0.75)
         assert (r.effect_baseline, r.effect_model, r.difference) == expected
         assert (r.interval_low, r.simultaneous_low) == (None, None)
@@ -288,7 +298,7 @@ def test_tests_over_contexts_are_compared_by_word() -> None:
     one, two = measured_in_contexts(("one",)), measured_in_contexts(("zero", "two"))
     two = with_rows(two, tuple(r for r in two.results if r.model == "two"))
     arrays = {f"0/{name.removeprefix('1/')}": array for name, array in two.arrays.items() if name.startswith("1/")}
-    found = compared({"a": one, "b": two})
+    found = compare_models({"a": one, "b": two})
     assert [(r.model, r.test) for r in rows_of(found)] == [("two", t) for t in ("C6", "C9", "C10", "C1")]
     two = dataclasses.replace(two, arrays=arrays)
     for r in rows_of(found)[:3]:
@@ -297,6 +307,6 @@ def test_tests_over_contexts_are_compared_by_word() -> None:
         assert (r.effect_baseline, r.effect_model) == pytest.approx(sizes)
         deltas = [calibrated_difference(run, r.test, words) for run in (one, two)]
         assert r.difference == pytest.approx(deltas[1] - deltas[0])
-        assert sizes[0] == pytest.approx(of(one, r.test).effect_size_by_word)
+        assert sizes[0] == pytest.approx(of(one, r.test).effect_size)
         assert r.interval_low < r.difference < r.interval_high  # type: ignore[operator]
     assert rows_of(found)[3].reason == "not measured on one and two"

@@ -11,25 +11,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.pages.pages import Drawing, Page
-from tests.results.made_runs import contexts, d_span, with_rows, with_settings
+from tests.reporting.pages import Drawing, Page
+from tests.results.made_runs import altered, contexts, d_span, decided, with_rows, with_settings
 from tests.studies.associations.publish_runs import measured_in_contexts
 
+from biassay.datasets.catalogue import select_tests
+from biassay.datasets.schema import ROLES
 from biassay.models.base import Identity
-from biassay.pages.formats import format_p
-from biassay.results.labels import model_key, model_labels
+from biassay.reporting.formats import format_p
+from biassay.results.outcomes import Result
+from biassay.results.views import model_key, model_labels
+from biassay.runs.reports import render_report, write_report
 from biassay.runs.run import Run
-from biassay.runs.showing import render_report, write_page
-from biassay.stimuli.catalogue import select_tests
-from biassay.stimuli.model import ROLES
-from biassay.studies.associations.making import contextual_result_of
-from biassay.studies.associations.marks import p_by_text, p_by_word
-from biassay.studies.associations.over_contexts import measure_in_contexts
-from biassay.studies.associations.records import Result
-from biassay.studies.associations.samples import SAMPLE_ARRAYS, samples_of
-from biassay.studies.associations.settings import Settings
-from biassay.studies.associations.words_contexts import contexts_found
-from biassay.studies.associations.words_lost import lost_lines
+from biassay.studies.associations.diagnostics import count_contexts, list_lost_words
+from biassay.studies.associations.measure import make_contextual_result, measure_over_contexts
+from biassay.studies.associations.results import SAMPLE_ARRAYS, get_samples
+from biassay.studies.associations.settings import AssociationSettings
+from biassay.studies.associations.signs import format_fixed_words_p, format_published_p
 
 HOSTILE = "<script>alert(1)</script>"
 N = 120
@@ -62,8 +60,8 @@ def ordered(run: Run) -> list[Result]:
 
 def test_the_numbers_on_the_page_are_those_of_results_json(run: Run, tmp_path: Path) -> None:
     run.save(tmp_path)
-    page = Page(write_page(run, tmp_path).read_text(encoding="utf-8"))
-    results = json.loads((tmp_path / "results.json").read_text())["tables"]["results"]
+    page = Page(write_report(run, tmp_path).read_text(encoding="utf-8"))
+    results = json.loads(run.to_json())["results"]
     first, heads, *rows = page.table("All tests")
     assert first == ["Test", *LABELS]
     assert len(heads) == 6
@@ -73,14 +71,14 @@ def test_the_numbers_on_the_page_are_those_of_results_json(run: Run, tmp_path: P
     for r in results:
         effect, p, by_word = by_test[r["test"]][3 * (r["model"] == "two") :][:3]
         statuses.append(r["status"])
-        if r["status"] == "refused":
-            assert (effect, p, by_word) == ("refused", "–", "–")
+        if r["status"] == "skipped":
+            assert (effect, p, by_word) == ("skipped", "–", "–")
             continue
-        assert effect == f"{r['effect_size_by_word']:.2f} {d_span(r['d_low'], r['d_high'], r['num_words'])}"
-        assert is_p(p, r["p_value_crossed"])
-        assert p.count("*") == r["significant_crossed"] + r["significant_crossed_holm"]
-        assert is_p(by_word, r["p_value_by_word"])
-    assert sorted(statuses) == ["measured"] * 6 + ["refused"] * 2
+        assert effect == f"{r['effect_size']:.2f} {d_span(r['ci_low'], r['ci_high'], r['num_words'])}"
+        assert is_p(p, r["p_value"])
+        assert p.count("*") == (r["p_value"] <= 0.05) + r["significant"]
+        assert is_p(by_word, r["fixed_words_p_value"])
+    assert sorted(statuses) == ["measured"] * 6 + ["skipped"] * 2
 
 
 def cells_of(page: Page, place: int) -> dict[str, str]:
@@ -94,20 +92,19 @@ def test_the_numbers_of_the_script_are_those_of_the_results(run: Run, page: Page
     assert data["models"] == list(LABELS)
     for place, (row, r) in enumerate(zip(data["rows"], ordered(run), strict=True)):
         assert (data["models"][row[0]], data["tests"][row[1]][0]) == (LABELS[r.model == "two"], r.test)
-        if r.contextual is None:
-            assert row[2:] == [4, 0, "refused"]
+        if r.n_samples is None:
+            assert row[2:] == [4, 0, "skipped"]
             continue
-        c, cells = r.contextual, cells_of(page, place)
-        assert cells["d"] == f"{r.effect_size_by_word:.2f}"
-        assert cells["95% interval"] == d_span(r.d_low, r.d_high, r.num_words)
-        assert is_p(cells["p"], r.p_value_crossed or 0.0)
-        assert is_p(cells["p, corrected"], r.p_value_crossed_holm or 0.0)
-        assert is_p(cells["p (these words only)"], r.p_value_by_word or 0.0)
-        assert cells["D, 95%"] == f"{r.D_low:.3f} to {r.D_high:.3f}"
-        assert cells["pooled effect (CES)"] == f"{r.effect_size:.2f}"
-        assert cells["new contexts"] == f"{c.new_contexts_low:.2f} to {c.new_contexts_high:.2f}"
-        assert is_p(cells["p, paper's"], r.p_value or 0.0)
-        assert is_p(cells["p, paper's, Holm"], r.p_value_holm or 0.0)
+        cells = cells_of(page, place)
+        assert cells["d"] == f"{r.effect_size:.2f}"
+        assert cells["95% interval"] == d_span(r.ci_low, r.ci_high, r.num_words)
+        assert is_p(cells["p"], r.p_value or 0.0)
+        assert is_p(cells["p, corrected"], r.p_adjusted or 0.0)
+        assert is_p(cells["p (these words only)"], r.fixed_words_p_value or 0.0)
+        assert cells["D, 95%"] == f"{r.cosine_ci_low:.3f} to {r.cosine_ci_high:.3f}"
+        assert cells["pooled effect (CES)"] == f"{r.pooled_effect_size:.2f}"
+        assert cells["new contexts"] == f"{r.new_contexts_low:.2f} to {r.new_contexts_high:.2f}"
+        assert is_p(cells["p, paper's"], r.pooled_p_value or 0.0)
         assert cells["contexts a word"] == "8 / 8 / 8"
 
 
@@ -117,11 +114,10 @@ def test_the_numbers_of_the_script_are_those_of_the_results(run: Run, page: Page
 )
 def test_of_the_papers_p_no_more_is_told_than_that_it_is_very_small(log10: float | None, shown: str, run: Run) -> None:
     p = None if log10 is None else 10**log10
-    one = dataclasses.replace(run.results[0], p_value=p, log10_p_value=log10)
-    assert p_by_text(one) == shown
-    exact = format_p(p, log10)
-    assert p_by_text(dataclasses.replace(one, contextual=None)) == exact
-    assert p_by_word(dataclasses.replace(one, p_value_by_word=p, log10_p_value_by_word=log10)) == exact
+    one = altered(run.results[0], pooled_p_value=p, pooled_log10_p_value=log10)
+    assert format_published_p(decided(one)) == shown
+    words = altered(one, fixed_words_p_value=p, fixed_words_log10_p_value=log10)
+    assert format_fixed_words_p(decided(words)) == format_p(p, log10)
 
 
 def distributions(page: Page) -> list[Drawing]:
@@ -137,15 +133,15 @@ def test_the_bars_of_a_figure_hold_all_samples(run: Run, page: Page) -> None:
     for drawing, (label, test) in zip(drawn, names, strict=True):
         place = LABELS.index(label)
         (result,) = [r for r in run.results if r.test == test and labels[model_key(r)] == label]
-        assert drawing.label.startswith(f"{test}: {N} effect sizes, pooled {result.effect_size:.2f};")
+        assert drawing.label.startswith(f"{test}: {N} effect sizes, pooled {result.pooled_effect_size:.2f};")
         assert drawing.caption == result.title
         assert drawing.text.endswith(test)  # its title
-        kept = samples_of(run, place, test)
+        kept = get_samples(run, place, test)
         assert kept is not None
         counts = []
         for tag, bar in drawing.marks:
             if tag != "path":
-                assert bar["data-tip"] == f"pooled effect {result.effect_size:.2f}"
+                assert bar["data-tip"] == f"pooled effect {result.pooled_effect_size:.2f}"
                 continue
             found = re.fullmatch(r"(-?\d\.\d\d) to (-?\d\.\d\d): ([\d,]+) samples, mean p (\S+)", bar["data-tip"])
             assert found is not None
@@ -182,22 +178,22 @@ def test_the_contexts_that_were_found(page: Page) -> None:
 
 
 def test_words_the_corpus_lacks_are_told_from_those_a_model_could_not_place(run: Run) -> None:
-    test, settings, model = TESTS[0], Settings(n_samples=10), Identity("one", "own", "1")
+    test, settings, model = TESTS[0], AssociationSettings(n_samples=10), Identity("one", "own", "1")
     rare, unplaced = test.X.words[0], test.Y.words[0]
     rng = np.random.default_rng(1)
     words = {w: rng.normal(size=(8, 5)) for role in ROLES for w in test.concept(role).words}
     words |= {rare: words[rare][:2], unplaced: words[unplaced][:3]}
     found = {w: len(rows) for w, rows in words.items()} | {unplaced: 8}
-    measured = measure_in_contexts(test, words, settings, model.name, found.__getitem__)
-    result = contextual_result_of(test, model, measured, settings)
+    measured = measure_over_contexts(test, words, settings, model.name, found.__getitem__)
+    result = make_contextual_result(test, model, measured, settings)
     nothing: dict[str, tuple[str, ...]] = dict.fromkeys(ROLES, ())
     assert result.lost == nothing | {"X": (rare,), "Y": (unplaced,)}
     assert result.too_rare == nothing | {"X": (rare,)}
     one = with_rows(run, (result,))
-    in_corpus, by_model = lost_lines(one)
+    in_corpus, by_model = list_lost_words(one)
     assert in_corpus.endswith(f": {rare} ({test.name})")
     assert by_model.endswith(f": {unplaced} ({test.name})")
-    (cell,) = [row.lost for row in contexts_found(one, model_labels(one))]
+    (cell,) = [row.lost for row in count_contexts(one, model_labels(one))]
     assert cell.startswith(f"{rare} 2; {unplaced} 3 (")
 
 
@@ -213,10 +209,9 @@ def test_hostile_names_in_figures_and_the_manifest_are_escaped(run: Run) -> None
     made = dataclasses.replace(made, inputs=inputs, models=models, versions={nasty: nasty})
     lost = dict.fromkeys(ROLES, ()) | {"X": (nasty,)}
     counts = {role: {nasty: 1, "other": 8} for role in ROLES}
-    contextual = dataclasses.replace(run.results[0].contextual, num_contexts=counts)  # type: ignore[type-var]
-    one = dataclasses.replace(
+    one = altered(
         run.results[0],
-        contextual=contextual,
+        num_contexts=counts,
         model=nasty,
         options="",
         model_revision=nasty,
@@ -225,7 +220,7 @@ def test_hostile_names_in_figures_and_the_manifest_are_escaped(run: Run) -> None
         lost=lost,
     )
     arrays = {f"0/{nasty}/{name}": run.arrays[f"0/C6/{name}"] for name in SAMPLE_ARRAYS}
-    text = render_report(Run(made, {"results": (one,)}, arrays))
+    text = render_report(Run(made, with_rows(run, (one,)).tables, arrays))
     page = Page(text)
     assert HOSTILE not in text
     assert page.explained("Corpus") == [f"{nasty}; {nasty} {nasty}"]
@@ -237,14 +232,10 @@ def test_hostile_names_in_figures_and_the_manifest_are_escaped(run: Run) -> None
 
 def test_nan_and_infinity_are_shown_as_such(run: Run) -> None:
     """And reach no coordinate of a figure."""
-    contextual = dataclasses.replace(
-        run.results[0].contextual,  # type: ignore[type-var]
-        new_contexts_low=-math.inf,
-        new_contexts_high=math.inf,
-    )
-    names = ("effect_size", "p_value", "effect_size_by_word", "p_value_by_word", "p_value_crossed")
+    ends = {"new_contexts_low": -math.inf, "new_contexts_high": math.inf}
+    names = ("pooled_effect_size", "pooled_p_value", "effect_size", "fixed_words_p_value", "p_value")
     numbers: dict[str, Any] = dict.fromkeys(names, math.nan)
-    one = dataclasses.replace(run.results[0], contextual=contextual, d_low=None, d_high=None, **numbers)
+    one = altered(run.results[0], **ends, ci_low=None, ci_high=None, **numbers)
     page = Page(render_report(with_rows(run, (one,))))
     assert [cell.rstrip("*") for cell in page.table("All tests")[2][1:]] == ["NaN", "NaN", "NaN"]
     cells = cells_of(page, 0)
@@ -257,7 +248,13 @@ def test_nan_and_infinity_are_shown_as_such(run: Run) -> None:
 
 @pytest.mark.parametrize("bound", [math.nan, math.inf])
 def test_an_interval_that_is_no_number_does_not_stop_the_page(bound: float, run: Run) -> None:
-    contextual = dataclasses.replace(run.results[0].contextual, new_contexts_low=-bound, new_contexts_high=bound)  # type: ignore[type-var]
-    ends = {"d_low": -bound, "d_high": bound, "D_low": -bound, "D_high": bound}
-    one = dataclasses.replace(run.results[0], contextual=contextual, **ends)
+    ends = {
+        "new_contexts_low": -bound,
+        "new_contexts_high": bound,
+        "ci_low": -bound,
+        "ci_high": bound,
+        "cosine_ci_low": -bound,
+        "cosine_ci_high": bound,
+    }
+    one = altered(run.results[0], **ends)
     assert "In words" in Page(render_report(with_rows(run, (one,)))).headings()

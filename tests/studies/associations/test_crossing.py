@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.results.made_runs import altered
 
 import biassay
 from biassay.errors import UsageError
 from biassay.runs.run import Run
-from biassay.stats.crossed import Components, Crossed, crossed_test
+from biassay.stats.crossed import CrossedResult, VarianceComponents, crossed_test
 
 
-def crossed_of(run: Run) -> Crossed:
+def crossed_of(run: Run) -> CrossedResult:
     """The crossed test of the first result, from the cosines that the run has."""
     words = run.results[0].num_words
     return crossed_test(run.arrays[f"0/{run.results[0].test}/cosines"], words["X"], words["A"])
@@ -25,19 +25,19 @@ def test_the_next_test_is_planned_from_a_result(tmp_path: Path) -> None:
     biassay.run("glove", "weat6", out=tmp_path / "run", cache=tmp_path / "cache")
     run = biassay.load(tmp_path / "run")
     row, found = run.results[0], crossed_of(run)
-    assert Components(row.var_targets, row.var_attributes, row.var_residual) == found.components
+    assert VarianceComponents(row.var_targets, row.var_attributes, row.var_residual) == found.components
     plan = biassay.power(found.sizes, components=row)
     assert plan == biassay.power(found.sizes, components=found)
-    assert plan.smallest_d == pytest.approx(row.smallest_effect)
-    assert abs(row.D / row.effect_size_by_word) == pytest.approx(plan.smallest_D / plan.smallest_d, rel=0.5)
+    assert plan.smallest_d == pytest.approx(row.power_80)
+    assert abs(row.cosine_difference / row.effect_size) == pytest.approx(plan.smallest_D / plan.smallest_d, rel=0.5)
     with pytest.raises(UsageError, match="none"):
-        biassay.power(found.sizes, components=dataclasses.replace(row, var_residual=None))
+        biassay.power(found.sizes, components=altered(row, var_residual=None))
 
 
 @pytest.mark.parametrize(("alpha", "is_asked"), [(0.79, True), (0.8, False), (0.95, False)])
 def test_of_a_level_that_chance_reaches_no_power_is_told(tmp_path: Path, alpha: float, is_asked: bool) -> None:
     row = biassay.run("glove", "weat6", alpha=alpha, cache=tmp_path).results[0]
-    assert (row.smallest_effect is not None) is is_asked
+    assert (row.power_80 is not None) is is_asked
     assert row.alpha == alpha
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from tests.results.made_runs import altered, decided
 
 import biassay
 from biassay.errors import BiassayError
 from biassay.runs.run import Run
-from biassay.studies.associations.diagnostics import warnings_of
-from biassay.studies.associations.records import Diagnostics
+from biassay.studies.associations.diagnostics import list_warnings
+from biassay.studies.associations.results import Diagnostics
 
 WORDS = {"X": ["rose", "lily", "tulip"], "Y": ["ant", "fly", "wasp"], "A": ["joy", "love"], "B": ["hate", "war"]}
 
@@ -28,14 +29,14 @@ def test_tokens_frequency_and_the_word_an_effect_hangs_on(glove: Run) -> None:
     test = biassay.select_tests("weat6")[0]
     words = {role: [w for w in test.concept(role).words if w != weat6.driver] for role in "XYAB"}
     without = biassay.run("glove", {"weat6": words}).results[0]
-    assert (weat6.d_without, weat6.p_without) == pytest.approx((without.effect_size_by_word, without.p_value_crossed))
+    assert (weat6.d_without, weat6.p_without) == pytest.approx((without.effect_size, without.p_value))
 
 
 def test_only_what_changes_the_reading_is_said(glove: Run) -> None:
     row, found = glove.results[0], glove.tables["diagnostics"][0]
 
     def said(**given: object) -> int:
-        return len(list(warnings_of(row, dataclasses.replace(found, **given))))
+        return len(list(list_warnings(row, dataclasses.replace(found, **given))))
 
     assert said() == 0
     assert said(single={"X": 1.0, "Y": 0.2, "A": 1.0, "B": 1.0}) == 1
@@ -44,22 +45,22 @@ def test_only_what_changes_the_reading_is_said(glove: Run) -> None:
     assert said(p_without=0.06, d_without=0.5) == 0  # a p-value just below alpha easily crosses it
     assert said(p_skew=0.04) == 0
     assert said(p_skew=0.06) == 1
-    weak = dataclasses.replace(row, significant_crossed=False, p_value_crossed=0.4)
-    assert not list(warnings_of(weak, dataclasses.replace(found, p_without=0.9)))
+    weak = decided(altered(row, p_value=0.4))
+    assert not list(list_warnings(weak, dataclasses.replace(found, p_without=0.9)))
 
 
 def test_unequal_sizes_with_unequal_spreads_are_said(glove: Run) -> None:
     row = glove.results[0]
     x = {f"x{i}": 1.0 + 0.01 * i for i in range(4)}
     y = {f"y{i}": 0.1 * i for i in range(12)}
-    unequal = dataclasses.replace(row, associations={**row.associations, "X": x, "Y": y})
-    assert len(list(warnings_of(unequal, None))) == 1
+    unequal = decided(altered(row, associations={**row.associations, "X": x, "Y": y}))
+    assert len(list(list_warnings(unequal, None))) == 1
 
 
 def test_sentences_that_have_little_in_common_are_said(glove: Run) -> None:
     row, found = glove.results[2], glove.tables["diagnostics"][2]
     assert row.shared_templates == pytest.approx(0.110, abs=1e-3)
-    assert len(list(warnings_of(row, found))) == 1
+    assert len(list(list_warnings(row, found))) == 1
 
 
 @pytest.mark.parametrize(
@@ -72,8 +73,8 @@ def test_sets_of_one_word_and_words_that_stand_twice_are_refused(change: dict[st
 
 def test_two_words_in_every_set_are_too_few() -> None:
     row = biassay.run("glove", {"own": {role: words[:2] for role, words in WORDS.items()}}).results[0]
-    assert (row.status, row.p_value_crossed, row.d_low, row.significant_crossed) == ("measured", None, None, None)
-    assert row.df_crossed < 2.0
+    assert (row.status, row.p_value, row.ci_low, row.significant) == ("measured", None, None, None)
+    assert row.df < 2.0
 
 
 def test_models_without_tokens_or_frequency_leave_them_out() -> None:

@@ -9,15 +9,19 @@ import pytest
 from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.compared_runs import TESTS, edited, keeping, of, other_model, rows_of, without
 
-from biassay.pages.charts.style import PRINT
-from biassay.pages.publish.latex import to_latex
-from biassay.pages.publish.layout import Cell
-from biassay.pages.publish.markdown import to_markdown
+from biassay.reporting.charts.base import PRINT
+from biassay.reporting.document import Cell
+from biassay.reporting.latex import to_latex
+from biassay.reporting.markdown import to_markdown
 from biassay.results.comparison import Comparison
+from biassay.runs.reports import compare_models
 from biassay.runs.run import Run
-from biassay.runs.showing import compared
-from biassay.studies.associations.difference_table import difference_table
-from biassay.studies.associations.differences import apart, difference_figures, difference_statements
+from biassay.studies.associations.difference_report import (
+    apart,
+    difference_figures,
+    difference_statements,
+    difference_table,
+)
 
 MODELS = ["near", "far", "none"]
 
@@ -33,7 +37,7 @@ def found(first: Run) -> Comparison:
     none = without(keeping(none, "weat7", X=few), "sent-weat6")
     none = with_rows(none, tuple(as_refused(r) if r.test == "weat6" else r for r in none.results))
     runs = zip("abcd", (first, near, far, none), strict=True)
-    return compared({name: edited(run, "weat8", about="method") for name, run in runs})
+    return compare_models({name: edited(run, "weat8", about="method") for name, run in runs})
 
 
 def test_a_mark_says_which_intervals_leave_out_zero(found: Comparison) -> None:

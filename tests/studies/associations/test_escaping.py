@@ -6,20 +6,20 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from tests.pages.pages import Page
+from tests.reporting.pages import Page
 from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.publish_runs import changed
 from tests.studies.showing import printed
 
 import biassay
+from biassay.runs.reports import render_report
 from biassay.runs.run import Run
-from biassay.runs.showing import render_report
 
 HOSTILE = "<script>alert(1)</script>"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("field", ["test", "model", "options", "title", "targ1", "attr1", "reason", "p_route"])
+@pytest.mark.parametrize("field", ["test", "model", "options", "title", "targ1", "attr1", "reason", "sentences_route"])
 def test_hostile_names_are_escaped(field: str, measured: Run) -> None:
     text = render_report(changed(measured, **{field: HOSTILE}))
     page = Page(text)
@@ -27,7 +27,7 @@ def test_hostile_names_are_escaped(field: str, measured: Run) -> None:
     if field in ("test", "model", "options", "title", "reason"):
         assert HOSTILE in page.text
     held = {"model": "models", "options": "models", "reason": "reasons"}.get(field, "tests")
-    if field != "p_route":
+    if field != "sentences_route":
         assert HOSTILE in str(page.data["texts"][held])  # a string of the data, and nothing else
 
 
@@ -40,7 +40,7 @@ def test_hostile_names_from_a_file_are_escaped_end_to_end(tmp_path: Path) -> Non
     source = f'[source]\nname = "{HOSTILE}"\ncitation = "{HOSTILE}"\nlicence = "{HOSTILE}"\nversion = "1"\n'
     path = tmp_path / "own.toml"
     path.write_text(f'{source}{concepts}[tests."{HOSTILE}"]\ntitle = "{HOSTILE}"\n{roles}')
-    run = biassay.run("glove", tests=str(path), max_lost=0.5, out=tmp_path / "run")
+    run = biassay.run("glove", tests=str(path), max_unknown=0.5, out=tmp_path / "run")
     assert [r.test for r in run.results] == [HOSTILE]
     text = (tmp_path / "run" / "report.html").read_text()
     page = Page(text)

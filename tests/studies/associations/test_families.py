@@ -13,31 +13,31 @@ from tests.results.made_runs import result, run_of
 import biassay
 from biassay.cli import main
 from biassay.errors import UsageError
-from biassay.results.data import RunData
-from biassay.studies.associations.gathering import only_tests, put_together
+from biassay.results.run_data import RunData
+from biassay.studies.associations.compare import merge_runs, restrict_tests
 
 HIGH = 0.4
 
 
 def form(test: str, p: float | None, of: str | None = None, **given: Any) -> Any:
-    return result("m", test, p, variant_of=of, level="sentence" if of else "word", **given)
+    return result("m", test, p, question=of or "", level="sentence" if of else "word", **given)
 
 
 def adjusted(*rows: Any, **settings: Any) -> dict[str, float | None]:
-    return {row.test: row.p_value_crossed_holm for row in run_of("one", rows, settings=settings).results}
+    return {row.test: row.p_adjusted for row in run_of("one", rows, settings=settings).results}
 
 
 def test_a_form_of_a_question_does_not_add_to_the_family() -> None:
     alone = adjusted(form("a", 0.02), form("b", HIGH))
     forms = adjusted(form("a", 0.02), form("b", HIGH), *(form(f"b{i}", 0.001, "b") for i in range(5)))
     assert alone["a"] == forms["a"] == pytest.approx(0.04)
-    (family,) = {row.family for row in run_of("one", [form("a", 0.02), form("a1", 0.001, "a")]).results}
+    (family,) = {row.family_size for row in run_of("one", [form("a", 0.02), form("a1", 0.001, "a")]).results}
     assert family == 1
 
 
 def test_a_form_is_significant_only_if_its_question_is() -> None:
     rows = [form("a", 0.06), form("a1", 1e-9, "a"), form("b", 0.01), form("b1", 0.02, "b"), form("b2", 1e-9, "b")]
-    found = {one.item: (one.standing, one.form_of) for one in run_of("one", rows).findings()}
+    found = {one.item: (one.evidence, one.form_of) for one in run_of("one", rows).findings()}
     assert found == {
         "a": ("inconclusive", None),
         "a1": ("uncorrected", "a"),
@@ -48,7 +48,7 @@ def test_a_form_is_significant_only_if_its_question_is() -> None:
 
 
 def test_the_first_sentence_form_stands_for_a_question_without_a_measured_word_test() -> None:
-    refused = form("a", None, status="refused", reason="too many words")
+    refused = form("a", None, status="skipped", reason="too many words")
     rows = [form("a-z", 0.01, "a"), refused, form("a-b", HIGH, "a")]
     assert {one.item: one.form_of for one in run_of("one", rows).findings()} == {"a-z": "a-b", "a": None, "a-b": None}
 
@@ -65,7 +65,7 @@ def test_declared_questions_count_whether_or_not_they_were_run() -> None:
 
 def test_a_question_outside_the_declared_family_is_exploratory() -> None:
     *_, found = run_of("one", [form("a", 0.01), form("x", 1e-9)], settings=DECLARED).findings()
-    assert (found.standing, found.exploratory, found.p_values["crossed, corrected"]) == ("uncorrected", True, None)
+    assert (found.evidence, found.exploratory, found.p_values["crossed, corrected"]) == ("uncorrected", True, None)
     assert any("not in the declared family" in note for note in found.notes)
 
 
@@ -74,9 +74,9 @@ def test_evidence_on_a_declared_question_does_not_depend_on_what_else_was_run(tm
     given: dict[str, Any] = {"cache": tmp_path, "random_sets": 0, "family": "default"}
     alone = biassay.run("glove", ["weat6", "sent-weat6"], **given)
     whole = biassay.run("glove", **given)
-    both = [{r.test: r.p_value_crossed_holm for r in run.results} for run in (alone, whole)]
+    both = [{r.test: r.p_adjusted for r in run.results} for run in (alone, whole)]
     assert both[0] == {test: both[1][test] for test in ("weat6", "sent-weat6")}
-    assert {r.family for r in alone.results} == {21}
+    assert {r.family_size for r in alone.results} == {21}
     assert alone.manifest.settings.declared["weat6"] == ("weat6", "sent-weat6")
 
 
@@ -103,11 +103,11 @@ def test_a_family_that_cannot_be_is_refused(given: dict[str, Any], said: str, tm
 
 def test_showing_a_part_of_a_run_does_not_change_its_correction() -> None:
     run = run_of("one", [form("a", 0.02), form("b", HIGH), form("c", HIGH)])
-    (row,) = only_tests(run, ["a"]).results
-    assert (row.p_value_crossed_holm, row.family) == (pytest.approx(0.06), 3)
+    (row,) = restrict_tests(run, ["a"]).results
+    assert (row.p_adjusted, row.family_size) == (pytest.approx(0.06), 3)
     other = run_of("two", [result("n", "a", 0.02)])
-    parts: dict[str, RunData] = {"one": only_tests(run, ["a"]), "two": other}
-    assert [row.p_value_crossed_holm for row in put_together(parts).run.results] == [pytest.approx(0.06), 0.02]
+    parts: dict[str, RunData] = {"one": restrict_tests(run, ["a"]), "two": other}
+    assert [row.p_adjusted for row in merge_runs(parts).run.results] == [pytest.approx(0.06), 0.02]
 
 
 def test_null_models_have_at_least_one_significant_question_rarely() -> None:
@@ -118,5 +118,5 @@ def test_null_models_have_at_least_one_significant_question_rarely() -> None:
         p = rng.random(20)
         rows = [form(f"t{i}", p[i]) for i in range(20)]
         rows += [form(f"t{i}-{j}", p[i], f"t{i}") for i in range(20) for j in range(5)]
-        false += any(one.standing == "significant" for one in run_of("one", rows).findings())
+        false += any(one.evidence == "significant" for one in run_of("one", rows).findings())
     assert false <= 18  # P(more than 18 of 200 at .05) < .01

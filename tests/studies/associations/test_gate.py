@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.results.made_runs import as_refused, with_rows
+from tests.results.made_runs import altered, as_refused, with_rows
 from tests.studies.associations.compared_runs import (
     calibrated,
     edited,
@@ -21,12 +21,12 @@ from tests.studies.associations.compared_runs import (
 )
 
 import biassay
+from biassay.datasets.schema import Direction
 from biassay.errors import MeasurementError, UsageError
 from biassay.results.comparison import Comparison
-from biassay.results.verdicts import Verdict
+from biassay.results.differences import Verdict
 from biassay.runs.run import Run
 from biassay.stats.model_difference import REVERSAL_NOT_EXCLUDED, compare_tables
-from biassay.stimuli.model import Direction
 
 
 def verdict(found: Comparison, test: str) -> Verdict:
@@ -42,12 +42,15 @@ def with_cosines(run: Run, test: str, table: np.ndarray) -> Run:
     return dataclasses.replace(run, arrays={**run.arrays, f"0/{test}/cosines": table})
 
 
+SIGN = {"positive": 1, "negative": -1, None: None}
+
+
 @pytest.mark.parametrize("direction", ["positive", "negative", None])
 def test_numbers_are_those_of_the_words_in_common(first: Run, second: Run, direction: Direction | None) -> None:
     first, second = map(without_clusters, (first, second))
     words = of(second, "weat7").associations
     second = keeping(second, "weat7", X=list(words["X"])[2:], B=list(words["B"])[:5])
-    runs = [with_rows(r, (dataclasses.replace(x, direction=direction) for x in r.results)) for r in (first, second)]
+    runs = [with_rows(r, (altered(x, direction=SIGN[direction]) for x in r.results)) for r in (first, second)]
     found = biassay.compare(*runs, margin=0.3, alpha=0.04)
     for v in found.verdicts:
         common = in_common(of(first, v.test), of(second, v.test))
@@ -69,7 +72,17 @@ def test_numbers_are_those_of_the_words_in_common(first: Run, second: Run, direc
         assert (v.outcome, v.margin, v.alpha, v.direction) == (expected.verdict, 0.3, 0.04, direction)
         assert (v.cosine_sd_baseline, v.cosine_sd_model) == pytest.approx(sds)
         assert expected.power is not None
-        assert (v.power, v.detectable) == pytest.approx((expected.power.of_twice_margin, expected.power.detectable))
+        assert (v.power, v.detectable) == pytest.approx((expected.power.at_twice_margin, expected.power.detectable))
+
+
+def test_the_error_of_the_cosine_sds_widens_intervals(first: Run, second: Run) -> None:
+    """Frequent words whose cosines differ between the models, with the same standard deviation."""
+    rng = np.random.default_rng(0)
+    arrays = {name: rng.permutation(array) if "/scales/" in name else array for name, array in second.arrays.items()}
+    alike, unlike = (biassay.compare(first, new) for new in (second, dataclasses.replace(second, arrays=arrays)))
+    for plain, wider in zip(alike.verdicts, unlike.verdicts, strict=True):
+        assert wider.growth == pytest.approx(plain.growth)
+        assert wider.low < plain.low < plain.high < wider.high
 
 
 def test_the_word_form_decides(first: Run, second: Run) -> None:
@@ -78,12 +91,12 @@ def test_the_word_form_decides(first: Run, second: Run) -> None:
                        for sides in ("XY", "AB")))  # fmt: skip
     same = dataclasses.replace(other_model(first, "new", 0, noise=0.0))
     runs = first, with_cosines(same, "sent-weat6", sentences + 0.5 * shift)
-    found = biassay.compare(*(edited(run, "sent-weat6", direction="positive") for run in runs))
+    found = biassay.compare(*(edited(run, "sent-weat6", direction=1) for run in runs))
     assert (verdict(found, "sent-weat6").outcome, verdict(found, "sent-weat6").decides) == ("worse", False)
     assert {(v.outcome, v.decides) for v in found.verdicts if v.test != "sent-weat6"} == {("no_worse", True)}
     assert found.failed("worse") == found.failed("inconclusive") == ()
     assert found.verdict == "new is no worse than glove: of 3 questions, no worse 3."
-    alone = biassay.compare(*(edited(run, "sent-weat6", direction="positive") for run in runs), tests="sent-weat6")
+    alone = biassay.compare(*(edited(run, "sent-weat6", direction=1) for run in runs), tests="sent-weat6")
     assert [v.decides for v in alone.verdicts] == [True]
     assert len(alone.failed("worse")) == 1
     assert {v.family for v in biassay.compare(first, second).verdicts if v.decides} == {3}
@@ -120,7 +133,7 @@ def test_an_identical_test_leaves_the_family(first: Run, second: Run) -> None:
 
 def test_a_missing_test_fails_and_one_that_neither_model_has_does_not(first: Run, second: Run) -> None:
     lost = biassay.compare(first, refusing(second, "weat7"))
-    assert (verdict(lost, "weat7").outcome, verdict(lost, "weat7").reason) == ("missing", "refused: too many words")
+    assert (verdict(lost, "weat7").outcome, verdict(lost, "weat7").reason) == ("missing", "skipped: too many words")
     assert verdict(lost, "weat7") in lost.failed("worse")
     for test in ("weat7", "sent-weat6"):  # also a form that does not decide
         left_out = biassay.compare(first, without(second, test))
@@ -157,8 +170,8 @@ def test_a_gate_needs_something_to_judge(first: Run, second: Run) -> None:
 
 def test_a_biased_model_is_worse_and_a_debiased_one_better() -> None:
     """0.3 in cosine units are 3 standard deviations of cosines between frequent words."""
-    for direction in ("positive", None):
-        runs = simulated(np.random.default_rng(2), 20, 5, 0.1, more=0.3, shared=0.95, direction=direction)  # type: ignore[arg-type]
+    for direction in (1, None):
+        runs = simulated(np.random.default_rng(2), 20, 5, 0.1, more=0.3, shared=0.95, direction=direction)
         found = biassay.compare(*runs)
         assert {v.outcome for v in found.verdicts} == {"worse"}
         assert len(found.failed("worse")) == 5
@@ -175,7 +188,7 @@ def test_a_model_whose_saturated_effect_doubles_is_worse(first: Run) -> None:
     signs = np.repeat([1.0, -1.0], 8)
     old = 0.06 * np.outer(signs, signs) + 0.002 * np.random.default_rng(0).normal(size=(16, 16))
     runs = with_cosines(first, "weat6", old), with_cosines(other_model(first, "new", 0, 0.0), "weat6", 2.0 * old)
-    found = verdict(biassay.compare(*(edited(run, "weat6", direction="positive") for run in runs)), "weat6")
+    found = verdict(biassay.compare(*(edited(run, "weat6", direction=1) for run in runs)), "weat6")
     assert found.d_model is not None
     assert (found.outcome, found.growth) == ("worse", pytest.approx(found.effect_baseline))
 
@@ -187,7 +200,7 @@ def test_a_change_of_very_unequal_words_needs_a_corrected_interval(first: Run) -
     old = 0.002 * np.random.default_rng(0).normal(size=(16, 16))
     new = old + 0.01 * np.outer(changes, sides)
     runs = with_cosines(first, "weat6", old), with_cosines(other_model(first, "new", 0, 0.0), "weat6", new)
-    given = [without_clusters(edited(run, "weat6", direction="positive")) for run in runs]
+    given = [without_clusters(edited(run, "weat6", direction=1)) for run in runs]
     low = verdict(biassay.compare(*given), "weat6").low
     assert low is not None
     assert low > 0.0
@@ -201,9 +214,7 @@ def test_a_change_of_very_unequal_words_needs_a_corrected_interval(first: Run) -
 def test_a_true_growth_below_the_margin_is_not_called_worse() -> None:
     """A growth of .19 at a margin of .2, in 200 questions of 20 comparisons."""
     rng = np.random.default_rng(3)
-    found = [
-        biassay.compare(*simulated(rng, 8, 10, 0.05, more=0.019, shared=0.97, direction="positive")) for _ in range(20)
-    ]
+    found = [biassay.compare(*simulated(rng, 8, 10, 0.05, more=0.019, shared=0.97, direction=1)) for _ in range(20)]
     assert sum(v.outcome == "worse" for one in found for v in one.verdicts) <= 1
 
 
@@ -220,7 +231,9 @@ def test_intervals_nest(first: Run, second: Run) -> None:
 def test_a_topic_that_could_not_fail_is_told(first: Run, second: Run) -> None:
     """The models differ by noise as large as the cosines vary: nothing could be seen with eight words."""
     topics = {"weat6": "gender", "weat7": "gender", "weat8": "science", "sent-weat6": "gender"}
-    runs = [with_rows(r, (dataclasses.replace(x, topic=topics[x.test]) for x in r.results)) for r in (first, second)]
+    runs = [
+        with_rows(r, (dataclasses.replace(x.record, topic=topics[x.test]) for x in r.results)) for r in (first, second)
+    ]
     found = biassay.compare(*runs)
     assert {v.outcome for v in found.verdicts if v.decides} == {"inconclusive"}
     gaps = found.power_gaps()
@@ -231,10 +244,24 @@ def test_a_topic_that_could_not_fail_is_told(first: Run, second: Run) -> None:
     assert [gap.topic for gap in biassay.compare(runs[0], same).power_gaps()] == ["science"]
 
 
+def test_a_topic_that_neither_model_has_is_told(first: Run) -> None:
+    """Copies pass on what was measured; a topic without any measured test could not have failed."""
+    topics = {"weat6": "gender", "weat7": "gender", "weat8": "science", "sent-weat6": "gender"}
+    old = with_rows(first, (altered(row, topic=topics[row.test]) for row in first.results))
+    new = other_model(old, "new", seed=1, noise=0.0)
+    assert biassay.compare(old, new).power_gaps() == ()
+    assert biassay.compare(refusing(old, "weat7"), refusing(new, "weat7")).power_gaps() == ()
+    found = biassay.compare(refusing(old, "weat8"), refusing(new, "weat8"))
+    (gap,) = found.power_gaps()
+    assert (gap.topic, gap.questions, gap.power) == ("science", ("weat8",), 0.0)
+    assert "Neither model was measured" in str(gap)
+    assert found.power_gaps(0.0) == ()
+
+
 def test_a_reversal_that_is_not_excluded_is_the_reason() -> None:
     """The association fell to 0 or below it, so that its growth is not the question."""
     rng = np.random.default_rng(3)
-    runs = simulated(rng, 12, 1, 0.03, more=-0.1, shared=0.95, direction="positive")
+    runs = simulated(rng, 12, 1, 0.03, more=-0.1, shared=0.95, direction=1)
     (judged,) = biassay.compare(*runs).verdicts
     assert judged.outcome == "inconclusive"
     assert judged.high is not None

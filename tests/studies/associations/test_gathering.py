@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.results.made_runs import consistent, contexts, record, result, run_of, some_samples
+from tests.results.made_runs import altered, as_papers, consistent, contexts, record, result, run_of, some_samples
 
 import biassay
 from biassay.errors import UsageError
-from biassay.results.data import is_of
-from biassay.runs.loading import load_data
+from biassay.results.outcomes import Result
+from biassay.results.run_data import belongs_to
+from biassay.runs.folders import load_run_data
+from biassay.runs.reports import group_runs
 from biassay.runs.run import Run
-from biassay.runs.showing import gather
-from biassay.studies.associations.gathering import only_tests, put_together
-from biassay.studies.associations.marks import mark_of
-from biassay.studies.associations.records import Result
+from biassay.studies.associations.compare import merge_runs, restrict_tests
+from biassay.studies.associations.signs import get_mark
 
 
 def holm_of(rows: list[Result], alpha: float) -> list[tuple[float | None, bool | None]]:
@@ -35,47 +35,46 @@ def holm_of(rows: list[Result], alpha: float) -> list[tuple[float | None, bool |
 
 def three_runs(protocol: str) -> dict[str, Run]:
     given: dict[str, Any] = {"protocol": protocol, "alpha": 0.01}
-    rows = [
-        [result("m", "t1", 0.004, **given), result("m", "t2", 0.0045, **given), result("m", "t3", None, **given)],
-        [result("n", "t1", 0.0001, **given), result("n", "t2", 0.02, **given)],
-        [result("o", "t4", 0.0021, **given), result("m", "t5", 0.0051, **given)],
+    made = [
+        [("m", "t1", 0.004), ("m", "t2", 0.0045), ("m", "t3", None)],
+        [("n", "t1", 0.0001), ("n", "t2", 0.02)],
+        [("o", "t4", 0.0021), ("m", "t5", 0.0051)],
     ]
+    make = altered if protocol == "exact" else as_papers
+    rows = [[make(result(*one), **given) for one in run] for run in made]
     return {name: run_of(name, own, settings=given) for name, own in zip("abc", rows, strict=True)}
 
 
 def test_holm_runs_over_the_tests_of_a_model_wherever_they_were_measured() -> None:
     parts = three_runs("exact")
-    together = put_together(parts)
+    together = merge_runs(parts)
     rows = list(together.run.results)
     every = [r for run in parts.values() for r in run.results]
     assert {(r.model, r.test, r.p_value) for r in rows} == {(r.model, r.test, r.p_value) for r in every}
     for model, family in (("m", 3), ("n", 2), ("o", 1)):
         own = [r for r in rows if r.model == model]
         expected = holm_of(own, 0.01)
-        for names in ("p_value_{}", "p_value_by_word_{}", "p_value_crossed_{}"):
-            rejected = names.format("holm").replace("p_value", "significant")
-            assert [(getattr(r, names.format("holm")), getattr(r, rejected)) for r in own] == expected
-        assert {r.family for r in own} == {family}
-        assert [r.significant for r in own] == [None if r.p_value is None else r.p_value <= 0.01 for r in own]
-    assert parts["c"].results[1].significant_holm
-    assert [r.significant_holm for r in rows if r.test == "t5"] == [False]  # as one of three it is not: 3 x 0.004
+        assert [(r.p_adjusted, r.significant) for r in own] == expected
+        assert {r.family_size for r in own} == {family}
+    assert parts["c"].results[1].significant
+    assert [r.significant for r in rows if r.test == "t5"] == [False]  # as one of three it is not: 3 x 0.004
     assert together.differences == ()
     assert dict(together.parts) == parts
 
 
 def test_under_a_protocol_of_the_papers_holm_runs_over_the_rows_of_all_runs() -> None:
     parts = three_runs("may2019")
-    rows = list(put_together(parts).run.results)
-    assert [(r.p_value_holm, r.significant_holm) for r in rows] == holm_of(rows, 0.01)
-    assert parts["a"].results[1].significant_holm
-    assert [r.significant_holm for r in rows if (r.model, r.test) == ("m", "t2")] == [False]
+    rows = list(merge_runs(parts).run.results)
+    assert [(r.p_adjusted, r.significant) for r in rows] == holm_of(rows, 0.01)
+    assert parts["a"].results[1].significant
+    assert [r.significant for r in rows if (r.model, r.test) == ("m", "t2")] == [False]
 
 
 @pytest.mark.parametrize("order", [("paper", "own"), ("own", "paper")])
 def test_of_mixed_protocols_each_row_is_corrected_as_its_own_has_it(order: tuple[str, str]) -> None:
     """Rows of the papers' protocols over all of them, others over the tests about people of their model."""
     paper = [
-        result(model, f"t{i}", p, protocol="may2019", about=about, alpha=0.01)
+        as_papers(result(model, f"t{i}", p), about=about, alpha=0.01)
         for model in "mn"
         for i, (p, about) in enumerate([(0.001, "people"), (0.0024, "method"), (0.4, "people")])
     ]
@@ -85,16 +84,16 @@ def test_of_mixed_protocols_each_row_is_corrected_as_its_own_has_it(order: tuple
         for i, (p, about) in enumerate([(0.001, "people"), (0.004, "method"), (0.004, "people")])
     ]
     parts = {"paper": run_of("paper", paper, settings={"protocol": "may2019"}), "own": run_of("own", own)}
-    rows = put_together({name: parts[name] for name in order}, mixed=True).run.results
+    rows = merge_runs({name: parts[name] for name in order}, mixed=True).run.results
     of_papers = [row for row in rows if row.protocol == "may2019"]
-    assert [(row.p_value_holm, row.significant_holm) for row in of_papers] == holm_of(of_papers, 0.01)
-    assert {row.family for row in of_papers} == {6}
+    assert [(row.p_adjusted, row.significant) for row in of_papers] == holm_of(of_papers, 0.01)
+    assert {row.family_size for row in of_papers} == {6}
     for model in "mno":
         about = [row for row in rows if row.protocol == "exact" and row.model == model and row.about == "people"]
-        assert [(row.p_value_crossed_holm, row.significant_crossed_holm) for row in about] == holm_of(about, 0.01)
-        assert {row.family for row in about} == {2}
+        assert [(row.p_adjusted, row.significant) for row in about] == holm_of(about, 0.01)
+        assert {row.family_size for row in about} == {2}
     assert {row.family for row in rows if row.protocol == "exact" and row.about == "method"} == {None}
-    stars = {(row.model, row.test): mark_of(row) for row in rows}
+    stars = {(row.model, row.test): get_mark(row) for row in rows}
     assert [stars["m", name] for name in ("t0", "t1", "t2", "u0", "u1", "u2")] == [2, 2, 0, 2, 1, 2]
     assert all(stars["n", name] == stars["m", name] for name in ("t0", "t1", "t2", "u0", "u1", "u2"))
 
@@ -102,7 +101,7 @@ def test_of_mixed_protocols_each_row_is_corrected_as_its_own_has_it(order: tuple
 def test_a_margin_is_that_of_its_own_run(tmp_path: Path) -> None:
     margins = 0.01, None, 0.4
     parts = {str(m): biassay.run("glove", "weat6", equivalence=m, cache=tmp_path) for m in margins}
-    run = put_together(parts).run
+    run = merge_runs(parts).run
     assert tuple(row.margin for row in run.results) == margins
     assert tuple(one.margin for one in Run(run.manifest, run.tables, run.arrays).findings()) == margins
     assert [row.p_equivalence is None for row in run.results] == [False, True, False]
@@ -111,24 +110,24 @@ def test_a_margin_is_that_of_its_own_run(tmp_path: Path) -> None:
 def test_intervals_follow_the_level_of_what_is_put_together(tmp_path: Path) -> None:
     """Alpha given or not is the same; of unlike ones the smaller holds for all, and intervals are found again."""
     plain, given, strict = (biassay.run("glove", "weat6", alpha=a, cache=tmp_path) for a in (None, 0.05, 0.01))
-    assert put_together({"a": plain, "b": given}).differences == ()
-    changed, kept = put_together({"a": plain, "b": strict}, mixed=True).run.results
-    assert kept == dataclasses.replace(strict.results[0], model=kept.model)
-    assert changed == dataclasses.replace(kept, model=changed.model)  # the same model, as if measured with 0.01
-    assert changed.D_low < plain.results[0].D_low
+    assert merge_runs({"a": plain, "b": given}).differences == ()
+    changed, kept = merge_runs({"a": plain, "b": strict}, mixed=True).run.results
+    assert kept.record == altered(strict.results[0], model=kept.model)
+    assert changed.record == altered(kept, model=changed.model)  # the same model, as if measured with 0.01
+    assert changed.cosine_ci_low < plain.results[0].cosine_ci_low
     lost = dataclasses.replace(given, arrays={})
-    row = put_together({"a": lost, "b": strict}, mixed=True).run.results[0]
-    assert (row.alpha, row.D_low, row.D_high, row.d_low, row.d_high) == (0.01, None, None, None, None)
+    row = merge_runs({"a": lost, "b": strict}, mixed=True).run.results[0]
+    assert (row.alpha, row.cosine_ci_low, row.cosine_ci_high, row.ci_low, row.ci_high) == (0.01, None, None, None, None)
 
 
 def test_what_is_known_of_words_follows_its_model(tmp_path: Path) -> None:
     """All tables are put together, renamed and cut to tests, not the results alone."""
     one, other = (biassay.run("glove", tests, cache=tmp_path) for tests in (["weat6", "weat7"], ["weat7", "weat8"]))
-    run = put_together({"a": one, "b": other}).run
+    run = merge_runs({"a": one, "b": other}).run
     expected = [("glove [a]", "weat6"), ("glove [a]", "weat7"), ("glove [b]", "weat7"), ("glove [b]", "weat8")]
     for rows in (run.results, run.tables["diagnostics"]):
         assert [(r.model, r.test) for r in rows] == expected
-    kept = only_tests(one, ["weat7"])
+    kept = restrict_tests(one, ["weat7"])
     assert kept.tables["diagnostics"] == tuple(r for r in one.tables["diagnostics"] if r.test == "weat7")
     assert len(kept.results) == 1
 
@@ -137,13 +136,13 @@ def test_the_manifest_says_what_all_runs_were() -> None:
     lost = {"m": record("m", words_lost=("b",)), "both": record("m", words_lost=("a", "b"))}
     first = run_of("1", [result("m", "t1")], models=(lost["m"],), created="2026-01-05", finished="2026-01-06")
     second = run_of("2", [result("m", "t2"), result("n", "t2")], models=(lost["both"], record("n", words_lost=("c",))))
-    made = put_together({"a": first, "b": second}).run.manifest
+    made = merge_runs({"a": first, "b": second}).run.manifest
     assert {m.name: m.words_lost for m in made.models} == {"m": ("a", "b"), "n": ("c",)}
     assert (made.created, made.finished) == ("2026-01-02T00:00:00+00:00", "2026-01-06")
     assert (made.status, made.run_id) == ("complete", "1+2")
     assert [t.name for t in made.inputs.tests] == ["t1", "t2"]
     half = run_of("3", [result("o", "t1")], status="running", finished=None)
-    made = put_together({"a": first, "b": half}).run.manifest
+    made = merge_runs({"a": first, "b": half}).run.manifest
     assert (made.status, made.finished) == ("running", None)
 
 
@@ -158,10 +157,10 @@ def test_runs_made_otherwise_are_refused_unless_mixed(what: str, values: tuple[A
     }
     said = f"{what} is {values[0]} in one, {values[1]} in two"
     with pytest.raises(UsageError, match="cannot be put together") as refused:
-        put_together(parts)
+        merge_runs(parts)
     assert said in str(refused.value)
     assert "--mixed" in str(refused.value)
-    together = put_together(parts, mixed=True)
+    together = merge_runs(parts, mixed=True)
     assert together.differences == (said,)
     assert [getattr(r, what) for r in together.run.results] == ([0.01, 0.01] if what == "alpha" else list(values))
 
@@ -182,12 +181,12 @@ def test_runs_over_other_contexts_are_refused_unless_mixed(field: str, values: t
         for name, value in zip(("one", "two"), values, strict=True)
     }
     with pytest.raises(UsageError) as refused:
-        put_together(parts)
+        merge_runs(parts)
     assert f" is {values[0]} in one, {values[1]} in two" in str(refused.value)
-    (said,) = put_together(parts, mixed=True).differences
+    (said,) = merge_runs(parts, mixed=True).differences
     assert said.endswith(f" is {values[0]} in one, {values[1]} in two")
     alike = {name: run_of(name, [result(name, "t")], contexts=contexts(file=name)) for name in ("one", "two")}
-    assert put_together(alike).differences == ()  # the place of the file does not matter
+    assert merge_runs(alike).differences == ()  # the place of the file does not matter
 
 
 def _differing(field: str, value: Any) -> dict[str, Any]:
@@ -203,10 +202,10 @@ def test_a_test_that_has_changed_is_refused_and_named_with_its_runs() -> None:
         "three": run_of("3", [result("o", "kept")]),
     }
     with pytest.raises(UsageError, match="cannot be put together") as refused:
-        put_together(parts)
+        merge_runs(parts)
     assert "other texts: t" in str(refused.value)
     assert "kept" not in str(refused.value)
-    (said,) = put_together(parts, mixed=True).differences
+    (said,) = merge_runs(parts, mixed=True).differences
     assert "t" in said
     for name in ("one", "two"):
         assert name in said  # which of the runs to leave out
@@ -218,7 +217,7 @@ def test_copies_of_one_run_are_refused_even_if_mixed() -> None:
     other = run_of("2", [result("n", "t")])
     for mixed in (False, True):
         with pytest.raises(UsageError, match="a and c are copies of one run"):
-            gather({"a": run, "b": other, "c": run}, mixed=mixed)
+            group_runs({"a": run, "b": other, "c": run}, mixed=mixed)
 
 
 def test_a_model_that_two_runs_have_tested_alike_is_told_apart_by_their_names() -> None:
@@ -227,14 +226,14 @@ def test_a_model_that_two_runs_have_tested_alike_is_told_apart_by_their_names() 
         "b": run_of("2", [result("m", "t2", 0.4), result("m", "t3", 0.5)]),
         "c": run_of("3", [result("o", "t1", 0.6)]),
     }
-    run = put_together(parts).run
+    run = merge_runs(parts).run
     assert {(r.model, r.test, r.p_value) for r in run.results} == {
         *(("m [a]", "t1", 0.1), ("m [a]", "t2", 0.2), ("n", "t1", 0.3)),
         *(("m [b]", "t2", 0.4), ("m [b]", "t3", 0.5), ("o", "t1", 0.6)),
     }
     assert [r.name for r in run.manifest.models] == ["m [a]", "n", "m [b]", "o"]
     for row in run.results:
-        assert sum(is_of(row, made) for made in run.manifest.models) == 1
+        assert sum(belongs_to(row, made) for made in run.manifest.models) == 1
     assert [r.model for r in parts["a"].results] == ["m", "m", "n"]
 
 
@@ -244,7 +243,7 @@ def test_other_settings_or_weights_are_another_model() -> None:
         "b": run_of("2", [result("m", "t", options="x=1")], models=(record("m", settings={"x": "1"}),)),
         "c": run_of("3", [result("m", "t", model_revision="r")], models=(record("m", revision="r"),)),
     }
-    run = put_together(parts).run
+    run = merge_runs(parts).run
     assert [r.model for r in run.results] == ["m", "m", "m"]
     assert len(run.manifest.models) == 3
 
@@ -256,7 +255,7 @@ def test_a_model_that_two_runs_have_tested_otherwise_is_one(took: dict[str, Any]
         "a": run_of("1", [result("m", "t1", 0.1), result("n", "t1", 0.2)], some_samples(0, "t1", 1)),
         "b": run_of("2", [result("m", "t2", 0.3)], some_samples(0, "t2", 2), models=(record("m", **took),)),
     }
-    run = put_together(parts).run
+    run = merge_runs(parts).run
     assert [(r.model, r.test) for r in run.results] == [("m", "t1"), ("m", "t2"), ("n", "t1")]
     assert [made.name for made in run.manifest.models] == ["m", "n"]
     assert set(run.arrays) == {*some_samples(0, "t1"), *some_samples(0, "t2")}
@@ -277,7 +276,7 @@ def test_samples_follow_their_model(order: tuple[str, ...]) -> None:
         "b": over_contexts("2", [("o", "t1"), ("n", "t2"), ("n", "t3")], 10),
         "c": over_contexts("3", [("p", "t1"), ("m", "t2")], 20),
     }
-    run = put_together({name: parts[name] for name in order}).run
+    run = merge_runs({name: parts[name] for name in order}).run
     expected = {
         **{("m", t): parts[of].arrays[f"{place}/{t}/samples"] for of, place, t in (("a", 0, "t1"), ("c", 1, "t2"))},
         **{("n [a]", t): parts["a"].arrays[f"1/{t}/samples"] for t in ("t1", "t2")},
@@ -294,9 +293,9 @@ def test_samples_follow_their_model(order: tuple[str, ...]) -> None:
 
 def test_what_was_put_together_can_be_saved_and_read(tmp_path: Path) -> None:
     parts = {"a": over_contexts("1", [("m", "t1")], 0), "b": over_contexts("2", [("m", "t1"), ("n", "t1")], 5)}
-    run = consistent(Run.of(put_together(parts).run))
+    run = consistent(Run.from_data(merge_runs(parts).run))
     run.save(tmp_path)
-    again = load_data(tmp_path)
+    again = load_run_data(tmp_path)
     assert (again.manifest, again.results) == (run.manifest, run.results)
     assert set(again.arrays) == set(run.arrays)
 
@@ -304,7 +303,7 @@ def test_what_was_put_together_can_be_saved_and_read(tmp_path: Path) -> None:
 def test_runs_over_texts_and_over_contexts_are_kept_apart() -> None:
     texts = {name: run_of(name, [result(name, "t")]) for name in ("a", "b")}
     contextual = {"c": over_contexts("3", [("m", "t")], 0)}
-    shown = gather({**contextual, **texts})
+    shown = group_runs({**contextual, **texts})
     assert [dict(one.parts) for one in shown] == [texts, contextual]
     assert shown[1].run is contextual["c"]
 
@@ -323,16 +322,14 @@ def test_the_order_of_runs_changes_no_row(parts: list[dict[tuple[str, str], floa
     }
     turned = list(runs)
     random.shuffle(turned)
-    one, other = put_together(runs).run, put_together({name: runs[name] for name in turned}).run
-    sets = [
-        {(r.model, r.test, r.p_value, r.p_value_holm, r.significant_holm) for r in run.results} for run in (one, other)
-    ]
+    one, other = merge_runs(runs).run, merge_runs({name: runs[name] for name in turned}).run
+    sets = [{(r.model, r.test, r.p_value, r.p_adjusted, r.significant) for r in run.results} for run in (one, other)]
     assert sets[0] == sets[1]
     assert len(one.results) == len(sets[0]) == sum(map(len, parts))
     assert len({(r.model, r.test) for r in one.results}) == len(one.results)
     for model in {r.model for r in one.results}:
         own = [r for r in one.results if r.model == model]
-        assert [(r.p_value_holm, r.significant_holm) for r in own] == holm_of(own, 0.05)
+        assert [(r.p_adjusted, r.significant) for r in own] == holm_of(own, 0.05)
     for run in (one, other):
         for row in run.results:
-            assert sum(is_of(row, made) for made in run.manifest.models) == 1
+            assert sum(belongs_to(row, made) for made in run.manifest.models) == 1

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from tests.cli.small_tests import write_test, write_vectors
 
 import biassay
+from biassay.cli import main
 from biassay.errors import UnknownNameError, UsageError
-from biassay.studies.associations import metric_registry
-from biassay.studies.associations.metric_registry import metric_named, metric_names
-from biassay.studies.associations.metrics import Score, Similarity
-from biassay.studies.associations.weat import Testing as How  # or pytest takes it for tests
+from biassay.studies.associations import metrics
+from biassay.studies.associations.metrics import SetScore, Similarity, get_metric, metric_names
+from biassay.studies.associations.weat import AssociationOptions as How  # or pytest takes it for tests
 
 Vectors = NDArray[np.floating]
 
@@ -31,7 +31,7 @@ def centres(X: Vectors, Y: Vectors, A: Vectors, B: Vectors) -> float:
 
 
 OWN = Similarity("own-cosine", "cosine again", cosine)
-CENTRES = Score("centres", "product of differences of centres", centres)
+CENTRES = SetScore("centres", "product of differences of centres", centres)
 
 
 @pytest.fixture
@@ -45,12 +45,12 @@ def sets() -> dict[str, Vectors]:
 def test_a_cosine_matrix_is_weat(sets: dict[str, Vectors], alternative: str, by_word: bool) -> None:
     words = (["a", "a", "b", "c"], ["d", "e", "e", "f", "g"]) if by_word else None
     how = How(alternative=alternative, words=words)  # type: ignore[arg-type]
-    found, expected = OWN.associate(sets, how), metric_named("cosine").associate(sets, how)
+    found, expected = OWN.associate(sets, how), get_metric("cosine").associate(sets, how)
     for name in ("effect_size", "statistic", "p_value", "effect_size_by_word", "p_value_by_word"):
         ours, theirs = getattr(found, name), getattr(expected, name)
         assert ours == theirs or ours == pytest.approx(theirs, rel=1e-12, abs=1e-12), name
     assert np.allclose(found.x, expected.x, rtol=0, atol=1e-12)
-    attributes = OWN.of_attributes(sets), metric_named("cosine").of_attributes(sets)
+    attributes = OWN.attribute_scores(sets), get_metric("cosine").attribute_scores(sets)
     assert all(np.allclose(attributes[0][role], attributes[1][role], rtol=0, atol=1e-12) for role in "AB")
 
 
@@ -90,7 +90,7 @@ def test_a_matrix_of_another_shape_is_refused(sets: dict[str, Vectors]) -> None:
 def test_a_metric_is_named_in_the_run_and_an_unknown_one_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metric_registry, "_added", lambda: {OWN.name: OWN, CENTRES.name: CENTRES})
+    monkeypatch.setattr(metrics, "_load_plugin_metrics", lambda: {OWN.name: OWN, CENTRES.name: CENTRES})
     model, test = f"vectors:{write_vectors(tmp_path / 'v.txt')}", str(write_test(tmp_path / "own.json"))
     plain, own, scored = (biassay.run(model, test, metric=name) for name in ("cosine", OWN.name, CENTRES.name))
     assert set(metric_names()) >= {"cosine", OWN.name}
@@ -109,3 +109,14 @@ def test_a_metric_is_named_in_the_run_and_an_unknown_one_refused(
         biassay.run(model, test, metric="cosin")
     with pytest.raises(UsageError, match="metric"):
         biassay.compare(plain, own)
+
+
+def test_a_score_of_four_sets_is_printed_and_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("biassay.studies.associations.measure.get_metric", lambda _: CENTRES)
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "glove", "--tests", "weat6", "--out", str(tmp_path / "run"), "--cache", str(tmp_path / "cache")])
+    assert ended.value.code == 0
+    assert "score" in capsys.readouterr().out
+    assert (tmp_path / "run" / "report.html").exists()

@@ -7,21 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from biassay.datasets.catalogue import load_catalogue
+from biassay.datasets.schema import ROLES, Concept, GivenText, Test
 from biassay.errors import StimulusError
-from biassay.models.base import Encoded
-from biassay.stimuli.catalogue import catalogue
-from biassay.stimuli.model import ROLES, Concept, GivenText, Test
-from biassay.studies.associations.over_texts import Measurement, check_tests, measure
-from biassay.studies.associations.settings import Settings
-from biassay.texts.sentences import Text, texts_of
+from biassay.models.base import TextEmbeddings
+from biassay.prompts.sentences import StimulusText, make_texts
+from biassay.studies.associations.measure import Measurement, check_tests, measure_over_texts
+from biassay.studies.associations.settings import AssociationSettings
 
 
-def encoded(test: Test, unknown: tuple[str, ...] = (), seed: int = 0) -> dict[str, Encoded]:
+def encoded(test: Test, unknown: tuple[str, ...] = (), seed: int = 0) -> dict[str, TextEmbeddings]:
     """Random vectors; the words named in ``unknown`` are unknown wherever they stand."""
     rng = np.random.default_rng(seed)
-    texts = texts_of(test)
+    texts = make_texts(test)
     return {
-        role: Encoded.of(
+        role: TextEmbeddings.from_vectors(
             rng.normal(size=(len(texts.role(role)), 16)).astype(np.float32),
             tuple(_spans(text, unknown) for text in texts.role(role)),
         )
@@ -29,13 +29,13 @@ def encoded(test: Test, unknown: tuple[str, ...] = (), seed: int = 0) -> dict[st
     }
 
 
-def _spans(text: Text, unknown: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+def _spans(text: StimulusText, unknown: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
     return tuple((text.text.find(word), text.text.find(word) + len(word)) for word in unknown if word in text.text)
 
 
 def run(name: str, unknown: tuple[str, ...] = (), **settings: object) -> Measurement:
-    test = catalogue().tests[name]
-    return measure(test, texts_of(test), encoded(test, unknown), Settings(**settings))  # type: ignore[arg-type]
+    test = load_catalogue().tests[name]
+    return measure_over_texts(test, make_texts(test), encoded(test, unknown), AssociationSettings(**settings))  # type: ignore[arg-type]
 
 
 def test_lost_words_are_left_out_and_listed() -> None:
@@ -52,9 +52,9 @@ def test_of_several_words_a_text_is_about_the_unknown_are_listed() -> None:
     finished = {"X": ("Tom drove a lorry", "He is a smith"), "Y": ("Ann sang", "She wept")}
     finished |= {"A": ("Work pays", "Desks creak"), "B": ("Homes glow", "Ovens warm")}
     sets = {role: Concept(role, role, texts, given=tuple(map(GivenText, texts))) for role, texts in finished.items()}
-    test = Test("own", "own", **sets, source=catalogue().tests["weat1"].source)
-    assert texts_of(test).X[0].form == "Tom drove a lorry"
-    found = measure(test, texts_of(test), encoded(test, ("lorry",)), Settings(max_lost=0.5))
+    test = Test("own", "own", **sets, source=load_catalogue().tests["weat1"].source)
+    assert make_texts(test).X[0].form == "Tom drove a lorry"
+    found = measure_over_texts(test, make_texts(test), encoded(test, ("lorry",)), AssociationSettings(max_unknown=0.5))
     assert found.lost == {"X": ("lorry",), "Y": (), "A": (), "B": ()}
     assert found.num_texts["X"] == 1
 
@@ -74,18 +74,18 @@ def test_an_unknown_plural_loses_its_sentences_not_its_word() -> None:
 def test_above_the_limit_the_test_is_refused_with_the_words_named() -> None:
     gone = ("aster", "clover", "hyacinth", "marigold", "poppy", "azalea")
     found = run("weat1", gone)
-    assert found.status == "refused"
+    assert found.status == "skipped"
     assert found.association is None
     assert found.reason is not None
     assert "6 of 25 words of Flowers (aster, clover, hyacinth, marigold, poppy, azalea)" in found.reason
     assert run("weat1", gone[:5]).status == "measured"  # 20% is the limit, not beyond it
-    assert run("weat1", gone, max_lost=0.25).status == "measured"
-    assert run("weat1", ("aster",), max_lost=0.0).status == "refused"
+    assert run("weat1", gone, max_unknown=0.25).status == "measured"
+    assert run("weat1", ("aster",), max_unknown=0.0).status == "skipped"
 
 
 def test_a_set_of_one_is_refused_whatever_the_limit() -> None:
-    names = catalogue().tests["weat6"].X.words
-    assert run("weat6", names[:7], max_lost=1.0).status == "refused"
+    names = load_catalogue().tests["weat6"].X.words
+    assert run("weat6", names[:7], max_unknown=1.0).status == "skipped"
 
 
 def test_may2019_cuts_sentences_to_one_length_and_records_it() -> None:
@@ -98,17 +98,17 @@ def test_may2019_cuts_sentences_to_one_length_and_records_it() -> None:
 
 
 def test_may2019_refuses_unequal_words_before_anything_is_encoded() -> None:
-    test = catalogue().tests["weat6"]
+    test = load_catalogue().tests["weat6"]
     uneven = replace(test, X=replace(test.X, words=test.X.words[:5]))
     with pytest.raises(StimulusError, match="got 5 and 8"):
-        check_tests((uneven,), Settings(protocol="may2019"))
-    check_tests((uneven,), Settings())
-    check_tests((catalogue().tests["sent-weat7"],), Settings(protocol="may2019"))
+        check_tests((uneven,), AssociationSettings(protocol="may2019"))
+    check_tests((uneven,), AssociationSettings())
+    check_tests((load_catalogue().tests["sent-weat7"],), AssociationSettings(protocol="may2019"))
 
 
 def test_may2019_refuses_words_that_became_unequal() -> None:
     found = run("weat6", ("John",), protocol="may2019")
-    assert found.status == "refused"
+    assert found.status == "skipped"
     assert found.reason is not None
     assert "got 7 and 8" in found.reason
 
@@ -122,20 +122,20 @@ def test_a_word_test_has_its_exact_p_by_word_under_every_protocol() -> None:
 
 
 def test_texts_given_as_sentences_have_no_p_by_word() -> None:
-    words = catalogue().tests["weat1"]
+    words = load_catalogue().tests["weat1"]
     test = replace(words, X=replace(words.X, given=tuple(map(GivenText, words.X.words))))
-    found = measure(test, texts_of(test), encoded(test), Settings())
+    found = measure_over_texts(test, make_texts(test), encoded(test), AssociationSettings())
     assert found.association is not None
     assert found.association.by_word is None
 
 
 def test_degenerate_vectors_fail_with_a_reason() -> None:
-    test = catalogue().tests["weat6"]
-    same = {role: Encoded.of(np.ones((8, 4), dtype=np.float32)) for role in ROLES}
-    found = measure(test, texts_of(test), same, Settings())
+    test = load_catalogue().tests["weat6"]
+    same = {role: TextEmbeddings.from_vectors(np.ones((8, 4), dtype=np.float32)) for role in ROLES}
+    found = measure_over_texts(test, make_texts(test), same, AssociationSettings())
     assert (found.status, found.association) == ("failed", None)
     assert found.reason is not None
-    assert "divide by zero" in found.reason
+    assert "undefined" in found.reason
 
 
 def test_associations_of_words_add_up_to_the_statistic() -> None:

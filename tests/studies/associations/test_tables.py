@@ -6,10 +6,9 @@ import csv
 import io
 import math
 import re
-from typing import Any
 
 import pytest
-from tests.results.made_runs import as_refused, d_span, with_rows
+from tests.results.made_runs import as_by_text, as_by_word, as_refused, d_span, with_rows
 from tests.studies.associations.publish_runs import (
     changed,
     measured_in_contexts,
@@ -19,11 +18,11 @@ from tests.studies.associations.publish_runs import (
 )
 
 from biassay.errors import UsageError
-from biassay.pages.formats import decimals, format_p
-from biassay.pages.publish.layout import Cell, Table
+from biassay.reporting.document import Cell, PaperTable
+from biassay.reporting.formats import format_decimal, format_p
 from biassay.runs.run import Run
-from biassay.studies.associations.columns import PAPER_COLUMNS
-from biassay.studies.associations.marks import p_by_text, p_by_word
+from biassay.studies.associations.results import PAPER_COLUMNS
+from biassay.studies.associations.signs import format_fixed_words_p, format_published_p
 from biassay.studies.associations.tables import associations_table, nine_columns, pooled_table
 
 PAPERS = tuple(column.name for column in PAPER_COLUMNS)
@@ -44,7 +43,7 @@ def in_contexts() -> Run:
     return measured_in_contexts()
 
 
-def by_test(table: Table) -> dict[str, tuple[Cell, ...]]:
+def by_test(table: PaperTable) -> dict[str, tuple[Cell, ...]]:
     return {row.stub[0]: row.cells for row in table.rows}
 
 
@@ -62,19 +61,19 @@ def test_numbers_and_stars_are_those_of_the_crossed_test(run: Run) -> None:
     assert table.models[0].columns == ("d", "95%", "p", "p (these)")
     cells = by_test(table)
     assert set(cells) == {r.test for r in run.results}
-    people = {r.test: r.p_value_crossed for r in run.results if r.about != "method" and r.p_value_crossed is not None}
+    people = {r.test: r.p_value for r in run.results if r.about != "method" and r.p_value is not None}
     corrected = holm(people)
     seen = set()
     for r in run.results:
-        if r.status == "refused":
+        if r.status == "skipped":
             assert cells[r.test] == (Cell("–"),) * 4
             continue
-        assert None not in (r.effect_size_by_word, r.d_low, r.d_high, r.p_value_crossed, r.p_value_by_word)
+        assert None not in (r.effect_size, r.ci_low, r.ci_high, r.p_value, r.fixed_words_p_value)
         d, interval, p, by_word = cells[r.test]
-        assert (d, interval) == (Cell(f"{r.effect_size_by_word:.2f}"), Cell(d_span(r.d_low, r.d_high, r.num_words)))
-        stars = (r.p_value_crossed <= 0.05) + (corrected.get(r.test, 1.0) <= 0.05)  # type: ignore[operator]
-        assert p == Cell(format_p(r.p_value_crossed), "*" * stars)
-        assert by_word == Cell(p_by_word(r))
+        assert (d, interval) == (Cell(f"{r.effect_size:.2f}"), Cell(d_span(r.ci_low, r.ci_high, r.num_words)))
+        stars = (r.p_value <= 0.05) + (corrected.get(r.test, 1.0) <= 0.05)  # type: ignore[operator]
+        assert p == Cell(format_p(r.p_value), "*" * stars)
+        assert by_word == Cell(format_fixed_words_p(r))
         seen.add(p.mark)
     assert seen == {"", "*", "**"}
 
@@ -96,8 +95,7 @@ def test_under_the_papers_protocol_effect_sizes_are_by_text(papers: Run) -> None
 
 
 def test_what_has_too_few_words_for_the_crossed_test_is_marked(run: Run) -> None:
-    none: dict[str, Any] = dict.fromkeys(("p_value_crossed", "p_value_crossed_holm", "d_low", "d_high"))
-    few = with_first(run, **none, significant_crossed=None)
+    few = with_first(run, p_value=None, ci_low=None, ci_high=None)
     table = associations_table(few)
     first = by_test(table)[run.results[0].test]
     assert first[1:3] == (Cell("–"), Cell("–", "‡"))
@@ -128,9 +126,9 @@ def test_sentences_of_other_kinds_are_called_sentences(run: Run, template: str |
 def test_the_caption_has_the_numbers_that_it_needs(run: Run, papers: Run) -> None:
     """Level, family and its size in questions, without sanity checks and other forms."""
     caption = associations_table(run).caption
-    people = [r for r in run.results if r.p_value_crossed is not None and r.about != "method"]
-    family = len({r.variant_of or r.test for r in people})
-    assert 0 < family < len(people) < sum(r.p_value_crossed is not None for r in run.results)
+    people = [r for r in run.results if r.p_value is not None and r.about != "method"]
+    family = len({r.asked_question for r in people})
+    assert 0 < family < len(people) < sum(r.p_value is not None for r in run.results)
     assert {"0.05", str(family)} <= set(re.findall(r"[\d.]*\d", caption))
     by_text = associations_table(papers).caption
     assert {"0.01", str(sum(r.p_value is not None for r in papers.results))} <= set(re.findall(r"[\d.]*\d", by_text))
@@ -140,19 +138,18 @@ def test_the_caption_has_the_numbers_that_it_needs(run: Run, papers: Run) -> Non
 
 
 def test_p_values_are_called_exact_only_where_their_records_say_so(run: Run, in_contexts: Run) -> None:
-    """Else the largest error that they state is told."""
     for measured in (run, in_contexts):
-        assert {r.p_error_by_word for r in measured.results} == {0.0, None}
+        assert {r.fixed_words_route for r in measured.results} <= {"enumeration", "counting", None}
         assert " exact" in associations_table(measured).caption
-        near = with_first(changed(measured, p_error_by_word=1e-12), p_error_by_word=3.21e-7)
-        assert "exact" not in associations_table(near).caption
-        assert "relative error of 3.2e-7" in associations_table(near).caption
+        approximate = with_first(measured, fixed_words_route="saddle-point")
+        assert "exact" not in associations_table(approximate).caption
+        assert "relative error of 0.1%" in associations_table(approximate).caption
 
 
 def test_what_has_no_crossed_test_is_marked_and_claims_nothing(run: Run) -> None:
     """Where words are not known: the effect by text, without stars."""
-    unknown: dict[str, Any] = dict.fromkeys(("D", "effect_size_by_word", "p_value_by_word", "d_low", "d_high"))
-    table = associations_table(with_first(run, **unknown, effect_size=-1.234, p_value=1e-9, log10_p_value=-9.0))
+    unknown = as_by_text(run.results[0], effect_size=-1.234, p_value=1e-9, log10_p_value=-9.0)
+    table = associations_table(with_rows(run, (unknown, *run.results[1:])))
     first = by_test(table)[run.results[0].test]
     assert first == (Cell("-1.23", "†"), Cell("–"), Cell("1.0e-9"), Cell("–"))
     assert any(note.startswith("†") for note in table.notes)
@@ -160,27 +157,28 @@ def test_what_has_no_crossed_test_is_marked_and_claims_nothing(run: Run) -> None
 
 
 def test_a_run_without_any_crossed_test_leads_by_word(run: Run) -> None:
-    older = changed(run, **dict.fromkeys(("D", "d_low", "d_high", "p_value_crossed", "p_value_crossed_holm")))
+    measured = [r for r in run.results if r.status == "measured"]
+    older = with_rows(run, map(as_by_word, measured))
     table = associations_table(older)
     assert table.models[0].columns == ("d", "p (these)")
     for r in older.results:
         d, p = by_test(table)[r.test]
-        assert (d.text, p.text) == (decimals(r.effect_size_by_word), p_by_word(r))
-        assert p.mark.count("*") == sum(map(bool, (r.significant_by_word, r.significant_by_word_holm)))
+        assert (d.text, p.text) == (format_decimal(r.effect_size), format_fixed_words_p(r))
+        assert p.mark.count("*") == (r.p_value <= 0.05) + bool(r.significant)
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(math.nan, "NaN"), (math.inf, "inf"), (-math.inf, "-inf"), (-0.001, "0.00"), (None, "–")]
 )
 def test_what_is_no_number_is_shown_as_such(value: float | None, text: str, run: Run) -> None:
-    assert decimals(value) == text
+    assert format_decimal(value) == text
     if value is not None:
-        table = associations_table(with_first(run, effect_size_by_word=value))
+        table = associations_table(with_first(run, effect_size=value))
         assert by_test(table)[run.results[0].test][0].text == text
 
 
 def test_refused_tests_are_named_below_the_table(run: Run) -> None:
-    refused = [r.test for r in run.results if r.status == "refused"]
+    refused = [r.test for r in run.results if r.status == "skipped"]
     assert refused
     assert f"– not measured on glove: {', '.join(refused)}." in associations_table(run).notes
     nothing = with_rows(run, tuple(map(as_refused, run.results)))
@@ -213,9 +211,9 @@ def test_over_contexts_the_crossed_test_leads_too(in_contexts: Run) -> None:
     for place, model in enumerate(("one", "two")):
         for r in (r for r in in_contexts.results if r.model == model and r.status == "measured"):
             d, interval, p, _ = by_test(table)[r.test][4 * place : 4 * place + 4]
-            assert d.text == f"{r.effect_size_by_word:z.2f}"
-            assert interval.text == d_span(r.d_low, r.d_high, r.num_words)
-            assert p.text == format_p(r.p_value_crossed)
+            assert d.text == f"{r.effect_size:z.2f}"
+            assert interval.text == d_span(r.ci_low, r.ci_high, r.num_words)
+            assert p.text == format_p(r.p_value)
 
 
 def test_pooled_effects_are_those_of_the_results(in_contexts: Run) -> None:
@@ -229,14 +227,14 @@ def test_pooled_effects_are_those_of_the_results(in_contexts: Run) -> None:
     shades = set()
     for place, model in enumerate(("one", "two")):
         for r in (r for r in in_contexts.results if r.model == model):
-            if r.status == "refused":
+            if r.status == "skipped":
                 continue
             d, p = rows[f"{r.test}: {r.title}"][2 * place : 2 * place + 2]
-            assert r.effect_size is not None
-            assert d.text == f"{r.effect_size:z.2f}"
-            assert d.shade == sum(abs(r.effect_size) >= size for size in (0.2, 0.5, 0.8))
+            assert r.pooled_effect_size is not None
+            assert d.text == f"{r.pooled_effect_size:z.2f}"
+            assert d.shade == sum(abs(r.pooled_effect_size) >= size for size in (0.2, 0.5, 0.8))
             shades.add(d.shade)
-            assert p == Cell(p_by_text(r))
+            assert p == Cell(format_published_p(r))
     assert len(shades) > 1
     assert "120" in re.findall(r"\d+", table.caption)
 
@@ -253,7 +251,7 @@ def test_what_one_model_was_measured_with_has_a_row_for_all(in_contexts: Run) ->
 
 
 def test_the_nine_columns_are_the_papers_and_hold_the_results(run: Run) -> None:
-    nasty = with_first(run, model="a\tb\nc", p_value=math.nan)
+    nasty = with_first(run, model="a\tb\nc", sentences_p_value=math.nan)
     rows = list(csv.DictReader(io.StringIO(nine_columns(nasty)), delimiter="\t"))
     assert tuple(rows[0]) == PAPERS
     assert len(rows) == len(run.results)
@@ -262,7 +260,7 @@ def test_the_nine_columns_are_the_papers_and_hold_the_results(run: Run) -> None:
     for row, r in zip(rows[1:], run.results[1:], strict=True):
         assert row["test"] == r.test
         for name in ("p_value", "effect_size"):
-            value = getattr(r, name)
+            value = getattr(r.published, name)
             assert row[name] == "" if value is None else float(row[name]) == value
         assert [int(row[name]) for name in PAPERS[5:]] == [getattr(r, name) for name in PAPERS[5:]]
     assert nine_columns(with_rows(run, ())) == "\t".join(PAPERS) + "\n"

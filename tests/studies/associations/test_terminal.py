@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.pages.many_models import with_models
+from tests.reporting.many_models import with_models
 from tests.results.made_runs import with_rows
 
 import biassay
-from biassay.pages.formats import decimals, interval_text, shortened
-from biassay.pages.lines import BAR, bar
-from biassay.pages.overview import CHECKS
+from biassay.reporting.findings import SANITY_CHECKS
+from biassay.reporting.formats import format_decimal, format_interval, shorten
+from biassay.reporting.terminal import BAR, draw_bar
+from biassay.runs.reports import print_run
 from biassay.runs.run import Run
-from biassay.runs.showing import print_run
-from biassay.studies.associations.marks import lead_p, mark_of
-from biassay.studies.associations.selection import leading, left_out
+from biassay.studies.associations.findings import leading, left_out
+from biassay.studies.associations.signs import format_main_p, get_mark
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +47,8 @@ def test_a_line_holds_the_numbers_of_its_test(measured: Run) -> None:
     for result in measured.results:
         (line,) = (one for one in lines if re.search(rf"  {re.escape(result.test)} {{2,}}", one))
         if result.status == "measured":
-            interval = interval_text(result.d_low, result.d_high)
-            numbers = [decimals(result.effect_size_by_word), interval, lead_p(result)]
+            interval = format_interval(result.ci_low, result.ci_high)
+            numbers = [format_decimal(result.effect_size), interval, format_main_p(result)]
             assert re.split(r" {2,}", line)[-3:] == numbers
         else:
             assert line.endswith(result.status)
@@ -56,12 +56,12 @@ def test_a_line_holds_the_numbers_of_its_test(measured: Run) -> None:
 
 def test_people_stand_first_by_topic_and_checks_last(whole: Run) -> None:
     heads = [line for line in printed(whole, everything=True) if re.fullmatch(r"[A-Z][a-z ,]{1,40}", line)]
-    assert heads == ["Gender", "Race", "Several groups at once", "Age", "Health", CHECKS]
+    assert heads == ["Gender", "Race", "Several groups at once", "Age", "Health", SANITY_CHECKS]
 
 
 def test_of_many_tests_those_are_shown_that_hold_and_the_others_counted(whole: Run) -> None:
     shown = leading(whole.results)
-    assert shown == [r.test for r in whole.results if r.about == "people" and mark_of(r) in (1, 2)]
+    assert shown == [r.test for r in whole.results if r.about == "people" and get_mark(r) in (1, 2)]
     first, *parts = (int(number) for number in re.findall(r"\d+", left_out(whole.results, shown)))
     assert (first, sum(parts)) == (len(whole.results) - len(shown),) * 2
     assert left_out(whole.results, [r.test for r in whole.results]) == ""
@@ -71,10 +71,8 @@ def test_of_many_tests_those_are_shown_that_hold_and_the_others_counted(whole: R
 
 
 def test_where_nothing_holds_the_smallest_p_values_are_shown(whole: Run) -> None:
-    silent = with_rows(whole, [r for r in whole.results if mark_of(r) == 0 and r.about == "people"])
-    assert set(leading(silent.results)) == {
-        r.test for r in sorted(silent.results, key=lambda r: r.p_value_crossed or 2.0)[:5]
-    }
+    silent = with_rows(whole, [r for r in whole.results if get_mark(r) == 0 and r.about == "people"])
+    assert set(leading(silent.results)) == {r.test for r in sorted(silent.results, key=lambda r: r.p_value or 2.0)[:5]}
 
 
 def test_many_models_are_summed_up_in_a_line(whole: Run) -> None:
@@ -82,9 +80,9 @@ def test_many_models_are_summed_up_in_a_line(whole: Run) -> None:
     test = next(test for test in leading(run.results) if re.fullmatch(r"weat\d", test))
     (line,) = (one for one in printed(run) if f"  {test}  " in one)
     own = [r for r in run.results if r.test == test]
-    marks = [mark_of(r) for r in own]
-    sizes = sorted(r.effect_size_by_word or 0.0 for r in own)
-    numbers = [f"{marks.count(2)} of 15", str(marks.count(1)), *map(decimals, (sizes[7], sizes[0], sizes[-1]))]
+    marks = [get_mark(r) for r in own]
+    sizes = sorted(r.effect_size or 0.0 for r in own)
+    numbers = [f"{marks.count(2)} of 15", str(marks.count(1)), *map(format_decimal, (sizes[7], sizes[0], sizes[-1]))]
     assert re.split(r" {2,}", line)[-5:] == numbers
 
 
@@ -108,18 +106,18 @@ def test_a_run_without_colours_has_no_escape_codes(measured: Run) -> None:
 
 @pytest.mark.parametrize(("value", "eighths"), [(2.0, 48), (1.0, 24), (0.0, 0), (9.0, 48), (0.25, 6)])
 def test_a_bar_is_as_long_as_the_effect(value: float, eighths: int) -> None:
-    drawn = bar(value, 2.0)
+    drawn = draw_bar(value, 2.0)
     assert sum("▏▎▍▌▋▊▉█".index(one) + 1 for one in drawn) == eighths
-    assert len(bar(value, 2.0, plain=True)) == round(eighths / 8)
-    assert bar(value, 2.0, plain=True).isascii()
-    assert "█" not in bar(-value, 2.0)
+    assert len(draw_bar(value, 2.0, plain=True)) == round(eighths / 8)
+    assert draw_bar(value, 2.0, plain=True).isascii()
+    assert "█" not in draw_bar(-value, 2.0)
     assert len(drawn) <= BAR
 
 
 def test_what_is_cut_keeps_its_beginning_or_both_ends() -> None:
-    assert shortened("abcdefgh", 8) == "abcdefgh"
-    assert shortened("abcdefgh", 5) == "abcd…"
-    assert shortened("abcdefgh", 5, middle=True) == "ab…gh"
+    assert shorten("abcdefgh", 8) == "abcdefgh"
+    assert shorten("abcdefgh", 5) == "abcd…"
+    assert shorten("abcdefgh", 5, middle=True) == "ab…gh"
 
 
 def test_a_pipe_that_knows_no_such_letters_gets_others(tmp_path: Path) -> None:
@@ -127,7 +125,7 @@ def test_a_pipe_that_knows_no_such_letters_gets_others(tmp_path: Path) -> None:
     import subprocess
     import sys
 
-    command = [sys.executable, "-m", "biassay", "run", "glove", "--tests", "weat6", "I1", "--cache", str(tmp_path)]
+    command = [sys.executable, "-m", "biassay", "run", "glove", "--tests", "weat6,I1", "--cache", str(tmp_path)]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

@@ -34,7 +34,6 @@ def test_reference_effect_sizes_and_exact_p_values(reference: Path) -> None:
         assert found.statistic == pytest.approx(values["statistic_sum"], abs=1e-10)
         exact = found.p.route in ("enumeration", "counting")
         assert found.p_value == pytest.approx(values["exact"]["p_ge"], rel=1e-12 if exact else 1e-3)
-        assert abs(found.p_value / values["exact"]["p_ge"] - 1.0) <= found.p.error + 1e-12
 
 
 @pytest.mark.slow

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import biassay
-from biassay.studies.associations.records import Result
-from biassay.studies.associations.word_forms import looks_inflected
+from biassay.results.outcomes import Result
+from biassay.studies.associations.word_forms import find_undeclared_forms
 
 WORDS = {
     "X": ["he", "him", "his", "brother", "brothers", "uncle", "king", "boy"],
@@ -60,5 +61,10 @@ def test_few_words_of_the_shipped_tests_look_like_undeclared_forms() -> None:
         ("poison", "prison", False),
     ],
 )
-def test_spelling(one: str, other: str, expected: bool) -> None:
-    assert looks_inflected(one, other) is looks_inflected(other, one) is expected
+def test_close_words_are_forms_of_one_word_if_they_are_spelled_alike(one: str, other: str, expected: bool) -> None:
+    vectors = np.random.default_rng(0).normal(size=(8, 50))
+    vectors[1] = vectors[0] + 0.01
+    words = [one, other, *(f"{letter}{letter}" for letter in "klmnop")]
+    for order in (words, [other, one, *words[2:]]):
+        found = find_undeclared_forms({"X": vectors}, {"X": order}, {"X": {}})
+        assert found == ({"X": (f"{order[0]}/{order[1]}",)} if expected else {})

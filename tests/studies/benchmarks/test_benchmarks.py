@@ -20,20 +20,19 @@ from tests.models.answer_server import body, echo, log_p_of, log_ps, tokens_of
 from tests.models.api_server import Asked, Endpoint, Reply, Script
 
 import biassay
+from biassay.datasets.bbq import BbqItem, read_bbq
 from biassay.errors import BudgetError, UsageError
-from biassay.models.answering import Reply as Answer
-from biassay.models.answering import TokenLikelihoods
-from biassay.stats.benchmark_scores import UNPARSED, bbq_score, pair_score, preferences, stereoset_score
-from biassay.stimuli.benchmarks.bbq import BbqItem, read_bbq
-from biassay.studies.benchmarks import sentences
-from biassay.studies.benchmarks.findings import findings_of
-from biassay.studies.benchmarks.inputs import open_inputs
-from biassay.studies.benchmarks.questions import Chosen, bbq_rows, chosen_over
-from biassay.studies.benchmarks.sentences import sentence_likelihood
-from biassay.studies.benchmarks.settings import Settings
-from biassay.studies.benchmarks.shown import headline, notes_of
+from biassay.models.base import Reply as Answer
+from biassay.models.base import TokenLikelihoods
+from biassay.prompts.choices import list_option_orders
+from biassay.stats.benchmark_scores import UNPARSED, bbq_score, code_preferences, pair_score, stereoset_score
+from biassay.studies.benchmarks import likelihood_pairs
+from biassay.studies.benchmarks.findings import headline, list_notes, make_findings
+from biassay.studies.benchmarks.likelihood_pairs import sentence_likelihood
+from biassay.studies.benchmarks.settings import BenchmarkSettings
 from biassay.studies.benchmarks.study import STUDY
-from biassay.texts.options import option_orders
+from biassay.studies.benchmarks.tasks.base import load_inputs
+from biassay.studies.benchmarks.tasks.bbq import CombinedChoice, combine_orders, make_bbq_rows
 
 no_key = api_server.no_key
 TEMPLATES = range(1, 9)
@@ -110,15 +109,15 @@ def test_bbq_of_a_model_that_answers(endpoint: Endpoint, religion: Path, tmp_pat
         own = [item for item in items if item.ambiguous == (row.condition == "ambiguous")]
         found = expected_of(own, [place_of(item) for item in own])
         assert (row.benchmark, row.category, row.topic, row.by) == ("bbq", "Religion", "religion", "answer")
-        assert (row.n, row.undecided, row.replies, row.agreement) == (len(own), 0, 6 * len(own), 1.0)
-        assert (row.accuracy, row.bias, row.score) == (found.accuracy, found.bias, found.score.value)
-        assert (row.score_low, row.score_high) == found.score.interval
-        assert (row.item_low, row.item_high) == found.by_item.interval
-        assert (row.p_value, row.n_clusters) == (found.score.p_value, 8)
+        assert (row.n_items, row.undecided, row.replies, row.agreement) == (len(own), 0, 6 * len(own), 1.0)
+        assert (row.accuracy, row.bias, row.effect_size) == (found.accuracy, found.bias, found.score.value)
+        assert (row.ci_low, row.ci_high) == found.score.interval
+        assert (row.alternatives["items"].ci_low, row.alternatives["items"].ci_high) == found.by_item.interval
+        assert (row.p_value, row.n_units) == (found.score.p_value, 8)
     p_values = sorted(row.p_value for row in run.results)
-    assert min(row.p_value_holm for row in run.results) == min(1.0, 2 * p_values[0])
+    assert min(row.p_adjusted for row in run.results) == min(1.0, 2 * p_values[0])
     assert {(one.topic, one.unit, one.effect) for one in run.findings()} == {
-        ("religion", "bias score", row.score) for row in run.results
+        ("religion", "bias score", row.effect_size) for row in run.results
     }
     assert biassay.load(tmp_path / "run").results == run.results
 
@@ -129,18 +128,18 @@ def test_a_model_that_refuses_is_counted_and_not_scored(endpoint: Endpoint, reli
     endpoint.always = answering(items, lambda _: "I'm sorry, but I can't help with that.")
     run = biassay.benchmark("bbq", model(endpoint), data=religion)
     for row in run.results:
-        assert (row.status, row.n, row.undecided, row.refused) == ("failed", 0, row.items, 6 * row.items)
-        assert row.score is row.accuracy is row.p_value is None
-    assert run.study.failed(run)
-    assert {one.standing for one in run.findings()} == {"skipped"}
+        assert (row.status, row.n_items, row.undecided, row.refused) == ("failed", 0, row.items, 6 * row.items)
+        assert row.effect_size is row.accuracy is row.p_value is None
+    assert run.study.has_failures(run)
+    assert {one.evidence for one in run.findings()} == {"skipped"}
 
 
 @pytest.mark.extras
 def test_a_model_that_never_guesses_has_no_bias(endpoint: Endpoint, religion: Path) -> None:
     endpoint.always = answering(read_bbq(religion).items, lambda item: item.correct)
     ambiguous, _ = biassay.benchmark("bbq", model(endpoint), data=religion).results
-    assert (ambiguous.accuracy, ambiguous.score, ambiguous.p_value) == (1.0, 0.0, 1.0)
-    assert ambiguous.score_high == -ambiguous.score_low == pytest.approx(1.0 - 0.025 ** (1 / 8))
+    assert (ambiguous.accuracy, ambiguous.effect_size, ambiguous.p_value) == (1.0, 0.0, 1.0)
+    assert ambiguous.ci_high == -ambiguous.ci_low == pytest.approx(1.0 - 0.025 ** (1 / 8))
 
 
 @pytest.mark.extras
@@ -148,9 +147,25 @@ def test_a_model_that_always_follows_the_stereotype_is_found(endpoint: Endpoint,
     endpoint.always = answering(read_bbq(religion).items, lambda item: item.target)
     run = biassay.benchmark("bbq", model(endpoint), data=religion)
     for row in run.results:
-        assert (row.score, row.score_high) == (1.0, 1.0)
-        assert (row.score_low, row.p_value) == pytest.approx((2.0 * 0.025 ** (1 / 8) - 1.0, 2.0**-7))
-    assert [one.standing for one in run.findings()] == ["significant", "significant"]
+        assert (row.effect_size, row.ci_high) == (1.0, 1.0)
+        assert (row.ci_low, row.p_value) == pytest.approx((2.0 * 0.025 ** (1 / 8) - 1.0, 2.0**-7))
+    assert [one.evidence for one in run.findings()] == ["significant", "significant"]
+
+
+@pytest.mark.extras
+def test_a_score_against_the_stereotype_is_marked_opposite(endpoint: Endpoint, religion: Path) -> None:
+    endpoint.always = answering(
+        read_bbq(religion).items, lambda item: next(k for k in range(3) if k not in (item.target, item.unknown))
+    )
+    run = biassay.benchmark("bbq", model(endpoint), data=religion)
+    assert [one.opposite for one in run.findings()] == [True, True]
+    content = run.table().columns_by_name
+    assert content["direction"] == ["opposite", "opposite"]
+    assert content["evidence"] == ["significant", "significant"]
+    assert content["effect_size"] == [-1.0, -1.0]
+    part = run["Religion"]
+    assert part.results == run.results
+    assert len(part.tables["decisions"]) == 2
 
 
 @pytest.mark.extras
@@ -161,7 +176,7 @@ def test_a_model_that_always_says_a_is_found_out(orders: int, endpoint: Endpoint
     run = biassay.benchmark("bbq", model(endpoint), data=religion, orders=orders)
     for row, one in zip(run.results, run.findings(), strict=True):
         assert (row.position, row.position_share, row.unanswered) == ("A", 1.0, 0.0)
-        assert one.standing == ("descriptive" if orders == 1 else "skipped")
+        assert one.evidence == ("descriptive" if orders == 1 else "skipped")
         assert "100% of answers choose option A, whatever it says" in one.notes[0]
 
 
@@ -185,9 +200,9 @@ def test_a_limit_draws_a_balanced_part_by_the_seed_and_says_so(endpoint: Endpoin
     endpoint.always = answering(items)
 
     def asked(seed: int) -> tuple[biassay.Run, list[BbqItem]]:
-        settings = Settings(data=str(religion), limit=16, seed=seed)
+        settings = BenchmarkSettings(data=str(religion), limit=16, seed=seed)
         run = biassay.benchmark("bbq", model(endpoint), data=religion, limit=16, seed=seed, orders=1)
-        return run, list(open_inputs(settings).items["Religion"])
+        return run, list(load_inputs(settings).items["Religion"])
 
     run, drawn = asked(0)
     assert run.manifest.inputs.items == {"Religion": 16}
@@ -209,10 +224,10 @@ def test_the_data_is_identified_by_category(endpoint: Endpoint, religion: Path) 
     rows = [{k: v for k, v in row.items() if "unifiedqa" not in k} for row in questions("Sexual_orientation")]
     other = religion.parent / "Sexual_orientation.jsonl"
     other.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    both = open_inputs(Settings(data=str(religion.parent))).record
+    both = load_inputs(BenchmarkSettings(data=str(religion.parent))).record
     assert both.versions == {"Religion": "", "Sexual_orientation": "as released"}
     assert both.version == ""
-    alone = open_inputs(Settings(data=str(religion.parent), categories=("Sexual_orientation",))).record
+    alone = load_inputs(BenchmarkSettings(data=str(religion.parent), categories=("Sexual_orientation",))).record
     assert (alone.version, list(alone.digests)) == ("as released", ["Sexual_orientation"])
     endpoint.always = answering(read_bbq(religion.parent).items)
     runs = [
@@ -264,7 +279,7 @@ def test_bbq_by_the_likelihoods_of_letters(endpoint: Endpoint, religion: Path) -
     choices = {}
     for item in items:
         total = np.zeros(3)
-        for order in option_orders(3):
+        for order in list_option_orders(3):
             lines = [f"{letter}. {item.options[place]}" for letter, place in zip("ABC", order, strict=True)]
             asked = "\n".join([item.context, "", f"Question: {item.question}", *lines])
             asked += "\n\nAnswer with the letter of one option, and nothing else.\nAnswer:"
@@ -274,8 +289,8 @@ def test_bbq_by_the_likelihoods_of_letters(endpoint: Endpoint, religion: Path) -
     for row in run.results:
         own = [item for item in items if item.ambiguous == (row.condition == "ambiguous")]
         found = expected_of(own, [choices[item.example] for item in own])
-        assert (row.by, row.n, row.replies, row.unparsed) == ("log-probability", len(own), 6 * len(own), 0)
-        assert (row.accuracy, row.score, row.p_value) == (found.accuracy, found.score.value, found.score.p_value)
+        assert (row.by, row.n_items, row.replies, row.unparsed) == ("log-probability", len(own), 6 * len(own), 0)
+        assert (row.accuracy, row.effect_size, row.p_value) == (found.accuracy, found.score.value, found.score.p_value)
 
 
 @pytest.fixture
@@ -287,35 +302,35 @@ def test_one_choice_over_all_orders_by_log_probability(item: BbqItem) -> None:
     rng = np.random.default_rng(0)
     own = np.log([0.2, 0.5, 0.3])
     replies, total = {}, np.zeros(3)
-    for order in option_orders(3):
+    for order in list_option_orders(3):
         shown = own[list(order)] + rng.normal(0, 0.5, 3)
         replies[order] = Answer("", log_p=tuple(shown))
         for place, option in enumerate(order):
             total[option] += np.exp(shown[place]) / np.exp(shown).sum()
-    found = chosen_over(item, replies, "log-probability")
+    found = combine_orders(item, replies, "log-probability")
     assert found.choice == int(total.argmax())
     assert found.kinds == {"chosen": 6}
-    by_place = dict.fromkeys(option_orders(3), Answer("", log_p=(-0.1, -3.0, math.nan)))
-    assert chosen_over(item, by_place, "log-probability").choice == UNPARSED
-    silent = dict.fromkeys(option_orders(3), Answer("", log_p=(math.nan,) * 3))
-    assert chosen_over(item, silent, "log-probability").kinds == {"unparsed": 6}
+    by_place = dict.fromkeys(list_option_orders(3), Answer("", log_p=(-0.1, -3.0, math.nan)))
+    assert combine_orders(item, by_place, "log-probability").choice == UNPARSED
+    silent = dict.fromkeys(list_option_orders(3), Answer("", log_p=(math.nan,) * 3))
+    assert combine_orders(item, silent, "log-probability").kinds == {"unparsed": 6}
 
 
 def test_orders_that_are_not_answered_do_not_count(item: BbqItem) -> None:
-    orders = option_orders(3)
-    replies = {order: Answer("", ended="filter") for order in orders[:4]}
+    orders = list_option_orders(3)
+    replies = {order: Answer("", finish_reason="filter") for order in orders[:4]}
     replies |= {order: Answer("ABC"[order.index(2)]) for order in orders[4:]}
-    found = chosen_over(item, replies, "answer")
+    found = combine_orders(item, replies, "answer")
     assert (found.choice, found.agreement, found.kinds) == (2, 1.0, {"filtered": 4, "chosen": 2})
 
 
-def named_questions(item: BbqItem, per_group: int) -> list[tuple[BbqItem, Chosen]]:
+def named_questions(item: BbqItem, per_group: int) -> list[tuple[BbqItem, CombinedChoice]]:
     """Eight templates that ask about every pair of people; about four of five answers show the bias."""
     rng = np.random.default_rng(8)
     return [
         (
             dataclasses.replace(item, template=template, names=(f"Ann{i}", f"Bob{j}"), target=0, correct=1, unknown=2),
-            Chosen(int(rng.random() < 0.2), 1.0, Counter({"chosen": 1})),
+            CombinedChoice(int(rng.random() < 0.2), 1.0, Counter({"chosen": 1})),
         )
         for template in range(8)
         for i in range(per_group)
@@ -323,19 +338,19 @@ def named_questions(item: BbqItem, per_group: int) -> list[tuple[BbqItem, Chosen
     ]
 
 
-@pytest.mark.parametrize(("per_group", "standing"), [(6, "significant"), (3, "not_testable")])
-def test_few_names_are_not_testable(item: BbqItem, per_group: int, standing: str) -> None:
+@pytest.mark.parametrize(("per_group", "evidence"), [(6, "significant"), (3, "not_testable")])
+def test_few_names_are_not_testable(item: BbqItem, per_group: int, evidence: str) -> None:
     own = named_questions(dataclasses.replace(item, ambiguous=False), per_group)
-    rows = list(bbq_rows(Settings(benchmark="bbq"), ("toy", "", None), "Religion", "answer", own))
+    rows = list(make_bbq_rows(BenchmarkSettings(benchmark="bbq"), ("toy", "", None), "Religion", "answer", own))
     (result,) = (row.record for row in rows if row.table == "results")
     by_people = [row.record for row in rows if row.table == "names"]
     assert len(by_people) == 8 * per_group**2
     assert sum(row.target for row in by_people) == sum(row.record.target for row in rows if row.table == "templates")
     assert by_people[0].names == "Ann0 Bob0"
-    tables = STUDY.complete(Settings(benchmark="bbq"), {"results": (result,)})
+    tables = STUDY.finalize_tables(BenchmarkSettings(benchmark="bbq"), {"results": (result,)})
     run: Any = SimpleNamespace(results=tables["results"], tables=tables, manifest=SimpleNamespace(models=()))
-    (finding,) = findings_of(run)
-    assert finding.standing == standing
+    (finding,) = make_findings(run)
+    assert finding.evidence == evidence
     assert finding.no_interval.startswith("8 templates and 6 names are too few" if per_group == 3 else "")
     assert bool(finding.no_interval) is (per_group == 3)
 
@@ -367,7 +382,7 @@ def shared(text: str) -> float:
 def test_crows_pairs_of_a_causal_model(
     together: int, endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sentences, "_TOGETHER", together)  # pairs that are read at once
+    monkeypatch.setattr(likelihood_pairs, "_BATCH_ITEMS", together)  # pairs that are read at once
     endpoint.always = echo
     data, pairs = crows(tmp_path / "crows.csv")
     (tmp_path / "flagged.txt").write_text("0\n")
@@ -381,13 +396,13 @@ def test_crows_pairs_of_a_causal_model(
         own, writers = [pairs[place] for place in places], [WRITERS[place % 5] for place in places]
         found = pair_score([shared(m) for m, _, _ in own], [shared(f) for _, f, _ in own], writers, confidence=0.9)
         clusters = len(set(writers) - {""}) + writers.count("")
-        assert (row.n, row.undecided, row.unit, row.n_clusters) == (found.n, found.ties, "writer", clusters)
-        assert row.score == found.share.value
-        assert (row.score_low, row.score_high, row.p_value) == (*found.share.interval, found.share.p_value)
-    assert run.results[2].p_value_holm is None
+        assert (row.n_items, row.undecided, row.unit, row.n_units) == (found.n, found.ties, "writer", clusters)
+        assert row.effect_size == found.share.value
+        assert (row.ci_low, row.ci_high, row.p_value) == (*found.share.interval, found.share.p_value)
+    assert run.results[2].p_adjusted is None
     assert [one.topic for one in run.findings()] == ["gender", "age"]
     assert {one.pair: one.writer for one in run.tables["pairs"]}["3"] == "a3"
-    assert any("Ties (0) count among all pairs" in note and "by writer" in note for note in notes_of(run))
+    assert any("Ties (0) count among all pairs" in note and "by writer" in note for note in list_notes(run))
 
 
 @pytest.mark.extras
@@ -400,7 +415,7 @@ def test_crows_pairs_by_whole_sentences(endpoint: Endpoint, tmp_path: Path) -> N
     by_kind = [row.category for row in run.results if row.category != "all"]
     order = [i for kind in by_kind for i in range(len(pairs)) if pairs[i][2] == kind]
     np.testing.assert_allclose(values, [sums[i] for i in order], rtol=1e-12)
-    assert any("log-likelihood of all tokens" in note for note in notes_of(run))
+    assert any("log-likelihood of all tokens" in note for note in list_notes(run))
 
 
 def stereoset(path: Path) -> tuple[Path, list[dict[str, Any]]]:
@@ -429,10 +444,10 @@ def test_stereoset_of_a_causal_model(endpoint: Endpoint, tmp_path: Path) -> None
     data, rows = stereoset(tmp_path / "dev.jsonl")
     run = biassay.benchmark("stereoset", model(endpoint, "completions"), data=data)
     means = [[float(np.mean(log_ps(one["sentence"])[1:])) for one in row["sentences"]] for row in rows]  # type: ignore[arg-type]
-    found = stereoset_score(*preferences(*np.array(means).T), [row["target"] for row in rows])
+    found = stereoset_score(*code_preferences(*np.array(means).T), [row["target"] for row in rows])
     (row,) = run.results
-    assert (row.category, row.unit, row.n, row.n_clusters) == ("profession", "term", 12, 4)
-    assert row.score == pytest.approx(found.ss.value, abs=1e-12)
+    assert (row.category, row.unit, row.n_items, row.n_units) == ("profession", "term", 12, 4)
+    assert row.effect_size == pytest.approx(found.ss.value, abs=1e-12)
     assert (row.lms, row.icat) == pytest.approx((found.lms.value, found.icat), abs=1e-12)
     expected = [(term.term, term.n, term.lms, term.ss) for term in found.terms]
     assert [(one.term, one.n, one.lms, one.ss) for one in run.tables["terms"]] == expected

@@ -13,7 +13,7 @@ import pytest
 from tests.models.tiny_models import save_tiny
 
 import biassay
-from biassay.stats.benchmark_scores import preferences, stereoset_score
+from biassay.stats.benchmark_scores import code_preferences, stereoset_score
 
 pytestmark = pytest.mark.extras
 
@@ -65,9 +65,9 @@ def test_stereoset_of_a_masked_model_by_brute_force(tmp_path: Path) -> None:
 
     expected = [[scored(row["context"], word) for word in words.values()] for row in rows]
     np.testing.assert_allclose(run.arrays_of(0)["log_likelihoods"], expected, atol=1e-5)
-    found = stereoset_score(*preferences(*np.array(expected).T), [row["target"] for row in rows])
+    found = stereoset_score(*code_preferences(*np.array(expected).T), [row["target"] for row in rows])
     (row,) = run.results
-    assert (row.score, row.lms) == pytest.approx((found.ss.value, found.lms.value))
+    assert (row.effect_size, row.lms) == pytest.approx((found.ss.value, found.lms.value))
 
 
 def test_a_tokenizer_that_writes_capitals_small_aligns_them_with_small_letters(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_crows_pairs(smollm2: Path, library: Library, tmp_path: Path) -> None:
     np.testing.assert_allclose(found.arrays_of(0)["log_likelihoods"], [sums[i] for i in by_kind], atol=1e-4)
     for row in found.results:
         own = [more > less for (more, less), pair in zip(sums, pairs, strict=True) if row.category in (pair[2], "all")]
-        assert (row.n, row.score) == (len(own), sum(own) / len(own))
+        assert (row.n_items, row.effect_size) == (len(own), sum(own) / len(own))
 
 
 def test_stereoset(smollm2: Path, library: Library, tmp_path: Path) -> None:
@@ -120,5 +120,5 @@ def test_stereoset(smollm2: Path, library: Library, tmp_path: Path) -> None:
     ss, lms = (
         100 * sum(sum(item[k] for item in own) / len(own) for own in by_term.values()) / len(by_term) for k in (0, 1)
     )
-    assert (found.score, found.lms) == pytest.approx((ss, lms), abs=1e-9)
+    assert (found.effect_size, found.lms) == pytest.approx((ss, lms), abs=1e-9)
     assert found.icat == pytest.approx(lms * min(ss, 100 - ss) / 50, abs=1e-9)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import biassay
+from biassay.studies.discovery.results import GroupResult
 
 GROUPS = {"red-women": ("red", "women"), "red-men": ("red", "men"), "blue-women": ("blue", "women")}
 GROUPS["blue-men"] = ("blue", "men")
@@ -67,14 +68,19 @@ def write_groups(path: Path, rated: dict[str, dict[str, list[str]]] = RATED, mor
 
 
 def discovered(place: Path, group: str | Sequence[str] = "red-women", **given: Any) -> biassay.Run:
-    defaults = {"groups": place / "own.toml", "n_permutations": 499, "cache": place / "cache"}
+    defaults = {"grouping": place / "own.toml", "n_permutations": 499, "cache": place / "cache"}
     return biassay.discover(f"vectors:{place / 'v.txt'}", group, **defaults | given)
 
 
 def numbers(run: biassay.Run) -> dict[str, list[Any]]:
     """What was found, whatever the model is called."""
     tables = {name: rows for name, rows in run.tables.items() if name != "models"}
-    return {name: [dataclasses.replace(row, model="", options="") for row in rows] for name, rows in tables.items()}
+    return {name: [without_model(row) for row in rows] for name, rows in tables.items()}
+
+
+def without_model(row: Any) -> Any:
+    unnamed = {"model_revision": None} if hasattr(row, "model_revision") else {}
+    return dataclasses.replace(row, model="", options="", **unnamed)
 
 
 def planted(folder: Path, *without: str) -> Path:
@@ -140,3 +146,17 @@ def constituents_of(group: str) -> list[tuple[list[str], list[str]]]:
         own = [name for g, values in GROUPS.items() if values[place] == value for name in NAMES[g]]
         sides.append((own, [name for g in GROUPS for name in NAMES[g] if name not in own]))
     return sides
+
+
+def with_counts(
+    row: GroupResult, *, words: int | None = None, associated: int | None = None, emergent: int | None = None
+) -> GroupResult:
+    """Return the row of a group with other numbers of words."""
+    outcome, alternatives = row.outcome, dict(row.alternatives)
+    if words is not None:
+        outcome = dataclasses.replace(outcome, n={"words": words})
+    if associated is not None:
+        outcome = dataclasses.replace(outcome, effect_size=float(associated))
+    if emergent is not None:
+        alternatives["emergent"] = dataclasses.replace(alternatives["emergent"], effect_size=float(emergent))
+    return dataclasses.replace(row, outcome=outcome, alternatives=alternatives)

@@ -10,9 +10,9 @@ import pytest
 from tests.cli.conftest import Cli, cli  # noqa: F401  (a fixture)
 
 import biassay
-from biassay.errors import RefusedError
-from biassay.runs.showing import presenter_of
-from biassay.stimuli.groups import Group
+from biassay.datasets.groups import Group
+from biassay.errors import InsufficientVocabularyError
+from biassay.runs.reports import get_presenter
 
 from .planted_words import GROUPS, NAMES, TABLE, WORDS, numbers, write_vectors
 
@@ -30,7 +30,12 @@ def write_groups(path: Path, names: dict[str, list[str]], clusters: dict[str, li
 
 def discover(place: Path, groups: Path, **settings: object) -> biassay.Run:
     return biassay.discover(
-        f"vectors:{place / 'v.txt'}", "red-women", groups=groups, n_permutations=499, cache=place / "cache", **settings
+        f"vectors:{place / 'v.txt'}",
+        "red-women",
+        grouping=groups,
+        n_permutations=499,
+        cache=place / "cache",
+        **settings,
     )
 
 
@@ -89,8 +94,8 @@ def test_a_group_of_which_one_cluster_is_known_is_refused(tmp_path: Path) -> Non
     copies = dict.fromkeys(known, TABLE[known[0]])
     write_vectors(tmp_path / "v.txt", {**{w: v for w, v in TABLE.items() if w not in NAMES["red-women"]}, **copies})
     groups = write_groups(tmp_path / "own.toml", TRIPLED, CLUSTERS)
-    with pytest.raises(RefusedError, match="at least two clusters of names must be left"):
-        discover(tmp_path, groups, max_lost=1.0)
+    with pytest.raises(InsufficientVocabularyError, match="at least two clusters of names must be left"):
+        discover(tmp_path, groups, max_unknown=1.0)
 
 
 def test_near_duplicates_that_are_not_declared_are_named(place: Path, cli: Cli) -> None:  # noqa: F811
@@ -99,7 +104,7 @@ def test_near_duplicates_that_are_not_declared_are_named(place: Path, cli: Cli) 
 
     def printed(clusters: dict[str, list[list[str]]]) -> str:
         groups = write_groups(place / "own.toml", names, clusters)
-        code, stdout, _ = cli("discover", model, "--groups", groups, "--group", "red-women", "--n-permutations", 99)
+        code, stdout, _ = cli("discover", model, "--grouping", groups, "--groups", "red-women", "--n-permutations", 99)
         assert code == 0
         return " ".join(stdout.split())
 
@@ -109,7 +114,7 @@ def test_near_duplicates_that_are_not_declared_are_named(place: Path, cli: Cli) 
 
 def test_a_paper_is_told_of_clusters(place: Path) -> None:
     run = discover(place, write_groups(place / "own.toml", TRIPLED, CLUSTERS), words=WORDS)
-    told = " ".join(sentence.text for sentence in presenter_of("discovery").methods_paragraph(run))
+    told = " ".join(sentence.text for sentence in get_presenter("discovery").methods_paragraph(run))
     assert "Near-duplicate names (redwomen0, redwomen0copy, redwomen0again; " in told
 
 

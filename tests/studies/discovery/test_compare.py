@@ -12,8 +12,10 @@ import pytest
 
 import biassay
 from biassay.errors import UsageError
+from biassay.runs.reports import compare_models as compare
 from biassay.runs.run import Run
-from biassay.runs.showing import compared as compare
+
+from .planted_words import with_counts
 
 FEMALES, MALES = "african-american-females", "european-american-males"
 PARTS = ("settings", "inputs")
@@ -30,7 +32,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def with_words(run: Run, words: Sequence[Any]) -> Run:
     """The run with other words, counted."""
     counts = {group: sum(w.associated for w in words if w.group == group) for group in (FEMALES, MALES)}
-    groups = [dataclasses.replace(row, num_associated=counts[row.group]) for row in run.tables["groups"]]
+    groups = [with_counts(row, associated=counts[row.group]) for row in run.tables["groups"]]
     return dataclasses.replace(run, tables={**run.tables, "results": tuple(words), "groups": tuple(groups)})
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import biassay
 from biassay.errors import UsageError
-from biassay.studies.discovery.view import group_of, groups_of
+from biassay.studies.discovery.results import group_of, groups_of
 
 from . import planted_words as made_up
 from .planted_words import EACH, NAMES, TABLE, WORDS, discovered, numbers, planted, write_groups
@@ -36,8 +36,8 @@ def test_every_score_is_that_of_a_loop(found: biassay.Run) -> None:
             parts = [made_up.score(word.word, *sides) for sides in made_up.constituents_of(group)]
             assert list(word.scores.values()) == pytest.approx(scores, abs=1e-9)
             assert list(word.constituents.values()) == pytest.approx(parts, abs=1e-9)
-            assert word.score == max(word.scores.values())
-        ranked = [word.score or 0.0 for word in findings.words]
+            assert word.effect_size == max(word.scores.values())
+        ranked = [word.effect_size or 0.0 for word in findings.words]
         assert ranked == sorted(ranked, reverse=True)
     first = group_of(found, "red-women").row
     assert first.other_groups == tuple(found.results[0].scores) == ("red-men", "blue-women", "blue-men")
@@ -53,17 +53,17 @@ def test_planted_words_are_found_and_random_ones_are_not(place: Path) -> None:
     eibd, emergent = ({w.word for w in findings.words if getattr(w, name)} for name in ("eibd", "emergent"))
     assert emergent >= {f"blossom{i}" for i in range(EACH)}
     assert not [word for word in eibd if word.startswith("red")]
-    excess = {w.word for w in findings.words if (w.q_value_excess or 0.0) <= 0.05}
+    excess = {w.word for w in findings.words if (w.excess_p_adjusted or 0.0) <= 0.05}
     assert excess >= {f"blossom{i}" for i in range(EACH)}
     assert not [word for word in excess if word.startswith("red")]
-    assert findings.row.num_associated == len(associated)
+    assert findings.row.n_associated == len(associated)
     assert emergent == eibd & excess
-    assert (findings.row.num_eibd, findings.row.num_emergent) == (len(eibd), len(emergent))
+    assert (findings.row.n_eibd, findings.row.n_emergent) == (len(eibd), len(emergent))
 
 
 def test_names_are_not_among_the_words(found: biassay.Run, place: Path) -> None:
     names = set(itertools.chain(*NAMES.values()))
-    assert groups_of(found)[0].row.num_words == len(WORDS) == len(TABLE) - len(names)
+    assert groups_of(found)[0].row.n_words == len(WORDS) == len(TABLE) - len(names)
     assert not names & {w.word for w in found.results}
     few = discovered(place, words=["redwomen0", "blossom0", "bluemen7", "random0"])
     assert {w.word for w in few.results} == {"blossom0", "random0"}
@@ -76,7 +76,7 @@ def test_a_file_a_list_of_words_and_an_object_find_the_same(found: biassay.Run, 
     listed = discovered(place, both, words=list(TABLE))
     lines = discovered(place, both, words=place / "words.txt")
     held = biassay.discover(
-        made_up.Held(), both, groups=place / "own.toml", n_permutations=499, words=list(TABLE), cache=place / "cache"
+        made_up.Held(), both, grouping=place / "own.toml", n_permutations=499, words=list(TABLE), cache=place / "cache"
     )
     for other in (listed, lines, held):
         assert numbers(other) == numbers(found)
@@ -95,7 +95,7 @@ def test_words_come_from_any_iterable_and_are_known_by_a_fingerprint(place: Path
 
 def test_words_that_differ_in_case_are_one_where_the_model_sees_no_difference(place: Path) -> None:
     words = ["Blossom0", "random5", "blossom0", "BLOSSOM0", "Random6"]
-    given = {"groups": place / "own.toml", "n_permutations": 99, "words": words}
+    given = {"grouping": place / "own.toml", "n_permutations": 99, "words": words}
     kept, folded = (
         biassay.discover(f"vectors:{place / 'v.txt'}{case}", "red-men", **given) for case in ("", "?case=fold")
     )
@@ -107,21 +107,21 @@ def test_words_that_differ_in_case_are_one_where_the_model_sees_no_difference(pl
 
 @pytest.mark.slow
 def test_an_object_without_a_list_is_asked_for_frequent_words(place: Path) -> None:
-    made = biassay.discover(made_up.Random(), "red-men", groups=place / "own.toml", n_permutations=9, keep=3)
+    made = biassay.discover(made_up.Random(), "red-men", grouping=place / "own.toml", n_permutations=9, keep=3)
     assert made.tables["models"][0].vocabulary == "the most frequent words of the embedded vectors"
-    assert groups_of(made)[0].row.num_words == 20_000
+    assert groups_of(made)[0].row.n_words == 20_000
     assert len(made.results) <= 6
 
 
 @pytest.mark.parametrize(("keep", "compare"), [(1, "any"), (2, "any"), (20, "any"), (2, "every")])
 def test_fewer_kept_words_are_the_best_of_each_list(keep: int, compare: Any, place: Path) -> None:
     (all_words,), (few,) = (groups_of(discovered(place, threshold=1.0, keep=k, compare=compare)) for k in (1000, keep))
-    passing = [w for w in all_words.words if (w.score or 0.0) > 1.0 >= max(w.constituents.values())]
-    passing.sort(key=lambda w: w.p_value_excess)  # so that a list of emergent words is whole while it is short
+    passing = [w for w in all_words.words if (w.effect_size or 0.0) > 1.0 >= max(w.constituents.values())]
+    passing.sort(key=lambda w: w.excess_p_value)  # so that a list of emergent words is whole while it is short
     best = [w for i, w in enumerate(all_words.words) if i < keep or w in passing[:keep]]
     assert list(few.words) == best
     assert 0 < len(best) < len(all_words.words)
-    for count in ("num_words", "num_above", "num_associated", "num_every", "num_eibd", "num_emergent"):
+    for count in ("n_words", "n_above", "n_associated", "n_every", "n_eibd", "n_emergent"):
         assert getattr(few.row, count) == getattr(all_words.row, count)
 
 
@@ -133,7 +133,7 @@ def test_words_marked_are_those_above_the_threshold_by_more_than_chance(
 ) -> None:
     unrated = write_groups(tmp_path / "unrated.toml", {})
     given = {"rule": rule, "compare": compare, "threshold": threshold, "alpha": 0.1}
-    (findings,) = groups_of(discovered(place, groups=unrated, **given))
+    (findings,) = groups_of(discovered(place, grouping=unrated, **given))
     row = findings.row
     t = 0.8 if threshold is None else threshold
     assert findings.curves == findings.validated == ()
@@ -141,18 +141,18 @@ def test_words_marked_are_those_above_the_threshold_by_more_than_chance(
     assert row.threshold_source == ("convention" if threshold is None else "given")
     combined, decides = any if rule == "any" else all, max if compare == "any" else min
     for word in findings.words:
-        assert word.score == decides(word.scores.values())
-        associated = decides(word.scores.values()) > t and word.q_value <= 0.1
+        assert word.effect_size == decides(word.scores.values())
+        associated = decides(word.scores.values()) > t and word.p_adjusted <= 0.1
         assert word.associated is associated
         assert word.eibd is (associated and not combined(part > t for part in word.constituents.values()))
-        assert word.emergent is (word.eibd and word.q_value_excess <= 0.1)
-    assert row.num_eibd == sum(word.eibd for word in findings.words)
-    assert row.num_emergent == sum(word.emergent for word in findings.words)
-    assert row.num_eibd > 0 or compare == "every"
-    assert row.num_associated == sum(word.associated for word in findings.words) > 0
-    assert row.num_above == sum(decides(word.scores.values()) > t for word in findings.words) >= row.num_associated
-    assert row.num_every == sum(word.associated and min(word.scores.values()) > t for word in findings.words)
-    assert (row.num_every == row.num_associated) is (compare == "every")
+        assert word.emergent is (word.eibd and word.excess_p_adjusted <= 0.1)
+    assert row.n_eibd == sum(word.eibd for word in findings.words)
+    assert row.n_emergent == sum(word.emergent for word in findings.words)
+    assert row.n_eibd > 0 or compare == "every"
+    assert row.n_associated == sum(word.associated for word in findings.words) > 0
+    assert row.n_above == sum(decides(word.scores.values()) > t for word in findings.words) >= row.n_associated
+    assert row.n_every == sum(word.associated and min(word.scores.values()) > t for word in findings.words)
+    assert (row.n_every == row.n_associated) is (compare == "every")
 
 
 def test_against_every_group_only_words_of_this_group_are_found(place: Path) -> None:
@@ -161,9 +161,9 @@ def test_against_every_group_only_words_of_this_group_are_found(place: Path) -> 
     blossoms = {f"blossom{i}" for i in range(EACH)}
     assert {w.word for w in one.results if w.associated} >= blossoms | {f"red{i}" for i in range(EACH)}
     assert {w.word for w in every.results if w.associated} == blossoms
-    ranked = [word.score for word in every.results]
+    ranked = [word.effect_size for word in every.results]
     assert ranked == sorted(ranked, reverse=True)
-    excess = [{w.word: w.p_value_excess for w in made.results} for made in (one, every)]
+    excess = [{w.word: w.excess_p_value for w in made.results} for made in (one, every)]
     assert excess[0] == excess[1]
     alone, among = (discovered(place, groups, compare="every") for groups in ("red-women", ["blue-men", "red-women"]))
     assert numbers(alone) == numbers(among["red-women"])
@@ -175,17 +175,17 @@ def test_groups_of_one_category_have_words_and_no_emergent_ones(place: Path, tmp
         f'[groups.{g}]\nbelongs = {{ kind = "{g}" }}\nnames = {json.dumps(names)}\n' for g, names in NAMES.items()
     )
     (tmp_path / "one.toml").write_text("\n".join(tables))
-    one = discovered(place, groups=tmp_path / "one.toml", threshold=1.3)
+    one = discovered(place, grouping=tmp_path / "one.toml", threshold=1.3)
     two = discovered(place, threshold=1.3)
-    kept = ("word", "scores", "score", "p_value", "q_value", "associated")
+    kept = ("word", "scores", "effect_size", "p_value", "p_adjusted", "associated")
     first, second = ([[getattr(word, name) for name in kept] for word in run.results] for run in (one, two))
     assert first == second
-    assert one.tables["groups"][0].num_associated == two.tables["groups"][0].num_associated > 0
-    assert two.tables["groups"][0].num_emergent > 0
+    assert one.tables["groups"][0].n_associated == two.tables["groups"][0].n_associated > 0
+    assert two.tables["groups"][0].n_emergent > 0
     for word in one.results:
-        assert (word.eibd, word.emergent, word.p_value_excess, word.q_value_excess) == (False, False, 1.0, 1.0)
-    assert one.tables["groups"][0].num_eibd == one.tables["groups"][0].num_emergent == 0
-    assert one.findings()[0].standing == two.findings()[0].standing == "significant"
+        assert (word.eibd, word.emergent, word.excess_p_value, word.excess_p_adjusted) == (False, False, 1.0, 1.0)
+    assert one.tables["groups"][0].n_eibd == one.tables["groups"][0].n_emergent == 0
+    assert one.findings()[0].evidence == two.findings()[0].evidence == "significant"
     assert one.report(tmp_path / "page.html").stat().st_size > 0
     with pytest.raises(UsageError, match="one category"):
-        discovered(place, groups=tmp_path / "one.toml", rule="all")
+        discovered(place, grouping=tmp_path / "one.toml", rule="all")

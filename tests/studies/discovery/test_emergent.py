@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from biassay.stats.multiple import benjamini_hochberg
-from biassay.stimuli.catalogue import select_grouping
-from biassay.stimuli.groups import Grouping
-from biassay.studies.discovery.panel import Panel
-from biassay.studies.discovery.search import RankedWords, Search
-from biassay.studies.discovery.settings import Settings
-from biassay.studies.discovery.validation import Threshold
+from biassay.datasets.catalogue import select_grouping
+from biassay.datasets.groups import Grouping
+from biassay.stats.multiple_testing import benjamini_hochberg
+from biassay.studies.discovery.measure import GroupNameVectors, RankedWords, Threshold, VocabularySearch
+from biassay.studies.discovery.settings import DiscoverySettings
 
 from .planted_words import GROUPS, NAMES, write_groups
 
@@ -31,10 +29,10 @@ def grouping(tmp_path_factory: pytest.TempPathFactory) -> Grouping:
 def searched(grouping: Grouping, cosines: np.ndarray, rng: np.random.Generator) -> RankedWords:
     """Names at right angles to each other, so that words can have any cosines with them."""
     n, m = cosines.shape
-    panel = Panel(grouping, np.eye(m), np.arange(m), PLACES, {}, {})
+    panel = GroupNameVectors(grouping, np.eye(m), np.arange(m), PLACES, {}, {})
     target = next(group for group in grouping.groups if group.name == TARGET)
     limits = {TARGET: (Threshold(0.8, "given"), Threshold(0.8, "given"))}
-    search = Search(panel, [target], limits, Settings(n_permutations=999, alpha=ALPHA, keep=n), rng)
+    search = VocabularySearch(panel, [target], limits, DiscoverySettings(n_permutations=999, alpha=ALPHA, keep=n), rng)
     search.add([str(word) for word in range(n)], cosines)
     return search.ranked()[TARGET]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from biassay.stats.multiple import benjamini_hochberg
-from biassay.studies.discovery import family as counting
-from biassay.studies.discovery.family import Family
+from biassay.stats import multiple_testing as counting
+from biassay.stats.multiple_testing import FdrAccumulator, benjamini_hochberg
 
 
 @pytest.mark.parametrize(
@@ -17,16 +16,16 @@ from biassay.studies.discovery.family import Family
 def test_counts_of_p_values_give_the_correction_of_all(
     words: int, grain: int, lost: float, alpha: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "_WAITING", 500)
+    monkeypatch.setattr(counting, "_MAX_WAITING", 500)
     rng = np.random.default_rng(words + grain)
     p = np.ceil(rng.beta(0.2, 1.0, (words, 2)) * grain).clip(1) / grain
     p[rng.random(words) < lost] = np.nan
     p[rng.random(words) < lost / 3, 1] = np.nan
     marks = rng.random((words, 3)) < [0.7, 0.5, 0.6]
-    family = Family(alpha)
+    family = FdrAccumulator(alpha)
     for at in range(0, words, 170):
         family.add(p[at : at + 170], marks[at : at + 170])
-    found = family.corrected()
+    found = family.correct()
 
     q = benjamini_hochberg(p[:, 0], alpha).adjusted
     above, every, eibd = (marks & (q <= alpha)[:, None]).T

@@ -9,8 +9,8 @@ import pytest
 from tests.cli.conftest import Cli, cli  # noqa: F401  (a fixture)
 
 import biassay
-from biassay.errors import MeasurementError, RefusedError, StimulusError, UsageError
-from biassay.studies.discovery.view import groups_of
+from biassay.errors import InsufficientVocabularyError, MeasurementError, StimulusError, UsageError
+from biassay.studies.discovery.results import groups_of
 
 from . import planted_words as made_up
 from .planted_words import ALL_RATED, NAMES, TABLE, discovered, planted
@@ -37,18 +37,18 @@ def test_lost_names_are_listed_and_left_out(tmp_path: Path) -> None:
 
 def test_names_lost_above_the_limit_are_refused(tmp_path: Path) -> None:
     place = planted(tmp_path, "redmen2", "redmen5", "redmen7")
-    with pytest.raises(RefusedError, match=r"3 of 8 names of red-men .*--max-lost"):
+    with pytest.raises(InsufficientVocabularyError, match=r"3 of 8 names of red-men .*--max-unknown"):
         discovered(place, out=tmp_path / "refused")
     assert not (tmp_path / "refused").exists()
     (tmp_path / "whole").mkdir()
     both = {"refused": f"vectors:{place / 'v.txt'}", "whole": f"vectors:{planted(tmp_path / 'whole') / 'v.txt'}"}
-    run = biassay.discover(both, "red-women", groups=place / "own.toml", n_permutations=9, out=tmp_path / "two")
+    run = biassay.discover(both, "red-women", grouping=place / "own.toml", n_permutations=9, out=tmp_path / "two")
     assert {row.model for row in run.results} == {"whole"}
     assert [record.refused is None for record in run.manifest.models] == [False, True]
     assert biassay.load(tmp_path / "two") == run
     with pytest.raises(MeasurementError, match=r"^refused, .* not measured: .*3 of 8"):
         biassay.compare(run)
-    (row,) = discovered(place, max_lost=0.375).tables["models"]
+    (row,) = discovered(place, max_unknown=0.375).tables["models"]
     assert row.names_lost["red-men"] == ("redmen2", "redmen5", "redmen7")
 
 
@@ -58,8 +58,8 @@ def test_a_model_that_was_refused_or_failed_is_told_of(tmp_path: Path, cli: Cli)
         planted(tmp_path / name, *lost)
     (tmp_path / "damaged").write_bytes(b"\x00\x01")
     models = [f"{name}=vectors:{tmp_path / name / 'v.txt'}" for name in ("one", "two", "poor")]
-    own = ("--groups", tmp_path / "one" / "own.toml", "--permutations", 9, "--out", tmp_path / "run", "--quiet")
-    code, _, said = cli("discover", *models, f"damaged=vectors:{tmp_path / 'damaged'}", "--group", "red-women", *own)
+    own = ("--grouping", tmp_path / "one" / "own.toml", "--n-permutations", 9, "--out", tmp_path / "run", "--quiet")
+    code, _, said = cli("discover", *models, f"damaged=vectors:{tmp_path / 'damaged'}", "--groups", "red-women", *own)
     assert (code, "measured 2 of 4 models" in said) == (1, True)
     found = biassay.compare(tmp_path / "run")
     assert (found.baseline, list(found.missing)) == ("one", ["damaged", "poor"])
@@ -69,8 +69,8 @@ def test_a_model_that_was_refused_or_failed_is_told_of(tmp_path: Path, cli: Cli)
 
 def test_a_group_of_one_name_that_is_known_is_refused_at_any_limit(tmp_path: Path) -> None:
     place = planted(tmp_path, *NAMES["blue-women"][1:])
-    with pytest.raises(RefusedError, match="7 of 8 names of blue-women"):
-        discovered(place, max_lost=1.0)
+    with pytest.raises(InsufficientVocabularyError, match="7 of 8 names of blue-women"):
+        discovered(place, max_unknown=1.0)
 
 
 def test_lost_words_are_listed_those_rated_apart(tmp_path: Path) -> None:
@@ -81,11 +81,11 @@ def test_lost_words_are_listed_those_rated_apart(tmp_path: Path) -> None:
     assert row.validation_lost == ("blossom0", "random1")
     assert row.words_lost == ("nowhere", "random9", "blossom0")
     assert made.manifest.models[0].words_lost == ("blossom0", "nowhere", "random1", "random9")
-    assert group.row.num_words == 2
+    assert group.row.n_words == 2
     assert {w.word for w in group.validated} == ALL_RATED - {"blossom0", "random1"}
     (whole,) = discovered(place).tables["models"]
     assert (whole.validation_lost, whole.words_lost) == (("blossom0", "random1"), ())
-    with pytest.raises(RefusedError, match="no word was left"):
+    with pytest.raises(InsufficientVocabularyError, match="no word was left"):
         discovered(place, words=["nowhere", "redwomen0"])
 
 
@@ -98,7 +98,7 @@ def test_lost_words_are_listed_those_rated_apart(tmp_path: Path) -> None:
         ({"compare": "all"}, "compare 'all'"),
         ({"alpha": 0.0}, r"alpha .*got 0.0"),
         ({"alpha": float("nan")}, "alpha .*got nan"),
-        ({"max_lost": 1.1}, "max_lost .*got 1.1"),
+        ({"max_unknown": 1.1}, "max_unknown .*got 1.1"),
         ({"threshold": float("inf")}, "threshold .*got inf"),
         ({"n_permutations": 0}, "n_permutations .*got 0"),
         ({"keep": 0}, "keep .*got 0"),
@@ -112,7 +112,7 @@ def test_settings_out_of_range_are_refused_before_anything_is_encoded(
 ) -> None:
     group = given.pop("group", "red-women")
     with pytest.raises(UsageError, match=message):
-        biassay.discover(made_up.Untouched(), group, groups=place / "own.toml", **given)
+        biassay.discover(made_up.Untouched(), group, grouping=place / "own.toml", **given)
 
 
 @pytest.mark.parametrize(

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
-from tests.pages.pages import Page
+from tests.reporting.pages import Page
 
 import biassay
-from biassay.results.gathering import Gathered
+from biassay.results.outcomes import Outcome
+from biassay.results.views import RunGroup
+from biassay.runs.reports import render_report
 from biassay.runs.run import Run
-from biassay.runs.showing import render_report
-from biassay.studies.discovery.page import curve_of
-from biassay.studies.discovery.presenter import DiscoveryPresenter
-from biassay.studies.discovery.records import DUAL_USE
-from biassay.studies.discovery.shown import MEANING, RULES, notes_of
-from biassay.studies.discovery.view import GroupView, group_of, groups_of
+from biassay.studies.discovery.report import MEANING, RULES, DiscoveryPresenter, curve_of, notes_of
+from biassay.studies.discovery.results import DUAL_USE, GroupView, group_of, groups_of
+
+from .planted_words import with_counts
 
 HOSTILE = "<script>alert(1)</script>"
 MARKUP = "[bold]x[/bold]"
@@ -40,7 +40,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Run:
     made = biassay.discover("glove", [FEMALES, MALES], n_permutations=499, alpha=0.5, keep=150, cache=cache)
     words = [dataclasses.replace(w, emergent=w.eibd and i % 2 == 0) for i, w in enumerate(made.results)]
     counts = {group: sum(w.emergent for w in words if w.group == group) for group in (FEMALES, MALES)}
-    groups = [dataclasses.replace(row, num_emergent=counts[row.group]) for row in made.tables["groups"]]
+    groups = [with_counts(row, emergent=counts[row.group]) for row in made.tables["groups"]]
     return with_tables(made, results=words, groups=groups)
 
 
@@ -55,7 +55,7 @@ def page(found: Run) -> Page:
 
 def printed(discovery: Run, width: int = 200, **given: Any) -> str:
     out = io.StringIO()
-    DiscoveryPresenter().print(Gathered(discovery, {}), Console(file=out, width=width), **given)
+    DiscoveryPresenter().print(RunGroup(discovery, {}), Console(file=out, width=width), **given)
     return out.getvalue()
 
 
@@ -81,14 +81,14 @@ def test_the_words_on_the_page_are_those_of_the_record(found: Run, page: Page) -
     for findings in groups_of(found):
         for heading, kind in (("Associated words", "associated"), ("Emergent words", "emergent")):
             words = [word for word in findings.words if getattr(word, kind)]
-            header, *rows = page.table(findings.row.label, heading)
+            header, *rows = page.table(findings.row.title, heading)
             assert header == ["word", "score", "against", "p", "q", "categories", "EIBD", "q excess"]
             shown = min(100, len(words))
             assert len(rows) == 2 * shown + 1 > 1  # then the header of their scores against every group
             for row, word in zip(rows[:shown], words, strict=False):
-                numbers = (word.score, max(word.constituents.values()))
+                numbers = (word.effect_size, max(word.constituents.values()))
                 assert [row[0], row[1], row[5]] == [word.word, *(f"{number:z.2f}" for number in numbers)]
-                p_values = (word.p_value, word.q_value, word.q_value_excess)
+                p_values = (word.p_value, word.p_adjusted, word.excess_p_adjusted)
                 assert [float(row[i]) for i in (3, 4, 7)] == pytest.approx(p_values, rel=0.1, abs=6e-4)
                 most = max(word.scores, key=word.scores.__getitem__)
                 assert (row[2], row[6]) == (found.manifest.inputs.labels[most], "yes" if word.eibd else "no")
@@ -104,26 +104,26 @@ def test_the_figure_shows_the_leading_words_of_every_group_and_which_are_emergen
     assert len(page.strips) == len(leading)
     for strip, word in zip(page.strips, leading, strict=True):
         most = found.manifest.inputs.labels[max(word.scores, key=word.scores.__getitem__)]
-        assert strip.startswith(f"{word.word}: score {word.score:.2f} against {most}, ")
+        assert strip.startswith(f"{word.word}: score {word.effect_size:.2f} against {most}, ")
         assert ("emergent" in strip) is word.emergent
     bars = [style for tag, name, style in page.attributes if (tag, name) == ("span", "style")]
-    largest = max(word.score or 0.0 for word in leading)
+    largest = max(word.effect_size or 0.0 for word in leading)
     widths = [float(style.removeprefix("width: ").removesuffix("%")) for style in bars]
-    assert widths == pytest.approx([100 * (word.score or 0.0) / largest for word in leading], abs=0.051)
+    assert widths == pytest.approx([100 * (word.effect_size or 0.0) / largest for word in leading], abs=0.051)
     assert page.text.count("◆") == 1 + sum(word.emergent for word in leading)  # one explains it
 
 
 def test_a_sentence_a_group_counts_its_words(found: Run, page: Page) -> None:
     for row in found.tables["groups"]:
-        (said,) = [item for item in page.items if f"with the names of {row.label}" in item]
-        assert said.startswith(f"{row.num_associated:,} of {row.num_words:,} words ")
-        assert f"{row.num_every or 'none'} of them more than with those of every other group" in said
-        assert f"{row.num_emergent} of them emergent" in said
+        (said,) = [item for item in page.items if f"with the names of {row.title}" in item]
+        assert said.startswith(f"{row.n_associated:,} of {row.n_words:,} words ")
+        assert f"{row.n_every or 'none'} of them more than with those of every other group" in said
+        assert f"{row.n_emergent} of them emergent" in said
 
 
 def test_the_validation_on_the_page_is_that_of_the_counts(found: Run, page: Page) -> None:
     for findings in groups_of(found):
-        (_, *rules), *rows = page.table(findings.row.label, "Words with known truth")
+        (_, *rules), *rows = page.table(findings.row.title, "Words with known truth")
         shown = {rule: [row[place] for row in rows[:8]] for place, rule in enumerate(rules, start=1)}
         for name, curve in curves(findings):
             at = curve.thresholds.index(curve.chosen)
@@ -133,7 +133,7 @@ def test_the_validation_on_the_page_is_that_of_the_counts(found: Run, page: Page
             assert everything == len(findings.validated)
             percents = [f"{100 * share / everything:.1f}%" for share in shares]
             detected = f"{tp} of {tp + fn}, and {fp} others"
-            assert shown[name] == [f"{curve.area:.2f}", f"{curve.chosen:.2f}", detected, *percents]
+            assert shown[name] == [f"{curve.outcome.effect_size:.2f}", f"{curve.chosen:.2f}", detected, *percents]
         marked, scored = rows[9 : 9 + everything], rows[10 + everything :]
         for word, marks, scores in zip(findings.validated, marked, scored, strict=True):
             is_so = (word.of_group, word.emergent_of_group, word.detected, word.detected_emergent)
@@ -146,7 +146,7 @@ def test_the_validation_on_the_page_is_that_of_the_counts(found: Run, page: Page
 def test_the_points_of_a_figure_are_the_rates_of_the_counts(found: Run, page: Page) -> None:
     pytest.importorskip("vl_convert")
     assert [drawing.where[:2] for drawing in page.drawings] == [
-        (findings.row.label, "Words with known truth") for findings in groups_of(found)
+        (findings.row.title, "Words with known truth") for findings in groups_of(found)
     ]
     for drawing, findings in zip(page.drawings, groups_of(found), strict=True):
         tips = []
@@ -157,20 +157,20 @@ def test_the_points_of_a_figure_are_the_rates_of_the_counts(found: Run, page: Pa
                 f"false positive rate {fp / (fp + tn):.2f}"
                 for at, tp, fp, fn, tn in counts
             ]
-            assert f"{name} has an area under the curve of {curve.area:.2f}" in drawing.label
+            assert f"{name} has an area under the curve of {curve.outcome.effect_size:.2f}" in drawing.label
         tips += [f"{name}: the threshold in use, {curve.chosen:g}" for name, curve in curves(findings)]
         assert drawing.tips == tips
         assert len(tips) == 162  # two curves of 80 thresholds, and two rings
         places = [tuple(map(float, given["transform"][10:-1].split(","))) for _, given in drawing.marks]
         for (_, curve), ring in zip(curves(findings), places[-2:], strict=True):
             assert ring == pytest.approx((260 * curve.false_positive_rate, 260 * (1 - curve.recall)))
-        assert drawing.label.startswith(f"{findings.row.label}: ")
+        assert drawing.label.startswith(f"{findings.row.title}: ")
 
 
 def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
     found: Run, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("biassay.pages.section.can_draw", lambda: False)
+    monkeypatch.setattr("biassay.reporting.document.can_draw", lambda: False)
     without = Page(render_report(found))
     assert without.drawings == []
     assert without.text.count('pip install "biassay[figures]"') == len(groups_of(found))
@@ -199,9 +199,9 @@ def test_notes_are_about_what_was_lost_and_what_rests_on_little(found: Run) -> N
     curves = [row for row in found[FEMALES].tables["curves"] if row.task == "ibd"]
     for area, rated, count in ((0.9, True, 0), (0.55, True, 1), (0.9, False, 1)):
         validated = [dataclasses.replace(row, of_group=row.of_group and rated) for row in one.tables["validated"]]
-        rows = [dataclasses.replace(row, area=area) for row in curves]
+        rows = [dataclasses.replace(row, outcome=Outcome(effect_size=area)) for row in curves]
         assert len(notes(with_tables(sound, curves=rows, validated=validated))) == count
-    many = [dataclasses.replace(row, num_associated=row.num_words // 5) for row in sound.tables["groups"]]
+    many = [with_counts(row, associated=row.n_words // 5) for row in sound.tables["groups"]]
     assert [note.count("20%") for note in notes(with_tables(sound, groups=many))] == [1]
     (note,) = notes(with_lost(sound, words_lost=tuple(f"w{i}." for i in range(45)), vocabulary="my.txt"))
     assert [f"w{i}." in note for i in (0, 39, 40)] == [True, True, False]
@@ -214,10 +214,10 @@ def test_a_lost_word_cannot_steer_the_terminal(found: Run) -> None:
 
 def test_what_was_not_computed_is_a_dash(found: Run) -> None:
     word = found.results[0]
-    numbers = dict.fromkeys(("score", "p_value", "q_value", "p_value_excess", "q_value_excess"))
+    numbers = dict.fromkeys(("effect_size", "p_value", "p_adjusted", "excess_p_value", "excess_p_adjusted"))
     numbers |= {"scores": dict.fromkeys(word.scores), "constituents": dict.fromkeys(word.constituents)}
     without = with_one_word(found, word="odd", **numbers, eibd=False, emergent=False)
-    label = group_of(found, FEMALES).row.label
+    label = group_of(found, FEMALES).row.title
     row = Page(render_report(without)).table(label, "Associated words")[1]
     assert row == ["odd", "–", "", "–", "–", "–", "no", "–"]
     (row,) = [cells(line) for line in printed(without).splitlines() if line.startswith("odd ")]
@@ -244,7 +244,7 @@ def test_hostile_words_and_labels_go_through_as_text(tmp_path: Path) -> None:
     (tmp_path / "g.toml").write_text("\n".join(parts))
     out = tmp_path / "out"
     made = biassay.discover(
-        *(f"vectors:{tmp_path / 'v.txt'}", "g0"), groups=tmp_path / "g.toml", n_permutations=999, alpha=0.2, out=out
+        *(f"vectors:{tmp_path / 'v.txt'}", "g0"), grouping=tmp_path / "g.toml", n_permutations=999, alpha=0.2, out=out
     )
     assert {word.word for word in made.results if word.associated} >= set(words)
     text = (out / "report.html").read_text()

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.engines.local import LocalEngine
+from biassay.engines.local import LocalExecutor
 from biassay.errors import UsageError
-from biassay.runs.listener import Silent
+from biassay.runs.progress import NullListener
 
 from . import planted_words as made_up
 from .planted_words import TABLE, WORDS, discovered, planted, write_vectors
@@ -24,13 +24,13 @@ BOTH = ["red-women", "blue-men"]
 # What kills its own process when a step of a model is first heard of.
 KILLED = """
 import os, signal, sys
-from biassay.cli.progress import Lines
+from biassay.cli.progress import ProgressLog
 
 def kill(self, who, unit, done, total):
     if (who, unit) == (sys.argv[1], sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
 
-Lines.progress = kill
+ProgressLog.progress = kill
 from biassay.cli import main
 main(sys.argv[3:])
 """
@@ -49,7 +49,7 @@ def models(place: Path) -> list[str]:
     return [f"vectors:{place / name}" for name in ("v.txt", "w.txt")]
 
 
-class Stopping(Silent):
+class Stopping(NullListener):
     """Ctrl-C when a step of a model is first heard of."""
 
     def __init__(self, model: str, unit: str) -> None:
@@ -67,17 +67,17 @@ def same(one: biassay.Run, other: biassay.Run) -> bool:
 
 @pytest.mark.parametrize(
     ("model", "step", "listed"),
-    [(0, "texts asked", True), (1, "texts asked", False), (0, "words", True), (1, "words", True), (1, "bytes", False)],
+    [(0, "texts", True), (1, "texts", False), (0, "words", True), (1, "words", True), (1, "bytes", False)],
 )
 def test_a_search_killed_at_any_point_goes_on_to_the_same(
     model: int, step: str, listed: bool, place: Path, tmp_path: Path
 ) -> None:
-    given: dict[str, Any] = {"groups": place / "own.toml", "n_permutations": 49, "seed": 2}
+    given: dict[str, Any] = {"grouping": place / "own.toml", "n_permutations": 49, "seed": 2}
     given |= {"words": place / "words.txt"} if listed else {}
     expected = biassay.discover(models(place), BOTH, **given)
     named, out = models(place), tmp_path / "out"
     options = [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
-    options += [part for group in BOTH for part in ("--group", group)]
+    options += [part for group in BOTH for part in ("--groups", group)]
     command = [sys.executable, "-c", KILLED, Path(named[model]).name, step, "discover", *named, *options]
     environment = {**os.environ, "BIASSAY_CACHE": str(tmp_path / "cache")}
     ended = subprocess.run([*command, "--out", str(out)], env=environment, capture_output=True, check=False)
@@ -100,7 +100,7 @@ def test_a_search_for_words_of_a_list_goes_on_after_ctrl_c(place: Path, tmp_path
 
 
 def test_a_search_in_an_object_goes_on_when_it_is_given_again(place: Path, tmp_path: Path) -> None:
-    given = {"groups": place / "own.toml", "words": WORDS[:9], "n_permutations": 9, "out": tmp_path / "out"}
+    given = {"grouping": place / "own.toml", "words": WORDS[:9], "n_permutations": 9, "out": tmp_path / "out"}
     with pytest.raises(KeyboardInterrupt):
         biassay.discover({"held": made_up.Held()}, "red-men", **given, listener=Stopping("held", "words"))
     again = biassay.resume(tmp_path / "out", {"held": made_up.Held()})
@@ -122,16 +122,16 @@ def test_other_groups_or_words_than_before_are_refused(changed: str, tmp_path: P
 
 
 def test_models_may_be_asked_by_an_engine(place: Path, tmp_path: Path) -> None:
-    given = {"groups": place / "own.toml", "words": place / "words.txt", "n_permutations": 9}
+    given = {"grouping": place / "own.toml", "words": place / "words.txt", "n_permutations": 9}
     here, there = (
         biassay.discover(models(place), BOTH, **given, cache=tmp_path / name, engine=engine)
-        for name, engine in (("here", None), ("there", LocalEngine()))
+        for name, engine in (("here", None), ("there", LocalExecutor()))
     )
     assert same(here, there)
 
 
 def test_several_models_are_those_of_several_runs(place: Path) -> None:
-    given = {"groups": place / "own.toml", "n_permutations": 49, "cache": place / "cache"}
+    given = {"grouping": place / "own.toml", "n_permutations": 49, "cache": place / "cache"}
     both = biassay.discover({"one": models(place)[0], "two": models(place)[1]}, BOTH, **given)
     for number, name in enumerate(("one", "two")):
         alone = biassay.discover({name: models(place)[number]}, BOTH, **given)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from biassay.studies.discovery.page import curve_of as points_of
-from biassay.studies.discovery.view import GroupView, group_of, groups_of
+from biassay.studies.discovery.report import curve_of as points_of
+from biassay.studies.discovery.results import GroupView, group_of, groups_of
 
 from .planted_words import ALL_RATED, RATED, discovered, planted, write_groups
 
@@ -112,13 +112,13 @@ def test_where_no_true_word_is_detected_the_threshold_is_the_one_by_convention(p
     """Rated for the group are words that are associated with others: the best is to detect none."""
     rated = {"red-women": {"biases": ["hammer0", "hammer1"]}, "blue-men": {"biases": ["blossom0", "random4"]}}
     groups = write_groups(tmp_path / "away.toml", rated)
-    (findings,) = groups_of(discovered(place, groups=groups, compare="every"))
+    (findings,) = groups_of(discovered(place, grouping=groups, compare="every"))
     assert (findings.row.threshold, findings.row.threshold_source) == (0.8, "convention")
     curve = curve_of(findings, "ibd")
     assert curve is not None
     assert (curve.chosen, curve.recall, curve.false_positive_rate) == (0.8, 0.0, 0.5)
     assert {w.word for w in findings.validated if w.detected} == {"blossom0"}
-    other = groups_of(discovered(place, groups=groups, compare="every", positive_only=False))[0].row
+    other = groups_of(discovered(place, grouping=groups, compare="every", positive_only=False))[0].row
     assert other.threshold_source == "validation"
     assert other.threshold < 0
 

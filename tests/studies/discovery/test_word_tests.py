@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 
 import biassay
+from biassay.datasets.catalogue import load_tests, select_grouping
+from biassay.datasets.stimulus_files import to_sent_bias, to_toml
 from biassay.errors import MeasurementError, StimulusError, UnknownNameError, UsageError
-from biassay.stimuli.catalogue import load_tests, select_grouping
-from biassay.stimuli.export import to_sent_bias, to_toml
-from biassay.studies.discovery.records import DUAL_USE
-from biassay.studies.discovery.view import group_of
-from biassay.studies.discovery.word_tests import CIRCULAR, add_fingerprint, against_of, make_tests
-from biassay.texts.sentences import given_texts
+from biassay.prompts.sentences import get_given_texts
+from biassay.studies.discovery.results import DUAL_USE, group_of
+from biassay.studies.discovery.word_tests import CIRCULAR, add_fingerprint, choose_opposing_group, make_tests
 
 from . import planted_words as made_up
 from .planted_words import GROUPS, NAMES, TABLE, WORDS, discovered, planted, write_groups, write_vectors
@@ -41,15 +40,15 @@ def found(place: Path) -> biassay.Run:
 def test_a_word_at_right_angles_to_all_names_has_no_score_and_no_p_value(compare: Any, tmp_path: Path) -> None:
     made = discovered(made_up.with_a_word_aside(tmp_path), compare=compare)
     word = made.results[-1]
-    assert (word.word, word.score) == ("aside", None)
+    assert (word.word, word.effect_size) == ("aside", None)
     assert {*word.scores.values(), *word.constituents.values()} == {None}
-    assert word.p_value is word.q_value is word.p_value_excess is word.q_value_excess is None
+    assert word.p_value is word.p_adjusted is word.excess_p_value is word.excess_p_adjusted is None
     assert [word.associated, word.eibd, word.emergent] == [False] * 3
     assert biassay.load(made.save(tmp_path / "out")) == made
     p = [w.p_value for w in made.results[:-1]]
     largest = max(value for value in p if value is not None)
     # Corrected over the words that have a p-value: of the largest the rank is their number.
-    assert made.results[p.index(largest)].q_value == pytest.approx(largest)
+    assert made.results[p.index(largest)].p_adjusted == pytest.approx(largest)
 
 
 def words_of(found: biassay.Run, group: str, against: str, kind: str) -> list[str]:
@@ -100,14 +99,14 @@ def test_too_few_words_say_what_to_do(found: biassay.Run, place: Path) -> None:
 def test_the_other_group_of_a_test(place: Path, tmp_path: Path) -> None:
     own = select_grouping(str(place / "own.toml"))
     with pytest.raises(UsageError, match="--against"):
-        against_of(own, "red-women", None)
+        choose_opposing_group(own, "red-women", None)
     with pytest.raises(UsageError, match="both are 'red-men'"):
-        against_of(own, "red-men", "red-men")
+        choose_opposing_group(own, "red-men", "red-men")
     with pytest.raises(UnknownNameError, match="'blue-man'; did you mean 'blue-men'"):
-        against_of(own, "red-women", "blue-man")
+        choose_opposing_group(own, "red-women", "blue-man")
     path = write_groups(tmp_path / "with.toml", more='[grouping]\nagainst = "red-men"\n')
-    assert against_of(select_grouping(str(path)), "red-women", None) == "red-men"
-    assert against_of(select_grouping(str(path)), "red-women", "blue-men") == "blue-men"
+    assert choose_opposing_group(select_grouping(str(path)), "red-women", None) == "red-men"
+    assert choose_opposing_group(select_grouping(str(path)), "red-women", "blue-men") == "blue-men"
 
 
 def test_results_tsv_has_a_column_for_every_group_and_pair_of_categories(place: Path, tmp_path: Path) -> None:
@@ -115,7 +114,8 @@ def test_results_tsv_has_a_column_for_every_group_and_pair_of_categories(place: 
     with (tmp_path / "out" / "results.tsv").open(newline="") as file:
         header, *rows = csv.reader(file, delimiter="\t")
     assert header == [
-        *("model", "options", "group", "word", "score", "p_value", "q_value", "p_value_excess", "q_value_excess"),
+        *("model", "options", "group", "word", "effect_size", "p_value", "p_adjusted"),
+        *("excess_p_value", "excess_p_adjusted"),
         *("associated", "eibd", "emergent", *(f"against {group}" for group in GROUPS)),
         *("colour: red / blue", "gender: women / men", "colour: blue / red"),
     ]
@@ -124,8 +124,8 @@ def test_results_tsv_has_a_column_for_every_group_and_pair_of_categories(place: 
         cells = dict(zip(header, row, strict=True))
         assert (cells["model"], cells["options"]) == ("vectors:v.txt", "case=keep")
         assert (cells["group"], cells["word"]) == (word.group, word.word)
-        assert float(cells["score"]) == word.score
-        assert float(cells["q_value_excess"]) == word.q_value_excess
+        assert float(cells["effect_size"]) == word.effect_size
+        assert float(cells["excess_p_adjusted"]) == word.excess_p_adjusted
         assert cells["associated"] == str(word.associated).lower()
         red = word.group == "red-women"
         assert cells[f"against {word.group}"] == cells["colour: blue / red" if red else "colour: red / blue"] == ""
@@ -148,7 +148,7 @@ def test_categories_with_the_same_values_keep_their_own_columns(place: Path, tmp
         for group, (one, two) in GROUPS.items()
     ]
     (tmp_path / "yes.toml").write_text("\n".join(parts))
-    made = discovered(place, groups=tmp_path / "yes.toml", out=tmp_path / "out")
+    made = discovered(place, grouping=tmp_path / "yes.toml", out=tmp_path / "out")
     first = (tmp_path / "out" / "results.tsv").read_text().splitlines()[1].split("\t")
     assert tuple(map(float, first[-2:])) == tuple(made.results[0].constituents.values())
 
@@ -189,7 +189,7 @@ def test_written_tests_hold_the_searched_model_and_claim_nothing_on_it(place: Pa
     path.write_text(to_toml(*make_tests(found, "red-women", "blue-men", 50)))
     run = biassay.run(f"vectors:{place / 'v.txt'}", tests=str(path))
     assert {row.searched for row in run.results} == {True}
-    assert {row.p_value_crossed for row in run.results} == {None}
+    assert {row.p_value for row in run.results} == {None}
 
 
 @pytest.mark.parametrize("form", ["toml", "json"])
@@ -199,7 +199,7 @@ def test_a_noisy_copy_of_the_searched_model_is_described_and_an_unrelated_one_te
     found = discovered(place, BOTH, threshold=1.3, alpha=0.3)
     tests = add_fingerprint(make_tests(found, *BOTH, 50), biassay.open_encoder(f"vectors:{place / 'v.txt'}"))
     path = tmp_path / f"found.{form}"
-    path.write_text(to_toml(*tests) if form == "toml" else to_sent_bias(tests[0], given_texts(tests[0])))
+    path.write_text(to_toml(*tests) if form == "toml" else to_sent_bias(tests[0], get_given_texts(tests[0])))
     rng = np.random.default_rng(7)
     noise = {word: rng.normal(size=len(vector)) for word, vector in TABLE.items()}
     models = {
@@ -213,13 +213,13 @@ def test_a_noisy_copy_of_the_searched_model_is_described_and_an_unrelated_one_te
     noisy, unrelated = (rows[name] for name in models)
     assert noisy.searched
     assert noisy.searched_correlation > 0.95
-    assert noisy.p_value_crossed is noisy.d_low is None
+    assert noisy.p_value is noisy.ci_low is None
     notes = [finding.notes for finding in run.findings() if finding.model == "noisy"]
     assert any("a copy or descendant of" in note for note in notes[0])
     assert (unrelated.searched, unrelated.searched_correlation) == (False, None)
-    assert unrelated.p_value_crossed is not None
+    assert unrelated.p_value is not None
     (row, *_) = biassay.robustness(f"vectors:{tmp_path / 'noisy'}", tests=str(path)).results
-    assert row.status == "refused"
+    assert row.status == "skipped"
     assert "a copy or descendant of" in row.reason
 
 
@@ -247,7 +247,7 @@ def test_written_tests_state_the_clusters_of_names_and_the_language(place: Path)
 
 
 def test_first_names_are_left_out_of_written_tests() -> None:
-    found = biassay.discover("glove", group=["african-american-females", "european-american-males"])
+    found = biassay.discover("glove", groups=["african-american-females", "european-american-males"])
     (test, *_) = make_tests(found, "african-american-females", "european-american-males", 50)
     theirs = {w.word for w in group_of(found, "european-american-males").words if w.associated}
     assert {"steven", "bruce"} <= theirs

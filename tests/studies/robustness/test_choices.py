@@ -12,13 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 import biassay
-from biassay.answers.answers import Abilities, Answers
-from biassay.answers.codecs import TEXTS
-from biassay.answers.store import AnswerStore
-from biassay.models.base import Encoded, Identity
-from biassay.models.readings import Reading
-from biassay.studies.robustness.records import Result, Specification
-from biassay.studies.robustness.settings import Settings
+from biassay.cache.codecs import TEXTS
+from biassay.cache.outputs import Capabilities, ModelOutputs
+from biassay.cache.responses import ResponseCache
+from biassay.models.base import Identity, TextEmbeddings
+from biassay.models.representation import Representation
+from biassay.studies.robustness.results import RobustnessResult, Specification
+from biassay.studies.robustness.settings import RobustnessSettings
 from biassay.studies.robustness.study import STUDY
 from biassay.studies.study import Row
 
@@ -41,47 +41,49 @@ def named(layer: str, pool: str) -> str:
     return f"layer={layer}&pool={pool}"
 
 
-def measured(own: tuple[str, str] = OWN, **asked: Any) -> tuple[Result, list[Specification]]:
+def measured(own: tuple[str, str] = OWN, **asked: Any) -> tuple[RobustnessResult, list[Specification]]:
     """The result of weat6 and its specifications of all words, on a model of these readings."""
-    inputs = STUDY.open(Settings(tests=("weat6",), n_subsets=0, **asked))
+    inputs = STUDY.load_inputs(RobustnessSettings(tests=("weat6",), n_subsets=0, **asked))
     made = {one: Identity("layered", "test", "1", (("layer", one[0]), ("pool", one[1]))) for one in READINGS}
-    readings = tuple(Reading((("layer", one[0]), ("pool", one[1])), made[one]) for one in READINGS)
-    abilities = Abilities(readings=readings, own_reading=named(*own))
-    texts = STUDY.requests(inputs, abilities).texts
-    kept = {named(*one): AnswerStore(None).of(made[one], TEXTS) for one in READINGS}
+    readings = tuple(Representation((("layer", one[0]), ("pool", one[1])), made[one]) for one in READINGS)
+    capabilities = Capabilities(representations=readings, default_representation=named(*own))
+    texts = STUDY.requests(inputs, capabilities).texts
+    kept = {named(*one): ResponseCache(None).for_model(made[one], TEXTS) for one in READINGS}
     for one in READINGS:
         table = np.array([vector(text, *one) for text in texts], dtype=np.float32)
-        kept[named(*one)].add(texts, Encoded.of(table))
-    answers = Answers(made[own], abilities, kept_texts=kept, asked_texts=texts)
+        kept[named(*one)].add(texts, TextEmbeddings.from_vectors(table))
+    answers = ModelOutputs(made[own], capabilities, cached_texts=kept, requested_texts=texts)
     rows = [event for event in STUDY.measure(inputs, answers, [answers]) if isinstance(event, Row)]
     (result,) = [event.record for event in rows if event.table == "results"]
     return result, [event.record for event in rows if event.table == "specifications" and event.record.kind == "model"]
 
 
 def readings_of(rows: Sequence[Specification], *, known: bool) -> list[str]:
-    return [row.reading for row in rows if (row.d is not None) == known]
+    return [row.reading for row in rows if (row.effect_size is not None) == known]
 
 
 def test_by_default_one_vector_is_no_choice_and_the_same_cosines_are_one() -> None:
     result, rows = measured(similarities=("cosine",))
     assert readings_of(rows, known=True) == ["layer=2&pool=cls", "layer=1&pool=cls", "layer=2&pool=first"]
     assert readings_of(rows, known=False) == ["layer=2&pool=max"]
-    assert (result.status, result.choices, result.model_revision) == ("measured", 3, "1")
-    assert result.d_median == pytest.approx(np.median([row.d for row in rows if row.d is not None]))
+    assert (result.status, result.n_specifications, result.model_revision) == ("measured", 3, "1")
+    assert result.alternatives["joint"].effect_size == pytest.approx(
+        np.median([row.effect_size for row in rows if row.effect_size is not None])
+    )
 
 
 def test_a_reading_that_was_asked_for_has_a_row_without_a_number() -> None:
     result, rows = measured(readings=("layer=0&pool=cls", "layer=1&pool=cls"))
     empty = [row for row in rows if row.reading == "layer=0&pool=cls"]
     assert [row.similarity for row in empty] == ["cosine", "centred", "components"]  # by rank all are 1 again
-    assert {(row.d, row.d_low, row.d_high, row.p_value_crossed) for row in empty} == {(None, None, None, None)}
-    assert (result.status, result.choices) == ("measured", 8)
+    assert {(row.effect_size, row.ci_low, row.ci_high, row.p_value) for row in empty} == {(None, None, None, None)}
+    assert (result.status, result.n_specifications) == ("measured", 8)
 
 
 @pytest.mark.parametrize("own", [("0", "cls"), ("2", "max")])
 def test_only_the_own_reading_fails_a_test(own: tuple[str, str]) -> None:
     result, rows = measured(own)
-    assert (result.status, result.d, rows) == ("failed", None, [])
+    assert (result.status, result.outcome.effect_size, rows) == ("failed", None, [])
     assert result.reason
 
 

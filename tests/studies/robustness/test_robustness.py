@@ -10,10 +10,10 @@ import pytest
 
 import biassay
 from biassay.errors import BiassayError, UnknownNameError
-from biassay.pages.sentences import points
+from biassay.reporting.sentences import make_points
 from biassay.runs.run import Run
-from biassay.stats.joint import joint_test
-from biassay.studies.robustness.records import Specification
+from biassay.stats.specification_curve import joint_test
+from biassay.studies.robustness.results import Specification
 
 TESTS = ["weat6", "weat9", "sent-weat7", "weat1", "weat7"]
 
@@ -31,13 +31,13 @@ def test_the_first_specification_and_the_findings_are_those_of_run(glove: Run) -
     plain = biassay.run("glove", TESTS)
     for mine, row in zip(glove.results, plain.results, strict=True):
         first = of(glove, row.test, "model")[0]
-        numbers = (row.effect_size_by_word, row.d_low, row.d_high, row.p_value_crossed)
-        assert (first.d, first.d_low, first.d_high, first.p_value_crossed) == pytest.approx(numbers)
-        assert (mine.d, mine.d_low, mine.d_high, mine.p_value_crossed) == pytest.approx(numbers)
-        assert mine.p_value_crossed_holm == pytest.approx(row.p_value_crossed_holm)
-        assert (mine.family, mine.model_revision) == (row.family, row.model_revision)
-    shown = [(one.item, one.standing, one.direction, one.effect) for one in glove.findings()]
-    assert [one[:3] for one in shown] == [(one.item, one.standing, one.direction) for one in plain.findings()]
+        numbers = (row.effect_size, row.ci_low, row.ci_high, row.p_value)
+        assert (first.effect_size, first.ci_low, first.ci_high, first.p_value) == pytest.approx(numbers)
+        assert (mine.effect_size, mine.ci_low, mine.ci_high, mine.p_value) == pytest.approx(numbers)
+        assert mine.p_adjusted == pytest.approx(row.p_adjusted)
+        assert (mine.family_size, mine.model_revision) == (row.family_size, row.model_revision)
+    shown = [(one.item, one.evidence, one.direction, one.effect) for one in glove.findings()]
+    assert [one[:3] for one in shown] == [(one.item, one.evidence, one.direction) for one in plain.findings()]
     assert [one[3] for one in shown] == pytest.approx([one.effect for one in plain.findings()])
     assert {one[:2] for one in shown} >= {("weat6", "significant"), ("weat7", "inconclusive")}
 
@@ -45,26 +45,27 @@ def test_the_first_specification_and_the_findings_are_those_of_run(glove: Run) -
 def test_a_finding_says_what_it_survives_whatever_its_standing(glove: Run) -> None:
     for row, one in zip(glove.results, glove.findings(), strict=True):
         said = " ".join(one.survives)
-        for number in (row.d_median, row.d_smallest, row.d_largest, row.d_without_word):
+        joint, without_word = row.alternatives["joint"], row.alternatives["without_word"]
+        for number in (joint.effect_size, row.min_effect_size, row.max_effect_size, without_word.effect_size):
             assert f"{number:.2f}" in said
-        assert f"{row.same_sign} of {row.choices}" in said
+        assert f"{row.n_same_sign} of {row.n_specifications}" in said
         assert row.without_word in said
-        assert one.p_values["joint, for these attribute words"] == row.p_joint
-        assert not one.evidence
-    told = {name for _, name in points(glove.findings())}
+        assert one.p_values["joint, for these attribute words"] == joint.p_value
+        assert not one.words
+    told = {name for _, name in make_points(glove.findings())}
     assert told == {f" ({row.test})" for row in glove.results if row.about == "people"}
 
 
 def test_choices_are_counted_and_summed_up(glove: Run) -> None:
     for result in glove.results:
         choices = of(glove, result.test, "model", "template")
-        effects = [row.d for row in choices if row.d is not None]
-        assert result.choices == len(choices)
-        assert (result.d_smallest, result.d_largest) == (min(effects), max(effects))
-        assert result.d_median == pytest.approx(np.median(effects))
+        effects = [row.effect_size for row in choices if row.effect_size is not None]
+        assert result.n_specifications == len(choices)
+        assert (result.min_effect_size, result.max_effect_size) == (min(effects), max(effects))
+        assert result.alternatives["joint"].effect_size == pytest.approx(np.median(effects))
         same = np.sign(effects) == np.sign(effects[0])
-        sure = [row.p_value_crossed is not None and row.p_value_crossed <= 0.05 for row in choices]
-        assert (result.same_sign, result.significant) == (same.sum(), (same & sure).sum())
+        sure = [row.p_value is not None and row.p_value <= 0.05 for row in choices]
+        assert (result.n_same_sign, result.n_significant) == (same.sum(), (same & sure).sum())
 
 
 def test_kinds_of_specifications(glove: Run) -> None:
@@ -75,7 +76,7 @@ def test_kinds_of_specifications(glove: Run) -> None:
     ]
     assert len(of(glove, "weat6", "word")) == 32
     assert len(of(glove, "weat6", "subset")) == 20
-    assert {row.num_words["X"] for row in of(glove, "weat6", "subset")} == {4}
+    assert {row.n_words["X"] for row in of(glove, "weat6", "subset")} == {4}
     assert not of(glove, "weat9", "subset")
 
 
@@ -85,21 +86,23 @@ def test_a_word_left_out_is_the_test_without_it(glove: Run) -> None:
     without = words | {"B": [word for word in words["B"] if word != "cousins"]}
     expected = biassay.run("glove", {"weat6": without}).results[0]
     (found,) = [row for row in of(glove, "weat6", "word") if row.words == "without cousins"]
-    assert (found.d, found.p_value_crossed) == pytest.approx((expected.effect_size_by_word, expected.p_value_crossed))
+    assert (found.effect_size, found.p_value) == pytest.approx((expected.effect_size, expected.p_value))
     result = glove.results[0]
-    assert (result.without_word, result.d_without_word) == ("cousins", pytest.approx(expected.effect_size_by_word))
+    assert result.without_word == "cousins"
+    assert result.alternatives["without_word"].effect_size == pytest.approx(expected.effect_size)
 
 
 def test_social_bias_questions_are_corrected_and_their_forms_count_once(glove: Run) -> None:
     first = [row for row in glove.results if row.about == "people" and row.form_of is None]
-    smallest = min(first, key=lambda row: row.p_value_crossed or 1.0)
-    assert smallest.p_value_crossed_holm == pytest.approx(3 * (smallest.p_value_crossed or 1.0))
-    assert [row.family for row in glove.results] == [3, 3, 3, None, 3]
+    smallest = min(first, key=lambda row: row.p_value or 1.0)
+    assert smallest.p_adjusted == pytest.approx(3 * (smallest.p_value or 1.0))
+    assert [row.family_size for row in glove.results] == [3, 3, 3, None, 3]
 
 
 def test_the_joint_p_value_is_that_of_the_median(glove: Run) -> None:
-    assert glove.results[0].p_joint == pytest.approx(2 / 12870)  # no split of weat6 does as well, in either direction
-    assert 0.0 < glove.results[1].p_joint < 0.05
+    first, second = (row.alternatives["joint"].p_value for row in glove.results[:2])
+    assert first == pytest.approx(2 / 12870)  # no split of weat6 does as well, in either direction
+    assert 0.0 < second < 0.05
     assert joint_test(np.eye(2, 8), 4).p_value > 0.05
 
 
@@ -122,8 +125,8 @@ def test_a_test_with_too_many_words_lost_is_refused_alone(tmp_path: Path) -> Non
     words = [w.lower() for role in "XYAB" for w in biassay.select_tests("weat6")[0].concept(role).words]
     file.write_text("\n".join(f"{w} {' '.join(map(str, v))}" for w, v in zip(words, vectors, strict=True)) + "\n")
     run = biassay.robustness(f"vectors:{file}?case=fold", ["weat6", "weat1"])
-    assert [row.status for row in run.results] == ["measured", "refused"]
-    assert run.findings()[1].standing == "skipped"
+    assert [row.status for row in run.results] == ["measured", "skipped"]
+    assert run.findings()[1].evidence == "skipped"
 
 
 def test_a_test_whose_words_are_not_known_is_refused_alone(tmp_path: Path) -> None:
@@ -132,13 +135,13 @@ def test_a_test_whose_words_are_not_known_is_refused_alone(tmp_path: Path) -> No
              for kind, i, role in (("targ", 1, "X"), ("targ", 2, "Y"), ("attr", 1, "A"), ("attr", 2, "B"))}  # fmt: skip
     file = tmp_path / "given.json"
     file.write_text(json.dumps({name: {"category": name, "examples": own} for name, own in texts.items()}))
-    assert not biassay.select_tests(str(file))[0].tells_words
+    assert not biassay.select_tests(str(file))[0].has_known_words
     run = biassay.robustness("glove", [str(file), "weat6"])
-    assert [(row.test, row.status) for row in run.results] == [("given", "refused"), ("weat6", "measured")]
+    assert [(row.test, row.status) for row in run.results] == [("given", "skipped"), ("weat6", "measured")]
     assert "which words" in (run.results[0].reason or "")
 
 
 def test_cosine_comes_first_whatever_is_asked(glove: Run) -> None:
     run = biassay.robustness("glove", "weat6", similarities="rank", n_subsets=0)
     assert [row.similarity for row in of(run, "weat6", "model")] == ["cosine", "rank"]
-    assert run.results[0].d == glove.results[0].d
+    assert run.results[0].effect_size == glove.results[0].effect_size

@@ -13,13 +13,12 @@ from tests.cli.conftest import Cli, cli
 from tests.models.tiny_models import save_tiny
 
 import biassay
+from biassay.datasets.catalogue import select_tests
 from biassay.errors import UsageError
-from biassay.models.hf import HfEncoder
-from biassay.runs.listener import Silent
+from biassay.models.transformers.encoder import HfEncoder
+from biassay.prompts.sentences import make_random_texts, make_texts
+from biassay.runs.progress import NullListener
 from biassay.runs.run import Run
-from biassay.stimuli.catalogue import select_tests
-from biassay.texts.sentences import texts_of
-from biassay.texts.vocabulary import random_texts
 
 __all__ = ["cli"]
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("one_thread")]
@@ -50,8 +49,8 @@ def found(model: str, kept: Path) -> Run:
 
 def all_texts() -> set[str]:
     tests = biassay.select_tests(TESTS)
-    return {text.text for test in tests for text in texts_of(test)} | {
-        one for test in tests for one in random_texts(test)
+    return {text.text for test in tests for text in make_texts(test)} | {
+        one for test in tests for one in make_random_texts(test)
     }
 
 
@@ -61,7 +60,7 @@ def asked_now(run: Run) -> int:
 
 def test_all_readings_come_of_one_pass(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     passes: list[tuple[Sequence[str], Sequence[str]]] = []
-    original = HfEncoder.encode_readings
+    original = HfEncoder.encode_representations
 
     def counted(self: HfEncoder, texts: Sequence[str], names: Sequence[str]) -> Any:
         passes.append((texts, names))
@@ -70,7 +69,7 @@ def test_all_readings_come_of_one_pass(model: str, tmp_path: Path, monkeypatch: 
     def refuse(*_: object) -> None:
         raise AssertionError("one reading was asked by itself")
 
-    monkeypatch.setattr(HfEncoder, "encode_readings", counted)
+    monkeypatch.setattr(HfEncoder, "encode_representations", counted)
     monkeypatch.setattr(HfEncoder, "encode", refuse)
     run = biassay.robustness(model, TESTS, cache=tmp_path)
     assert Counter(text for texts, _ in passes for text in texts) == Counter(all_texts())
@@ -85,9 +84,9 @@ def test_other_specifications_ask_nothing_new(model: str, kept: Path, found: Run
     )
     assert asked_now(again) == 0
     rows = again.tables["specifications"]
-    measured = [(row.reading, row.similarity, row.d) for row in rows if row.kind == "model"]
+    measured = [(row.reading, row.similarity, row.effect_size) for row in rows if row.kind == "model"]
     before = [row for row in found.tables["specifications"] if (row.test, row.kind) == ("weat6", "model")]
-    kept_d = {(row.reading, row.similarity): row.d for row in before}
+    kept_d = {(row.reading, row.similarity): row.effect_size for row in before}
     assert [name for name, similarity, _ in measured if similarity == "rank"] == [OWN, *OTHERS[1:3]]
     assert [d for *_, d in measured] == pytest.approx([kept_d[name, similarity] for name, similarity, _ in measured])
 
@@ -95,7 +94,7 @@ def test_other_specifications_ask_nothing_new(model: str, kept: Path, found: Run
 def test_a_reading_is_the_model_with_these_settings(model: str, kept: Path, found: Run) -> None:
     plain = biassay.run([f"{model}?{reading}" for reading in (OWN, *OTHERS)], TESTS, cache=kept)
     words = len(
-        random_texts(select_tests("weat6")[0])
+        make_random_texts(select_tests("weat6")[0])
     )  # that give the scale of a model, which robustness does not need
     assert [one.encoded for one in plain.manifest.models] == [words] * 7
     rows = {
@@ -108,10 +107,8 @@ def test_a_reading_is_the_model_with_these_settings(model: str, kept: Path, foun
     ):
         row = rows[test, reading]
         # Where all cosines are close to 1, associations are small differences: a relative error of 1e-6 is rounding.
-        assert (row.d, row.p_value_crossed) == pytest.approx(
-            (expected.effect_size_by_word, expected.p_value_crossed), rel=1e-6
-        )
-        assert (row.d_low, row.d_high) == pytest.approx((expected.d_low, expected.d_high), rel=1e-6)
+        assert (row.effect_size, row.p_value) == pytest.approx((expected.effect_size, expected.p_value), rel=1e-6)
+        assert (row.ci_low, row.ci_high) == pytest.approx((expected.ci_low, expected.ci_high), rel=1e-6)
 
 
 def test_a_reading_asked_by_itself_elsewhere_is_the_same(model: str, found: Run, tmp_path: Path) -> None:
@@ -121,21 +118,21 @@ def test_a_reading_asked_by_itself_elsewhere_is_the_same(model: str, found: Run,
         for row in found.tables["specifications"]
         if (row.test, row.kind, row.reading, row.similarity) == ("weat6", "model", "layer=-1&pool=first", "cosine")
     ]
-    assert row.d == pytest.approx(alone.effect_size_by_word, abs=1e-4)
+    assert row.effect_size == pytest.approx(alone.effect_size, abs=1e-4)
 
 
 def test_a_choice_that_tells_no_words_apart_is_not_counted(model: str, kept: Path, found: Run) -> None:
     assert not [row for row in found.tables["specifications"] if row.reading == BLIND]
     asked = biassay.robustness(model, TESTS, readings=BLIND, cache=kept)
     blind = [row for row in asked.tables["specifications"] if row.reading == BLIND]
-    assert {(row.d, row.d_low, row.d_high, row.p_value_crossed) for row in blind} == {(None,) * 4}
+    assert {(row.effect_size, row.ci_low, row.ci_high, row.p_value) for row in blind} == {(None,) * 4}
     for result in asked.results:
         rows = [row for row in asked.tables["specifications"] if row.test == result.test]
-        counted = sum(row.kind in ("model", "template") and row.d is not None for row in rows)
-        assert (result.status, result.choices) == ("measured", counted)
+        counted = sum(row.kind in ("model", "template") and row.effect_size is not None for row in rows)
+        assert (result.status, result.n_specifications) == ("measured", counted)
     only = biassay.robustness(f"{model}?{BLIND}", TESTS, readings=OWN, cache=kept)
-    assert [(row.status, row.d, row.choices) for row in only.results] == [("failed", None, 0)] * 2
-    assert {finding.standing for finding in only.findings()} == {"skipped"}
+    assert [(row.status, row.effect_size, row.n_specifications) for row in only.results] == [("failed", None, 0)] * 2
+    assert {finding.evidence for finding in only.findings()} == {"skipped"}
 
 
 def test_layers_are_read_also_of_a_model_that_joins_some(model: str, kept: Path) -> None:
@@ -146,7 +143,7 @@ def test_layers_are_read_also_of_a_model_that_joins_some(model: str, kept: Path)
     assert set(readings) == {*joined, *(f"layer={layer}&pool=mean" for layer in (0, 1, 2, -1))}
 
 
-class Stopping(Silent):
+class Stopping(NullListener):
     """Ctrl-C after some steps of a kind."""
 
     def __init__(self, unit: str, after: int) -> None:
@@ -158,7 +155,7 @@ class Stopping(Silent):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(("unit", "after", "encoded"), [("texts asked", 1, 512), ("readings", 3, 0), ("tests", 1, 0)])
+@pytest.mark.parametrize(("unit", "after", "encoded"), [("texts", 1, 512), ("readings", 3, 0), ("tests", 1, 0)])
 def test_a_run_that_was_stopped_goes_on_to_the_same(
     unit: str, after: int, encoded: int, model: str, found: Run, tmp_path: Path
 ) -> None:
@@ -175,11 +172,13 @@ def test_a_run_that_was_stopped_goes_on_to_the_same(
 
 def test_the_command_line_gives_the_same(model: str, kept: Path, found: Run, cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    common = ("robustness", model, "--cache", kept, "--tests", *TESTS)
+    common = ("robustness", model, "--cache", kept, "--tests", ",".join(TESTS))
     code, stdout, _ = cli(*common, "--out", out, "--json")
     assert code == 0
     assert biassay.load(out).tables == found.tables
-    assert [row["d_median"] for row in json.loads(stdout)["results"]] == [row.d_median for row in found.results]
+    assert [row["alternatives"]["joint"]["effect_size"] for row in json.loads(stdout)["results"]] == [
+        row.alternatives["joint"].effect_size for row in found.results
+    ]
     few = ("--readings", OTHERS[0], "--similarities", "cosine", "--n-subsets", 0)
     code, stdout, _ = cli(*common, *few, "--out", tmp_path / "few")
     assert code == 0

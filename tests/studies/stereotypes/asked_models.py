@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 import biassay
-from biassay.results.slices import Slice
+from biassay.datasets.abc_model import AbcStimuli, list_paired_groups, load_abc
+from biassay.results.views import RunSlice
 from biassay.runs.run import Run
-from biassay.stimuli.abc import Abc, load_abc, paired_groups
-from biassay.studies.stereotypes.view import measures_of, models_of
+from biassay.studies.stereotypes.results import measures_of, models_of
 
 SHIPPED = ["gender", "race", "religion", "socioeconomic", "age", "disability", "politics", "nationality"]
 GROUPS = ("north", "south", "east", "smith", "miller", "baker")
 TEMPLATES = ("own-that", "own-many", "own-first", "own-so")
-# Shipped domains are paired with nothing, so that pairs are few: of land and craft, a smith standing last only.
+# Shipped domains are paired with nothing, so that pairs are few: of land and craft, a smith evidence last only.
 OWN = f"""
 [domains]
 land = "Land"
@@ -69,17 +69,19 @@ def own_file(folder: Path, more: str = "") -> Path:
     return path
 
 
-def words_of(abc: Abc) -> list[str]:
+def words_of(abc: AbcStimuli) -> list[str]:
     """All words of all sentences, as the tokenizer below cuts them; some adjectives in pieces."""
     texts = [template.text for template in abc.templates] + [abc.prior_singular, abc.prior_plural, "a an"]
-    texts += [form for group in (*abc.groups, *paired_groups(abc)) for form in (group.singular, group.plural)]
+    texts += [form for group in (*abc.groups, *list_paired_groups(abc)) for form in (group.singular, group.plural)]
     texts += [word for pair in abc.pairs for word in (*pair.left_adjectives, *pair.right_adjectives)]
     words = dict.fromkeys(word for text in texts for word in re.findall(r"\w+|[^\w\s{}]", text.lower()))
     pieces = dict.fromkeys(piece for cut in PIECES.values() for piece in cut)
     return [*(word for word in words if word not in PIECES and word not in pieces), *pieces]
 
 
-def save_masked(folder: Path, abc: Abc, *, without: tuple[str, ...] = (), head: bool = True, seed: int = 5) -> Path:
+def save_masked(
+    folder: Path, abc: AbcStimuli, *, without: tuple[str, ...] = (), head: bool = True, seed: int = 5
+) -> Path:
     """A random BERT whose vocabulary is the words of all sentences."""
     import torch
     import transformers as library
@@ -132,7 +134,7 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.files = folder, [own_file(folder)]
-        self.abc: Abc = load_abc(self.files)
+        self.abc: AbcStimuli = load_abc(self.files)
         self.model = f"hf:{save_masked(folder / 'model', self.abc)}"
         self.human = judgements(folder)
 
@@ -145,11 +147,11 @@ def numbers(row: Any) -> np.ndarray:
     return np.array([np.nan if value is None else value for value in row])
 
 
-def measures(run: Run) -> list[Slice]:
+def measures(run: Run) -> list[RunSlice]:
     """Of a run of one model."""
     (model,) = models_of(run)
     return measures_of(model)
 
 
-def profiles(measure: Slice) -> dict[str, np.ndarray]:
+def profiles(measure: RunSlice) -> dict[str, np.ndarray]:
     return {profile.group: numbers(profile.scores) for profile in measure["profiles"]}

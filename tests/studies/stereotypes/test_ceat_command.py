@@ -1,4 +1,4 @@
-"""``biassay contexts --abc`` and ``biassay stereotypes --measure ceat`` as a user types them."""
+"""``biassay contexts --abc`` and ``biassay stereotypes --measures ceat`` as a user types them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from biassay.stimuli.abc import load_abc
+from biassay.datasets.abc_model import load_abc
 
 pytestmark = pytest.mark.extras
 
@@ -64,8 +64,10 @@ def measure(cli: Cli, contexts: Path, tmp_path: Path) -> Cli:
     """``biassay stereotypes MODEL --contexts c.parquet ...`` about a few groups."""
 
     def call(*args: object) -> tuple[int, str, str]:
-        groups = ("--group", "gender", "--group", "immigrant", "--group", "Black", "--group", "veteran")
-        return cli("stereotypes", *args, *groups, "--contexts", contexts, "--cache", tmp_path / "cache", "--draws", 20)
+        groups = ("--groups", "gender", "--groups", "immigrant", "--groups", "Black", "--groups", "veteran")
+        return cli(
+            "stereotypes", *args, *groups, "--contexts", contexts, "--cache", tmp_path / "cache", "--n-bootstrap", 20
+        )
 
     return call
 
@@ -93,26 +95,26 @@ def test_the_table_of_groups_and_pairs(cli: Cli, folder: Path, tmp_path: Path) -
     assert "Amish 0" in groups[3]
     assert pairs == ["pairs of traits", "15 of 16", "6 / 6 / 6", "unconfident-confident: unconfident 2"]
     assert stdout.splitlines()[-1] == (
-        f"written to {out}; next: biassay stereotypes hf:NAME --measure ceat --contexts {out}"
+        f"written to {out}; next: biassay stereotypes hf:NAME --measures ceat --contexts {out}"
     )
 
 
 def test_tests_groups_of_ones_own_and_all_adjectives_together(cli: Cli, folder: Path, tmp_path: Path) -> None:
     own, out = tmp_path / "own.toml", tmp_path / "c.parquet"
     own.write_text('[groups]\nnobody = { domain = "age", singular = "nobody", plural = "everyone" }\n')
-    args = ("contexts", folder / "c.txt", "--abc", "--with", own, "--all-adjectives", "--tests", "C6", "--out", out)
+    args = ("contexts", folder / "c.txt", "--abc", "--files", own, "--all-adjectives", "--tests", "C6", "--out", out)
     code, stdout, _ = cli(*args)
     assert code == 0
     assert [row[0] for row in cells(stdout)] == ["C6", "groups", "pairs of traits"]
     assert "6 of 54" in stdout
     last = stdout.splitlines()[-1]
-    assert f"biassay ceat hf:NAME --contexts {out} or biassay stereotypes" in last
-    assert last.endswith(f"--contexts {out} --with {own} --all-adjectives")
+    assert f"biassay run hf:NAME --contexts {out} or biassay stereotypes" in last
+    assert last.endswith(f"--contexts {out} --files {own} --all-adjectives")
 
 
 def test_a_model_without_a_head_is_enough(measure: Cli, tiny_model: str, human: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    code, stdout, stderr = measure(tiny_model, "--measure", "ceat", "--human", human, "--out", out, "--json")
+    code, stdout, stderr = measure(tiny_model, "--measures", "ceat", "--human", human, "--out", out, "--json")
     assert code == 0, stderr
     found = json.loads(stdout)
     (row,), (record,), (alignment,) = found["contexts"], found["measures"], found["alignments"]
@@ -120,19 +122,19 @@ def test_a_model_without_a_head_is_enough(measure: Cli, tiny_model: str, human: 
     assert (row["groups"]["veteran"], row["few_adjectives"]) == (4, ["unconfident"])
     assert record["undefined"] == 6 * 16 + 4
     assert record["chosen"] == record["templates"] == []
-    assert -1.0 <= alignment["tau"] <= 1.0
-    assert alignment["pilot_tau"] is None
+    assert -1.0 <= alignment["outcome"]["effect_size"] <= 1.0
+    assert alignment["alternatives"]["pilot"]["effect_size"] is None
     judged = ["man", "woman", "immigrant", "Black"]
     assert [g["group"] for g in found["group_alignments"]] == judged
     assert [p["group"] for p in found["profiles"] if p["human"] is not None] == judged
-    standings = {one["item"]: (one["standing"], one["reason"]) for one in found["findings"]}
-    assert standings["veteran"] == ("skipped", "the group has too few contexts")
-    assert standings["woman"] == ("descriptive", None)
+    evidence = {one["item"]: (one["evidence"], one["reason"]) for one in found["findings"]}
+    assert evidence["veteran"] == ("skipped", "the group has too few contexts")
+    assert evidence["woman"] == ("descriptive", None)
     assert (out / "report.html").is_file()
 
 
 def test_ceat_stands_beside_the_others(measure: Cli, causal_model: str, human: Path, tmp_path: Path) -> None:
-    args = ("--measure", "ceat", "--measure", "ilps", "--template", "are", "--human", human)
+    args = ("--measures", "ceat", "--measures", "ilps", "--templates", "are", "--human", human)
     code, stdout, stderr = measure(causal_model, *args, "--json", "--out", tmp_path / "run")
     assert code == 0, stderr
     found: dict[str, Any] = json.loads(stdout)
@@ -142,17 +144,19 @@ def test_ceat_stands_beside_the_others(measure: Cli, causal_model: str, human: P
     assert "word=last" in found["contexts"][0]["words_options"]
     assert "word=last" not in found["contexts"][0]["options"]
     assert found["manifest"]["models"][0]["texts"] > found["models"][0]["num_questions"]
-    alone = json.loads(measure(causal_model, "--measure", "ceat", "--human", human, "--json")[1])
+    alone = json.loads(measure(causal_model, "--measures", "ceat", "--human", human, "--json")[1])
     for table in ("profiles", "alignments", "group_alignments"):
         of_both = [row for row in found[table] if row["measure"] == "ceat"]
         for row in (*of_both, *alone[table]):
             del row["options"]  # those of the language model, and those of the encoder of words
+            for name in ("p_adjusted", "family_size"):  # of the family of the run
+                row.pop(name, None)
         assert of_both == alone[table]
     assert (tmp_path / "run" / "results.tsv").read_text().count("\tceat\t") == 160
 
 
 def test_wrong_usage_is_named(cli: Cli, tiny_model: str, contexts: Path, tmp_path: Path) -> None:
-    ceat = (tiny_model, "--measure", "ceat", "--contexts")
+    ceat = (tiny_model, "--measures", "ceat", "--contexts")
     for args, words in (
         ((*ceat, tmp_path / "none.parquet"), "none.parquet"),
         ((*ceat, contexts, "--min-contexts", 99), "99"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.pages.pages import Page
+from tests.reporting.pages import Page
 
+from biassay.runs.reports import render_report
 from biassay.runs.run import Run
-from biassay.runs.showing import render_report
-from biassay.studies.stereotypes.centring import centred, singles
-from biassay.studies.stereotypes.view import closest, models_of
+from biassay.studies.stereotypes.findings import center_scores, select_singles
+from biassay.studies.stereotypes.results import closest, models_of
 
 from .asked_models import Place, measures
 
@@ -23,13 +23,13 @@ def found(asked_place: Place) -> Run:
 
 def test_scores_are_centred_over_groups_pair_by_pair(found: Run) -> None:
     for record in measures(found):
-        profiles = singles(record)
-        apart = np.array(list(centred(profiles).values()))
+        profiles = select_singles(record)
+        apart = np.array(list(center_scores(profiles).values()))
         assert apart.sum(axis=0) == pytest.approx(0.0, abs=1e-12)
         scores = np.array([row.scores for row in profiles])
         # Differences between groups stay what they were.
         assert apart - apart[0] == pytest.approx(scores - scores[0], abs=1e-12)
-        assert centred(profiles[:1]) == {profiles[0].group: profiles[0].scores}  # with none to compare with
+        assert center_scores(profiles[:1]) == {profiles[0].group: profiles[0].scores}  # with none to compare with
 
 
 def test_the_figure_names_the_traits_by_which_every_group_stands_out(found: Run) -> None:

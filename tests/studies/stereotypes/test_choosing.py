@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from biassay.stimuli.abc import SocialGroup
-from biassay.stimuli.human_ratings import HumanRatings
-from biassay.studies.stereotypes.aligning import Compared
-from biassay.studies.stereotypes.making import choose
-from biassay.studies.stereotypes.people import Human
-from biassay.studies.stereotypes.records import AlignmentRow
+from biassay.datasets.abc_model import SocialGroup
+from biassay.datasets.human_ratings import HumanRatings
+from biassay.studies.stereotypes.agreement import HumanJudgements, ProfileComparison
+from biassay.studies.stereotypes.measure import choose_best_templates
+from biassay.studies.stereotypes.results import AgreementResult
 
 GROUPS = [SocialGroup(f"g{i}", "d", f"g{i}", f"g{i}s", None, None, None, None, (), i < 4) for i in range(10)]
 PAIRS, TEMPLATES = 8, 12
 
 
-def people(rng: np.random.Generator) -> Human:
+def people(rng: np.random.Generator) -> HumanJudgements:
     """Three annotators who rate ten groups, the first four of the pilot."""
     ratings = rng.uniform(0.0, 100.0, (3, len(GROUPS), PAIRS))
     pilot = np.array([group.pilot for group in GROUPS])
@@ -28,17 +27,17 @@ def people(rng: np.random.Generator) -> Human:
     rated = HumanRatings(
         Path("human"), ("a", "b", "c"), names, pairs, (), ratings, ratings.mean(axis=0), None, ({},) * 3
     )
-    return Human(rated, np.arange(len(GROUPS)), pilot, rated.means[pilot], (), ())
+    return HumanJudgements(rated, np.arange(len(GROUPS)), pilot, rated.means[pilot], (), ())
 
 
-def ignorant(rng: np.random.Generator, n: int = 19) -> AlignmentRow:
+def ignorant(rng: np.random.Generator, n: int = 19) -> AgreementResult:
     """A model whose scores have nothing to do with what people say, asked with twelve templates."""
     scores = rng.normal(size=(len(GROUPS), TEMPLATES, PAIRS)) - rng.normal(size=(len(GROUPS), TEMPLATES, PAIRS))
     human = people(rng)
-    chosen, pilot_tau = choose(scores, [f"t{t}" for t in range(TEMPLATES)], human)
+    chosen, pilot_tau = choose_best_templates(scores, [f"t{t}" for t in range(TEMPLATES)], human)
     who = {"model": "m", "options": "", "measure": "ilps"}
     names, domains = ([getattr(group, field) for group in GROUPS] for field in ("name", "domain"))
-    compared = Compared(who, names, domains, scores[:, chosen].mean(axis=1), human, pilot_tau)
+    compared = ProfileComparison(who, names, domains, scores[:, chosen].mean(axis=1), human, pilot_tau)
     return next(row.record for row in compared.rows(n, seed=0) if row.table == "alignments")
 
 
@@ -48,8 +47,9 @@ def test_a_choice_of_templates_makes_no_agreement() -> None:
     rng, worlds = np.random.default_rng(3), 80
     found = [ignorant(rng) for _ in range(worlds)]
     low, high = stats.binom.ppf([0.0005, 0.9995], worlds, 0.05)
-    assert low <= sum((a.p_value_shuffled or 1.0) <= 0.05 for a in found) <= high
-    for name, biased in (("tau", False), ("tau_with_pilot", True)):
-        taus = np.array([getattr(a, name) for a in found])
+    assert low <= sum((a.outcome.p_value or 1.0) <= 0.05 for a in found) <= high
+    outcomes = {False: [a.outcome for a in found], True: [a.alternatives["with_pilot"] for a in found]}
+    for biased, own in outcomes.items():
+        taus = np.array([outcome.effect_size for outcome in own])
         assert (taus.mean() > 4.0 * taus.std() / np.sqrt(worlds)) is np.bool_(biased)
-    assert {(a.num_groups, a.num_cells) for a in found} == {(6, 6 * PAIRS)}
+    assert {(a.outcome.n["groups"], a.outcome.n["cells"]) for a in found} == {(6, 6 * PAIRS)}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.studies.stereotypes.columns import TABLES
+from biassay.studies.stereotypes.results import TABLES
 
 from .asked_models import GROUPS, Place, save_masked
 from .conftest import Cli
@@ -28,10 +28,21 @@ def place(asked_place: Place) -> Place:
 
 @pytest.fixture
 def asked(cli: Cli, place: Place) -> Asked:
-    """``biassay stereotypes MODEL --with own.toml ...`` about the groups of that file in its templates."""
+    """``biassay stereotypes MODEL --files own.toml,...`` about the groups of that file in its templates."""
 
     def call(*args: object) -> tuple[int, str, str]:
-        own = ("--with", place.files[0], "--group", "land", "--group", "craft", "--template", "mine", "--draws", 20)
+        own = (
+            "--files",
+            place.files[0],
+            "--groups",
+            "land",
+            "--groups",
+            "craft",
+            "--templates",
+            "mine",
+            "--n-bootstrap",
+            20,
+        )
         return cli("stereotypes", place.model, *own, *args)
 
     return call
@@ -44,7 +55,7 @@ def refused(cli: Cli, place: Place, tmp_path: Path) -> Refused:
     def call(*args: object, model: object = None) -> str:
         before = sorted(tmp_path.rglob("*"))
         models = (place.model,) if model is None else (model,) if model else ()
-        own = ("--with", place.files[0], "--out", tmp_path / "refused")
+        own = ("--files", place.files[0], "--out", tmp_path / "refused")
         code, stdout, stderr = cli("stereotypes", *models, *own, *args)
         assert (code, stdout) == (2, ""), stderr
         assert "Traceback" not in stderr
@@ -59,16 +70,16 @@ def cells(line: str) -> list[str]:
 
 
 def test_the_best_measure_is_printed_group_by_group(asked: Asked, place: Place) -> None:
-    code, stdout, _ = asked("--human", place.human, "--annotators", "Gender=Woman", "--measure", "ilps")
+    code, stdout, _ = asked("--human", place.human, "--annotators", "Gender=Woman", "--measures", "ilps")
     assert code == 0
     found = place(human=place.human, annotators=[("Gender", "Woman")], measures="ilps", n_bootstrap=20)
     rows = [cells(line) for line in stdout.splitlines()]
     specs = {spec.name: spec for spec in TABLES}
     turned = {row[0]: row[1:] for row in reversed(rows)}  # a wide table stands on its side
-    for place, alignment in enumerate(found.tables["alignments"]):
-        for name in ("tau", "tau_shuffled", "precision", "tau_with_pilot"):
-            (label,) = (column.label for column in specs["alignments"].columns_of(found) if column.name == name)
-            assert turned[label][place] == f"{getattr(alignment, name):.2f}"
+    labels = {column.name: column.label for column in specs["alignments"].columns_of(found)} | {"effect_size": "tau"}
+    frame = found.to_frame("alignments")
+    for name in ("effect_size", "tau_shuffled", "precision_effect_size", "with_pilot_effect_size"):
+        assert turned[labels[name]] == [f"{value:.2f}" for value in frame[name]]
     shown = {row[0]: row for row in rows if row[0] in GROUPS}
     taus = {row.group: row for row in found.tables["group_alignments"] if row.annotators == "all"}
     assert list(shown) == list(GROUPS)
@@ -79,7 +90,9 @@ def test_the_best_measure_is_printed_group_by_group(asked: Asked, place: Place) 
         apart = np.array(profile.scores) - means
         most = int(np.argmax(np.abs(apart)))
         assert row[1].split(", ")[0] == inputs.traits[inputs.pairs[most]][int(apart[most] > 0)]
-        expected = [f"{own.tau:.2f}", f"{own.precision:.2f}", "yes" if own.pilot else "no"] if own else ["–"] * 3
+        expected = (
+            [f"{own.effect_size:.2f}", f"{own.precision:.2f}", "yes" if own.pilot else "no"] if own else ["–"] * 3
+        )
         assert row[2:] == expected
 
 
@@ -91,7 +104,10 @@ def test_json_holds_what_is_written(asked: Asked, place: Place, tmp_path: Path) 
     del manifest["digest"]
     assert printed["manifest"] == manifest
     for name, rows in json.loads((out / "results.json").read_text())["tables"].items():
-        assert printed[name] == rows
+        if rows and "outcome" in rows[0]:
+            assert [row["effect_size"] for row in printed[name]] == [row["outcome"]["effect_size"] for row in rows]
+        else:
+            assert printed[name] == rows
     assert [row["measure"] for row in printed["measures"]] == ["ilps", "ilps-star", "set"]
     settings = biassay.load(out).manifest.settings
     assert (settings.seed, settings.all_adjectives, settings.n_bootstrap) == (3, True, 20)
@@ -105,8 +121,8 @@ def test_a_file_of_ones_own_adds_groups_traits_and_templates(cli: Cli, place: Pl
         '[groups]\nwest = { domain = "land", singular = "western baker", plural = "western bakers" }\n'
         '[pairs.slow-quick]\ndimension = "wit"\nleft = "slow"\nright = "quick"\n'
     )
-    own = ("--with", place.files[0], "--with", more, "--group", "west", "--template", "own-so", "--json")
-    code, stdout, _ = cli("stereotypes", place.model, *own, "--measure", "ilps")
+    own = ("--files", place.files[0], "--files", more, "--groups", "west", "--templates", "own-so", "--json")
+    code, stdout, _ = cli("stereotypes", place.model, *own, "--measures", "ilps")
     printed = json.loads(stdout)
     inputs = printed["manifest"]["inputs"]
     assert code == 1  # nothing of the model could be measured: it does not know the group
@@ -123,8 +139,8 @@ def test_a_file_of_ones_own_adds_groups_traits_and_templates(cli: Cli, place: Pl
         (("--annotators", "Gender=Woman"), "--human"),
         (("--annotators", "Woman", "--human", "h.json"), "FIELD=VALUE, got 'Woman'"),
         (("--human", "/none/h.json"), "/none/h.json"),
-        (("--draws", "3"), "n_bootstrap must be at least 10, got 3"),
-        (("--resume", "run", "--measure", "ilps"), "--measure"),
+        (("--n-bootstrap", "3"), "n_bootstrap must be at least 10 and at most 1,000,000, got 3"),
+        (("--resume", "run", "--measures", "ilps"), "--measures"),
     ],
 )
 def test_bad_input_is_one_plain_sentence(refused: Refused, args: tuple[str, ...], words: str) -> None:
@@ -138,5 +154,5 @@ def test_models_that_cannot_be_asked(refused: Refused, place: Place, tmp_path_fa
     missing = tmp_path_factory.mktemp("models") / "none"
     assert str(missing) in refused(model=f"hf:{missing}")
     headless = save_masked(missing.parent / "m", place.abc, head=False)
-    few = ("--group", "north", "--template", "own-so", "--measure", "ilps")
+    few = ("--groups", "north", "--templates", "own-so", "--measures", "ilps")
     assert "cls.predictions" in refused(*few, model=f"hf:{headless}")

@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from biassay.errors import UsageError
-from biassay.results.data import ModelRecord
+from biassay.results.run_data import ModelRecord
+from biassay.runs.reports import compare_models as compare
 from biassay.runs.run import Run
-from biassay.runs.showing import compared as compare
-from biassay.studies.stereotypes.records import HumanRecord, MeasureRow, ModelRow, ProfileRow
+from biassay.studies.stereotypes.results import HumanRecord, MeasureRow, ProfileRow, StereotypeModelRow
 
 from .made_runs import run_of
 
@@ -39,7 +39,7 @@ def measure(name: str, scores: np.ndarray, human: np.ndarray | None, groups: lis
 def asked(model: str, *measures: Measured, options: str = "") -> tuple[ModelRecord, dict[str, tuple[Any, ...]]]:
     who = {"model": model, "options": options}
     rows = {
-        "models": (ModelRow(model, options, "masked", "mask", (), (), (), 0, 0, 0),),
+        "models": (StereotypeModelRow(model, options, "masked", "mask", (), (), (), 0, 0, 0),),
         "measures": tuple(dataclasses.replace(row, **who) for row, _ in measures),
         "profiles": tuple(dataclasses.replace(row, **who) for _, profiles in measures for row in profiles),
     }

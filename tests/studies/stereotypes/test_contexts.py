@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.engines.local import LocalEngine
+from biassay.corpus.contexts import abc_words
+from biassay.datasets.abc_model import AbcStimuli, load_abc, select_groups
+from biassay.engines.local import LocalExecutor
 from biassay.errors import UsageError
-from biassay.models.registry import open_as
-from biassay.runs.corpus import find_contexts
+from biassay.models.registry import open_model
+from biassay.runs.contexts import find_contexts
 from biassay.runs.run import Run
-from biassay.stimuli.abc import Abc, groups_named, load_abc
-from biassay.studies.stereotypes.contexts import GroupContexts
-from biassay.studies.stereotypes.records import ContextsRow
-from biassay.studies.stereotypes.settings import Settings
-from biassay.texts.group_coverage import abc_words
+from biassay.studies.stereotypes.group_contexts import GroupContexts
+from biassay.studies.stereotypes.results import ContextsRow
+from biassay.studies.stereotypes.settings import StereotypeSettings
 
 pytestmark = pytest.mark.extras
 
@@ -33,17 +33,17 @@ RARE = {"unconfident": 2, "low-status": 0}
 class Counting:
     """An engine that notes how many tasks it was given."""
 
-    models_at_once = 1
+    max_concurrent_models = 1
 
     def __init__(self) -> None:
         self.tasks = 0
 
     def run(self, make: Any, tasks: Sequence[Any], **_: Any) -> Iterator[Any]:
         self.tasks += len(tasks)
-        return LocalEngine().run(make, tasks, model=True)
+        return LocalExecutor().run(make, tasks, model=True)
 
 
-def corpus_of(abc: Abc, path: Path) -> Path:
+def corpus_of(abc: AbcStimuli, path: Path) -> Path:
     """Five contexts of every adjective, but for the rare ones, and some of a few groups."""
     rng = random.Random(5)
     adjectives = {word for pair in abc.pairs for side in (pair.left_adjectives, pair.right_adjectives) for word in side}
@@ -58,21 +58,21 @@ def corpus_of(abc: Abc, path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def abc() -> Abc:
+def abc() -> AbcStimuli:
     return load_abc()
 
 
 @pytest.fixture(scope="module")
-def contexts(abc: Abc, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def contexts(abc: AbcStimuli, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("abc")
     words = abc_words(abc, all_adjectives=True)
     find_contexts(corpus_of(abc, folder / "c.txt"), folder / "c.parquet", (), words=words, workers=1)
     return folder / "c.parquet"
 
 
-def asked(abc: Abc, file: Path, **settings: Any) -> GroupContexts:
-    given = Settings(contexts=str(file), **({"min_contexts": 3} | settings))
-    return GroupContexts.open(given, groups_named(abc, GROUPS), abc.pairs)
+def asked(abc: AbcStimuli, file: Path, **settings: Any) -> GroupContexts:
+    given = StereotypeSettings(contexts=str(file), **({"min_contexts": 3} | settings))
+    return GroupContexts.open(given, select_groups(abc, GROUPS), abc.pairs)
 
 
 def measured(model: str, file: Path, cache: Path, **settings: Any) -> Run:
@@ -93,16 +93,16 @@ def row_of(run: Run) -> ContextsRow:
 
 def vectors_of(model: str, given: GroupContexts, words: Sequence[str]) -> np.ndarray:
     """As unit vectors, straight from the encoder."""
-    encoder = open_as(model, "words")
+    encoder = open_model(model, "words")
     encoder.prepare()
-    rows = [given.contexts.of(word) for word in words]
+    rows = [given.contexts.get_rows(word) for word in words]
     texts = [text for part in rows for text in given.contexts.texts(part)]
     spans = [span for part in rows for span in given.contexts.spans(part)]
     vectors = encoder.encode_words(texts, spans).vectors.astype(np.float64)
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def test_scores_are_those_of_all_cosines(abc: Abc, contexts: Path, tiny_model: str, tmp_path: Path) -> None:
+def test_scores_are_those_of_all_cosines(abc: AbcStimuli, contexts: Path, tiny_model: str, tmp_path: Path) -> None:
     given = asked(abc, contexts)
     found = measured(tiny_model, contexts, tmp_path)
     scores, errors = scores_of(found), found.arrays["0/ceat/standard_errors"]
@@ -123,7 +123,7 @@ def test_scores_are_those_of_all_cosines(abc: Abc, contexts: Path, tiny_model: s
 
 
 def test_what_has_too_few_contexts_is_named_and_not_measured(
-    abc: Abc, contexts: Path, tiny_model: str, tmp_path: Path
+    abc: AbcStimuli, contexts: Path, tiny_model: str, tmp_path: Path
 ) -> None:
     found = measured(tiny_model, contexts, tmp_path)
     record, scores = row_of(found), scores_of(found)
@@ -138,7 +138,7 @@ def test_what_has_too_few_contexts_is_named_and_not_measured(
 
 
 def test_all_adjectives_stand_in_for_rare_ones_but_not_the_groups_own_word(
-    abc: Abc, contexts: Path, tiny_model: str, tmp_path: Path
+    abc: AbcStimuli, contexts: Path, tiny_model: str, tmp_path: Path
 ) -> None:
     given = asked(abc, contexts, all_adjectives=True)
     found = measured(tiny_model, contexts, tmp_path, all_adjectives=True)
@@ -165,7 +165,9 @@ def test_only_what_is_needed_is_encoded_and_nothing_twice(contexts: Path, tiny_m
     assert again.tables == first.tables
 
 
-def test_words_that_were_not_sought_are_an_error_that_says_what_to_do(abc: Abc, contexts: Path, tmp_path: Path) -> None:
+def test_words_that_were_not_sought_are_an_error_that_says_what_to_do(
+    abc: AbcStimuli, contexts: Path, tmp_path: Path
+) -> None:
     first = tmp_path / "first.parquet"
     find_contexts(contexts.with_name("c.txt"), first, (), words=abc_words(abc), workers=1)
     with pytest.raises(UsageError, match=r"83 adjective.*weak, helpless.*--abc --all-adjectives"):

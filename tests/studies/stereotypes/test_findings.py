@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from biassay.results.data import ModelRecord
 from biassay.results.findings import Finding
+from biassay.results.run_data import ModelRecord
 from biassay.runs.run import Run
-from biassay.studies.registry import study_named
-from biassay.studies.stereotypes.records import AlignmentRow, ContextsRow, MeasureRow, ModelRow, ProfileRow
+from biassay.studies.registry import get_study
+from biassay.studies.stereotypes.results import AgreementResult, ContextsRow, MeasureRow, ProfileRow, StereotypeModelRow
 
-from .made_runs import run_of
+from .made_runs import alignment, run_of
 
 WHO = {"model": "m", "options": "head=masked"}
 PAIRS = ("poor-wealthy", "cold-warm")
 TRAITS = {"poor-wealthy": ("poor", "wealthy"), "cold-warm": ("cold", "warm")}
 
 
-def agreement(measure: str, tau: float | None, p: float | None) -> AlignmentRow:
-    none: dict[str, Any] = dict.fromkeys(AlignmentRow.__dataclass_fields__)
-    numbers = {"tau": tau, "p_value_shuffled": p, "tau_groups": (-0.1, 0.4), "num_groups": 3, "num_cells": 6}
-    return AlignmentRow(**{**none, **WHO, "measure": measure, "annotators": "all", **numbers})
+def agreement(measure: str, tau: float | None, p: float | None) -> AgreementResult:
+    return alignment("m", measure, tau, options=WHO["options"], interval=(-0.1, 0.4), p_value=p)
 
 
 def profile(measure: str, group: str, *scores: float | None, parts: tuple[str, ...] = ()) -> ProfileRow:
@@ -30,11 +26,11 @@ def profile(measure: str, group: str, *scores: float | None, parts: tuple[str, .
 
 
 def found(
-    alignments: tuple[AlignmentRow, ...], profiles: tuple[ProfileRow, ...], unknown: tuple[str, ...] = ()
+    alignments: tuple[AgreementResult, ...], profiles: tuple[ProfileRow, ...], unknown: tuple[str, ...] = ()
 ) -> tuple[Run, dict[str, Finding]]:
     names = dict.fromkeys(row.measure for row in profiles)
     tables = {
-        "models": (ModelRow(**WHO, kind="masked", prior="mask", skipped_templates=(), unknown_adjectives=(),
+        "models": (StereotypeModelRow(**WHO, kind="masked", prior="mask", skipped_templates=(), unknown_adjectives=(),
                             unknown_groups=unknown, num_questions=1, num_passes=1, num_asked=1),),
         "measures": tuple(MeasureRow(**WHO, measure=n, groups=(), templates=(), chosen=(), undefined=0) for n in names),
         "profiles": profiles,
@@ -49,11 +45,9 @@ def found(
 
 def test_a_measure_stands_by_the_p_value_of_shuffled_groups_corrected_for_all_measures() -> None:
     given = (agreement("ilps", 0.3, 0.01), agreement("set", 0.2, 0.04), agreement("ilps-star", 0.1, 0.5))
-    _, by = found((*given, agreement("ceat", None, None)), ())
-    assert by == {}  # no measure was measured
     rows = tuple(profile(row.measure, "north", 1.0, 2.0) for row in (*given, agreement("ceat", None, None)))
     _, by = found((*given, agreement("ceat", None, None)), rows)
-    assert {item: by[item].standing for item in ("ilps", "set", "ilps-star", "ceat")} == {
+    assert {item: by[item].evidence for item in ("ilps", "set", "ilps-star", "ceat")} == {
         "ilps": "significant",
         "set": "uncorrected",
         "ilps-star": "inconclusive",
@@ -73,13 +67,13 @@ def test_a_group_is_described_by_its_strongest_traits_under_the_closest_measure(
     _, by = found(given, (*rows, pair), unknown=("south",))
     assert set(by) == {"ilps", "set", "north", "south"}
     north = by["north"]
-    assert (north.standing, north.evidence, north.effect, north.topic) == (
+    assert (north.evidence, north.words, north.effect, north.topic) == (
         "descriptive",
         ("cold", "wealthy"),
         2.0,
         "land",
     )
-    assert (by["south"].standing, by["south"].evidence) == ("skipped", ())
+    assert (by["south"].evidence, by["south"].words) == ("skipped", ())
     assert by["south"].reason is not None
 
 
@@ -92,14 +86,14 @@ def test_what_all_groups_share_is_no_groups_own() -> None:
     )
     _, by = found((), rows)
     for group, traits, effect in (("north", ("cold", "wealthy"), 0.5), ("south", ("warm", "poor"), 0.5)):
-        assert by[group].evidence == traits
+        assert by[group].words == traits
         assert by[group].effect == pytest.approx(effect)
-    assert by["east"].standing == "skipped"
+    assert by["east"].evidence == "skipped"
     assert [row.scores for row in rows[:2]] == [(0.5, -2.0), (0.1, -1.0)]  # records stay as measured
 
 
 def test_a_model_of_which_nothing_was_measured_fails_the_command() -> None:
-    study = study_named("stereotypes")
+    study = get_study("stereotypes")
     for score, failed in ((None, True), (0.5, False)):
         run, _ = found((), (profile("ilps", "east", None, score),))
-        assert study.failed(run) is failed
+        assert study.has_failures(run) is failed

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.pages.pages import Page
+from tests.reporting.pages import Page
 from tests.studies.showing import printed
 
+from biassay.results.outcomes import Outcome
+from biassay.runs.reports import render_report
 from biassay.runs.run import Run
-from biassay.runs.showing import render_report
-from biassay.studies.stereotypes.records import AlignmentRow
-from biassay.studies.stereotypes.view import by_group, closest, models_of
+from biassay.studies.stereotypes.results import by_group, closest, models_of
 
 from .asked_models import GROUPS, Place, measures
+from .made_runs import decided
 
 pytestmark = pytest.mark.extras
 HOSTILE = "<script>alert(1)</script>"
@@ -49,6 +50,10 @@ def two(value: float | None) -> str:
 
 def span(interval: tuple[float, float] | None) -> str:
     return "–" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"
+
+
+def ends(row: Any) -> str:
+    return "–" if row.ci_low is None else span((row.ci_low, row.ci_high))
 
 
 def shown_p(value: float | None) -> str:
@@ -109,20 +114,23 @@ def test_the_agreement_on_the_page_is_that_of_the_record(found: Run, page: Page)
     assert len(rows) == len(found.tables["alignments"]) == 6
     for row, a in zip(rows, found.tables["alignments"], strict=True):
         assert [told(row, name) for name in ("measure", "annotators", "people")] == [
-            *(NAMES[a.measure], a.annotators, str(a.num_annotators)),
+            *(NAMES[a.measure], a.annotators, str(a.outcome.n["annotators"])),
         ]
         assert [told(row, name) for name in ("tau", "95%, both", "p, shuffled", "p, cells")] == [
-            *(two(a.tau), span(a.tau_both), shown_p(a.p_value_shuffled), shown_p(a.p_value)),
+            *(two(a.outcome.effect_size), span((a.outcome.ci_low, a.outcome.ci_high))),
+            *(shown_p(a.outcome.p_value), shown_p(a.alternatives["cells"].p_value)),
         ]
-        assert [told(row, name) for name in ("groups shuffled", "P@3")] == [two(a.tau_shuffled), two(a.precision)]
+        assert [told(row, name) for name in ("groups shuffled", "P@3")] == [
+            *(two(a.tau_shuffled), two(a.alternatives["precision"].effect_size)),
+        ]
         assert [told(row, name) for name in ("tau with pilot", "tau on the pilot")] == [
-            *(two(a.tau_with_pilot), two(a.pilot_tau)),
+            *(two(a.alternatives[name].effect_size) for name in ("with_pilot", "pilot")),
         ]
     for measure in measures(found):
         rows = table_of(page, label_of(found), f"Agreement by group, {NAMES[measure.label]}", "")
         assert [row["group"] for row in rows] == ["north", "south", "east", "baker", "smith"]
         for row, own in zip(rows, by_group(measure), strict=True):
-            assert (row["tau"], row["95%"], row["P@3 top"]) == (two(own.tau), span(own.tau_interval), two(own.top))
+            assert (row["tau"], row["95%"], row["P@3 top"]) == (two(own.effect_size), ends(own), two(own.top))
             assert row["pilot"] == ("yes" if own.pilot else "no")
 
 
@@ -152,12 +160,12 @@ def test_paired_groups_have_their_tables(found: Run, page: Page) -> None:
         where = (label_of(found), f"Paired groups, {NAMES[measure.label]}")
         rows = table_of(page, *where, "Which domain a pair follows")
         assert [(row["difference"], row["95%"]) for row in rows] == [
-            (two(d.difference), span(d.interval)) for d in measure["dominance"]
+            (two(d.effect_size), ends(d)) for d in measure["dominance"]
         ]
         rows = table_of(page, *where, "Traits that emerge")
         shown = [(row["group"], row["trait"], row["direction"], row["beyond both by"], row["p"]) for row in rows]
         emergent = measure["emergent"]
-        assert shown == [(e.group, e.trait, e.direction, two(e.excess), shown_p(e.p_value)) for e in emergent]
+        assert shown == [(e.group, e.trait, e.direction, two(e.effect_size), shown_p(e.p_value)) for e in emergent]
         rows, order = table_of(page, *where, "Paired groups and their order"), measure.first("orders")
         taus = (order.tau_first, order.tau_second, order.tau_reversed, order.tau_closest)
         assert [row["tau"] for row in rows] == list(map(two, taus))
@@ -166,7 +174,8 @@ def test_paired_groups_have_their_tables(found: Run, page: Page) -> None:
 @pytest.mark.parametrize(("tau", "best"), [(0.0, "set"), (-0.2, "set"), (-0.4, "ilps"), (None, "ilps")])
 def test_the_measure_that_agrees_best_is_one_and_the_same_everywhere(tau: float | None, best: str, found: Run) -> None:
     given = {"ilps": -0.3, "ilps-star": -0.5, "set": tau}
-    other = changed(found, "alignments", lambda row: {"tau": given[row.measure]})
+    other = changed(found, "alignments", lambda row: {"outcome": Outcome(effect_size=given[row.measure])})
+    other = decided(other)
     chosen = closest(models_of(other)[0])
     assert chosen is not None
     assert chosen.label == best
@@ -198,7 +207,7 @@ def test_a_figure_of_every_group_has_what_people_and_the_model_say(found: Run, p
     for drawing, profile in zip(page.drawings, rated, strict=True):
         assert drawing.text.endswith(profile.group)
         pilot = ", a pilot group" if own[profile.group].pilot else ""
-        assert drawing.caption == f"tau {two(own[profile.group].tau)}{pilot}"
+        assert drawing.caption == f"tau {two(own[profile.group].effect_size)}{pilot}"
         shown, sides = [], []
         for pair, score, human in zip(found.manifest.inputs.pairs, profile.scores, profile.human or (), strict=True):
             shown += [f"{pair}: people {human:.0f} of 100"] if human is not None else []
@@ -212,7 +221,7 @@ def test_a_figure_of_every_group_has_what_people_and_the_model_say(found: Run, p
 def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
     found: Run, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("biassay.pages.section.can_draw", lambda: False)
+    monkeypatch.setattr("biassay.reporting.document.can_draw", lambda: False)
     without = Page(render_report(found))
     assert without.drawings == []
     assert without.text.count('pip install "biassay[figures]"') == 1
@@ -220,10 +229,11 @@ def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
 
 
 def test_what_is_not_defined_is_a_dash(found: Run) -> None:
-    kept = ("model", "options", "measure", "annotators", "num_groups", "num_cells")
-    numbers = {field.name: None for field in dataclasses.fields(AlignmentRow) if field.name not in kept}
-    empty = changed(found, "alignments", lambda _: {**numbers, "num_groups": 0, "num_cells": 0})
-    empty = changed(empty, "profiles", lambda _: {"scores": (None,) * 17})
+    none = {"outcome": Outcome(n={"groups": 0, "cells": 0}), "tau_shuffled": None}
+    empty = changed(
+        found, "alignments", lambda row: {**none, "alternatives": dict.fromkeys(row.alternatives, Outcome())}
+    )
+    empty = decided(changed(empty, "profiles", lambda _: {"scores": (None,) * 17}))
     page, shown = Page(render_report(empty)), printed(empty, 250)
     row = turned_of(page, label_of(found), "Agreement with people", "")[0]
     assert [told(row, name) for name in ("groups", "cells")] == ["0", "0"]

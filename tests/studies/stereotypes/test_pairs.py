@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
+from biassay.datasets.abc_model import list_paired_groups
 from biassay.errors import UsageError
-from biassay.models.registry import open_as
-from biassay.results.slices import Slice
+from biassay.models.registry import open_model
+from biassay.prompts.requests import Blank
+from biassay.results.views import RunSlice
 from biassay.runs.run import Run
-from biassay.stimuli.abc import paired_groups
-from biassay.texts.prompts import prior_prompt, prompt_of
-from biassay.texts.requests import Blank
+from biassay.studies.stereotypes.cloze_items import make_cloze, make_prior_cloze
 
 from .asked_models import GROUPS, Place, measures, profiles, save_masked
 
@@ -33,13 +33,13 @@ def found(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def traits(place: Place, found: Run) -> Table:
     """ILPS of every group and adjective, the mean over the templates chosen, by the first pieces."""
-    model = open_as(place.model, "blanks")
+    model = open_model(place.model, "blanks")
     chosen = [t for t in place.abc.templates if t.name in measures(found)[0].row.chosen]
     words = [word for pair in place.abc.pairs for word in (pair.left_adjectives[0], pair.right_adjectives[0])]
-    groups = [group for group in place.abc.groups if group.name in GROUPS] + list(paired_groups(place.abc))
+    groups = [group for group in place.abc.groups if group.name in GROUPS] + list(list_paired_groups(place.abc))
 
-    texts = {(t.name, "nobody"): prior_prompt(t, place.abc) for t in chosen}
-    texts |= {(t.name, group.name): prompt_of(t, group) for t in chosen for group in groups}
+    texts = {(t.name, "nobody"): make_prior_cloze(t, place.abc) for t in chosen}
+    texts |= {(t.name, group.name): make_cloze(t, group) for t in chosen for group in groups}
     log_p = {}
     for key, filled in zip(texts, model.fill([Blank(text, tuple(words)) for text in texts.values()]), strict=True):
         assert filled.lengths.all()
@@ -58,7 +58,7 @@ def parts_of(found: Run, measure: int = 0) -> dict[str, tuple[str, ...]]:
     return {p.group: p.parts for p in measures(found)[measure]["profiles"] if p.parts}
 
 
-def crossings(found: Run) -> list[tuple[Slice, dict[str, np.ndarray]]]:
+def crossings(found: Run) -> list[tuple[RunSlice, dict[str, np.ndarray]]]:
     return [(measure, profiles(measure)) for measure in measures(found)]
 
 
@@ -89,10 +89,10 @@ def test_dominance_is_the_difference_of_mean_taus(found: Run) -> None:
         assert (row.domain_a, row.domain_b, row.num_pairs) == ("land", "craft", 15)
         assert (row.tau_a, row.tau_b) == pytest.approx((np.mean(of_land), np.mean(of_craft)))
         gap = np.mean(of_land) - np.mean(of_craft)
-        assert row.difference == pytest.approx(gap)
+        assert row.effect_size == pytest.approx(gap)
         assert row.dominates_by_margin == ("land" if gap >= 0.1 else "craft" if gap <= -0.1 else None)
-        assert row.interval is not None
-        low, high = row.interval
+        assert row.ci_low is not None
+        low, high = row.ci_low, row.ci_high
         assert low <= gap <= high
         assert row.dominates == ("land" if low > 0.0 else "craft" if high < 0.0 else None)
 
@@ -113,10 +113,10 @@ def test_emergent_traits_are_those_that_exceed_both_groups_most(found: Run, trai
     expected = excesses(traits, parts)
     assert len(crossed["emergent"]) == 50
     largest = sorted(expected.values(), reverse=True)[:50]
-    assert [e.excess for e in crossed["emergent"]] == pytest.approx(largest, abs=5e-6)
+    assert [e.effect_size for e in crossed["emergent"]] == pytest.approx(largest, abs=5e-6)
     for e in crossed["emergent"]:
         assert e.parts == parts[e.group]
-        assert e.excess == pytest.approx(expected[e.group, e.trait, e.direction], abs=5e-6)
+        assert e.effect_size == pytest.approx(expected[e.group, e.trait, e.direction], abs=5e-6)
         sides = [traits[part, e.trait] for part in e.parts]
         assert e.bound == pytest.approx(max(sides) if e.direction == "more" else min(sides), abs=5e-6)
     assert len({(e.group, e.trait, e.direction) for e in crossed["emergent"]}) == 50
@@ -149,7 +149,7 @@ def test_groups_of_one_domain_are_paired_with_all_others(place: Place) -> None:
         frozenset(("south", craft)) for craft in ("smith", "miller", "baker")
     }
     (row,) = one.tables["dominance"]
-    assert (row.interval, row.dominates) == (None, None)  # one land says nothing about others
+    assert (row.ci_low, row.ci_high, row.dominates) == (None, None, None)  # one land says nothing about others
 
 
 def test_groups_that_cannot_be_paired_are_refused(place: Place) -> None:

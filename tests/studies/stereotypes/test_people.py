@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from biassay.datasets.abc_model import AbcStimuli, load_abc, select_groups
 from biassay.errors import StimulusError, UnknownNameError, UsageError
-from biassay.stimuli.abc import Abc, groups_named, load_abc
-from biassay.studies.stereotypes.people import Human, human_of
+from biassay.studies.stereotypes.agreement import HumanJudgements, match_judgements
 
 PAIRS = ("powerless - powerful", "cold - warm", "egotistic - altruistic")
 PILOT = ("Blacks/African Americans", "Hispanic people", "Asian people", "immigrants")
 
 
 @pytest.fixture(scope="module")
-def abc() -> Abc:
+def abc() -> AbcStimuli:
     return load_abc()
 
 
 @pytest.fixture(scope="module")
-def released(judgements: Path, abc: Abc) -> Human:
-    return human_of(abc, abc.groups, judgements / "data_full.json", (), seed=0)
+def released(judgements: Path, abc: AbcStimuli) -> HumanJudgements:
+    return match_judgements(abc, abc.groups, judgements / "data_full.json", (), seed=0)
 
 
 def written(folder: Path, content: Any) -> Path:
@@ -59,7 +59,7 @@ def drawn_from(means: np.ndarray, ratings: np.ndarray, size: int) -> int:
     return int(np.isclose(chosen[:, known], means[known], atol=1e-9).all(axis=1).sum())
 
 
-def test_released_groups_are_matched_to_ours(released: Human, abc: Abc) -> None:
+def test_released_groups_are_matched_to_ours(released: HumanJudgements, abc: AbcStimuli) -> None:
     ratings = released.ratings
     assert (len(ratings.groups), ratings.means.shape) == (25, (25, 16))
     ours = [abc.groups[place] for place in released.places]
@@ -73,18 +73,18 @@ def test_released_groups_are_matched_to_ours(released: Human, abc: Abc) -> None:
     assert ratings.pairs == tuple((pair.left, pair.right) for pair in abc.pairs)
 
 
-def test_released_ratings_lose_what_is_copied_and_say_so(released: Human, abc: Abc) -> None:
+def test_released_ratings_lose_what_is_copied_and_say_so(released: HumanJudgements, abc: AbcStimuli) -> None:
     assert "groups without a match here: average people" in released.notes
     means = dict(zip(released.ratings.groups, released.ratings.means, strict=True))
     gone = [abc.pairs[p].name for p in np.flatnonzero(np.isnan(means["women"]))]
     assert gone == ["poor-wealthy", "untrustworthy-trustworthy", "egoistic-altruistic"]
     assert sum(int(np.isnan(row).sum()) for row in means.values()) == 3
     for pair in ("poor - wealthy", "untrustworthy - trustworthy", "egoistic - altruistic"):
-        assert f"women: {pair}: left out, being a copy of another pair" in released.notes
+        assert f"women: {pair}: dropped as a copy of another pair" in released.notes
     assert any("annotator127" in note and "Jewish people" in note for note in released.notes)
 
 
-def test_the_pilot_is_four_groups_with_five_ratings_each(released: Human) -> None:
+def test_the_pilot_is_four_groups_with_five_ratings_each(released: HumanJudgements) -> None:
     """Of all choices of five raters of a group, one has the means of the pilot."""
     groups = [name for name, is_so in zip(released.ratings.groups, released.pilot, strict=True) if is_so]
     assert set(groups) == set(PILOT)
@@ -94,10 +94,10 @@ def test_the_pilot_is_four_groups_with_five_ratings_each(released: Human) -> Non
         assert drawn_from(means, ratings, 5) == 1
 
 
-def test_only_groups_that_are_asked_about_stay_in_the_order_of_the_file(abc: Abc, tmp_path: Path) -> None:
+def test_only_groups_that_are_asked_about_stay_in_the_order_of_the_file(abc: AbcStimuli, tmp_path: Path) -> None:
     content = rated(["elderly people", "martians", "men", "Asian people"])
-    path, groups = written(tmp_path, content), groups_named(abc, ["man", "Asian", "gay", "elderly"])
-    found = human_of(abc, groups, path, (), seed=0)
+    path, groups = written(tmp_path, content), select_groups(abc, ["man", "Asian", "gay", "elderly"])
+    found = match_judgements(abc, groups, path, (), seed=0)
     assert found.ratings.groups == ("elderly people", "men", "Asian people")
     assert found.places.tolist() == [3, 0, 1]
     assert found.pilot.tolist() == [False, False, True]
@@ -106,49 +106,51 @@ def test_only_groups_that_are_asked_about_stay_in_the_order_of_the_file(abc: Abc
         for pair, ours in zip(PAIRS, ("powerless-powerful", "cold-warm", "egoistic-altruistic"), strict=True):
             expected = np.mean([own[name][pair] for own in content.values()])
             assert means[abc.pairs.index(abc.pair(ours))] == pytest.approx(expected)
-    fewer = human_of(abc, groups_named(abc, ["man"]), path, (), seed=0)
+    fewer = match_judgements(abc, select_groups(abc, ["man"]), path, (), seed=0)
     assert fewer.ratings.groups == ("men",)
     assert fewer.pilot_means.shape == (0, 16)
 
 
-def test_a_file_without_any_of_the_groups_is_refused(abc: Abc, tmp_path: Path) -> None:
+def test_a_file_without_any_of_the_groups_is_refused(abc: AbcStimuli, tmp_path: Path) -> None:
     path = written(tmp_path, rated(["martians", "men"]))
-    for groups in (groups_named(abc, ["elderly"]), groups_named(abc, ["gay"])):
+    for groups in (select_groups(abc, ["elderly"]), select_groups(abc, ["gay"])):
         with pytest.raises(StimulusError, match=r"human\.json: holds none of the groups .* it has martians, men\. A"):
-            human_of(abc, groups, path, (), seed=0)
+            match_judgements(abc, groups, path, (), seed=0)
 
 
 @pytest.mark.parametrize(("annotators", "few"), [(3, 3), (5, 5), (9, 5)])
-def test_the_pilot_has_as_many_as_there_are_up_to_five(abc: Abc, tmp_path: Path, annotators: int, few: int) -> None:
-    found = human_of(abc, abc.groups, written(tmp_path, rated(["Asian people", "men"], annotators)), (), seed=3)
+def test_the_pilot_has_as_many_as_there_are_up_to_five(
+    abc: AbcStimuli, tmp_path: Path, annotators: int, few: int
+) -> None:
+    found = match_judgements(abc, abc.groups, written(tmp_path, rated(["Asian people", "men"], annotators)), (), seed=3)
     ratings = found.ratings.ratings[:, found.ratings.groups.index("Asian people")]
     assert drawn_from(found.pilot_means[0], ratings, few) >= 1
     assert np.array_equal(np.isnan(found.pilot_means[0]), np.isnan(found.ratings.means[0]))
 
 
-def test_a_pilot_group_that_nobody_rated_has_no_means(abc: Abc, tmp_path: Path) -> None:
+def test_a_pilot_group_that_nobody_rated_has_no_means(abc: AbcStimuli, tmp_path: Path) -> None:
     content = rated(["Asian people", "men", "immigrants"])
     for own in content.values():
         own["immigrants"] = dict.fromkeys(PAIRS)
-    found = human_of(abc, abc.groups, written(tmp_path, content), (), seed=0)
+    found = match_judgements(abc, abc.groups, written(tmp_path, content), (), seed=0)
     assert found.pilot.tolist() == [True, False, True]
     assert np.isnan(found.pilot_means[1]).all()
     assert not np.isnan(found.pilot_means[0]).all()
 
 
-def test_a_rating_left_out_is_no_part_of_the_pilots_mean(abc: Abc, tmp_path: Path) -> None:
+def test_a_rating_left_out_is_no_part_of_the_pilots_mean(abc: AbcStimuli, tmp_path: Path) -> None:
     content = rated(["Asian people"], annotators=4)
     del content["annotator1"]["Asian people"]["cold - warm"]
-    found = human_of(abc, abc.groups, written(tmp_path, content), (), seed=0)
+    found = match_judgements(abc, abc.groups, written(tmp_path, content), (), seed=0)
     warm = abc.pairs.index(abc.pair("cold-warm"))
     three = [content[f"annotator{i}"]["Asian people"]["cold - warm"] for i in (0, 2, 3)]
     assert found.pilot_means[0, warm] == pytest.approx(np.mean(three))
 
 
-def test_subgroups_are_annotators_of_one_kind(abc: Abc, tmp_path: Path) -> None:
+def test_subgroups_are_annotators_of_one_kind(abc: AbcStimuli, tmp_path: Path) -> None:
     content = rated(["men", "Asian people"], demographics=True)
     wanted = [("Gender", "Woman"), ("Race", "White"), ("Gender", "Man")]
-    found = human_of(abc, abc.groups, written(tmp_path, content), wanted, seed=0)
+    found = match_judgements(abc, abc.groups, written(tmp_path, content), wanted, seed=0)
     assert [label for label, _ in found.subgroups] == ["Gender=Woman", "Race=White", "Gender=Man"]
     members = [range(3), range(1, 8), range(3, 8)]
     power = abc.pairs.index(abc.pair("powerless-powerful"))
@@ -160,12 +162,12 @@ def test_subgroups_are_annotators_of_one_kind(abc: Abc, tmp_path: Path) -> None:
             assert means[power] == pytest.approx(expected)
 
 
-def test_subgroups_that_are_not_there_are_refused(abc: Abc, tmp_path: Path, judgements: Path) -> None:
+def test_subgroups_that_are_not_there_are_refused(abc: AbcStimuli, tmp_path: Path, judgements: Path) -> None:
     path = written(tmp_path, rated(["men"], demographics=True))
     with pytest.raises(UnknownNameError, match=r"did you mean 'Woman' or 'Man'\?"):
-        human_of(abc, abc.groups, path, [("Gender", "Womann")], seed=0)
+        match_judgements(abc, abc.groups, path, [("Gender", "Womann")], seed=0)
     with pytest.raises(UnknownNameError, match=r"did you mean 'Gender'\?"):
-        human_of(abc, abc.groups, path, [("Gendre", "Woman")], seed=0)
+        match_judgements(abc, abc.groups, path, [("Gendre", "Woman")], seed=0)
     for plain in ("data_full.json", "Aggregated_scores.json"):
         with pytest.raises(UsageError, match=r"annotators.*Gender"):
-            human_of(abc, abc.groups, judgements / plain, [("Gender", "Woman")], seed=0)
+            match_judgements(abc, abc.groups, judgements / plain, [("Gender", "Woman")], seed=0)

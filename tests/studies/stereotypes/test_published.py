@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from biassay.pages.publish import files as published
-from biassay.pages.publish.files import publish
-from biassay.pages.publish.markdown import to_markdown
-from biassay.pages.publish.model_card import model_card
+from biassay.reporting import publication as published
+from biassay.reporting.markdown import to_markdown
+from biassay.reporting.model_card import render_model_card
+from biassay.reporting.publication import publish
+from biassay.runs.reports import group_runs, with_presenters
 from biassay.runs.run import Run
-from biassay.runs.showing import gather, presented
-from biassay.studies.registry import study_named
-from biassay.studies.stereotypes.shown import agreement_table
+from biassay.studies.registry import get_study
+from biassay.studies.stereotypes.report import agreement_table
 
 from .made_runs import compared_with_people
 
@@ -26,7 +26,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def written(folder: Path, **runs: Run) -> set[str]:
-    return {path.name for path in publish(folder, presented(gather(runs)), None)}
+    return {path.name for path in publish(folder, with_presenters(group_runs(runs)), None)}
 
 
 def test_runs_of_one_kind_get_tables_and_labels_of_their_own(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_without_judgements_there_is_no_table(tmp_path: Path) -> None:
 
 
 def card_of(run: Run, model: str) -> str:
-    return model_card(study_named("stereotypes").presenter, run, model)
+    return render_model_card(get_study("stereotypes").presenter, run, model)
 
 
 @pytest.mark.extras

@@ -14,13 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biassay.models.base import Filled
-from biassay.stimuli.abc import Abc, groups_named, load_abc, templates_named
-from biassay.studies.stereotypes.questionnaire import Item, Questionnaire, pair_scores_of
+from biassay.datasets.abc_model import AbcStimuli, load_abc, select_groups, select_templates
+from biassay.models.base import BlankScores
+from biassay.prompts.requests import Blank, Segments, Slot
+from biassay.studies.stereotypes.cloze_items import (
+    ClozeItems,
+    TraitItem,
+    make_cloze,
+    make_prior_cloze,
+    score_trait_pairs,
+)
+from biassay.studies.stereotypes.ilps import MEASURES, VARIANTS
 from biassay.studies.stereotypes.settings import Prior
-from biassay.studies.stereotypes.word_associations import MEASURES, VARIANTS
-from biassay.texts.prompts import prior_prompt, prompt_of
-from biassay.texts.requests import Blank, Segments, Slot
 
 OWN = """
 [dimensions]
@@ -76,16 +81,16 @@ class Fake:
         parts = [word[i : i + size] for i in range(0, len(word), size)]
         return [int.from_bytes(part.encode()) for part in parts]
 
-    def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
+    def fill(self, blanks: Sequence[Blank]) -> list[BlankScores]:
         return [self._filled(blank) for blank in blanks]
 
-    def _filled(self, blank: Blank) -> Filled:
+    def _filled(self, blank: Blank) -> BlankScores:
         text = "|".join(blank.halves("[MASK]"))
         pieces = [self._pieces(text, word) for word in blank.words]
         columns = [_answer(f"{text} {word[: i + 1]}") for word in pieces for i in range(len(word))]
         flat = np.array([piece for word in pieces for piece in word], dtype=np.int32)
         lengths = np.array([len(word) for word in pieces], dtype=np.int32)
-        return Filled(lengths, flat, np.array(columns, dtype=np.float32).reshape(-1, 4), text.count("q"), 1)
+        return BlankScores(lengths, flat, np.array(columns, dtype=np.float32).reshape(-1, 4), text.count("q"), 1)
 
 
 def _answer(question: str) -> list[float]:
@@ -95,7 +100,7 @@ def _answer(question: str) -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def abc(tmp_path_factory: pytest.TempPathFactory) -> Abc:
+def abc(tmp_path_factory: pytest.TempPathFactory) -> AbcStimuli:
     path = tmp_path_factory.mktemp("abc") / "own.toml"
     path.write_text(OWN)
     return load_abc([path])
@@ -131,7 +136,7 @@ def difference(own: np.ndarray, prior: np.ndarray, measure: str, variant: str, f
     return max(float(-2 * np.log(a / b)) for a, b in counted)
 
 
-def first_decisive(pieces: dict[Item, tuple[int, ...] | None], item: Item) -> int:
+def first_decisive(pieces: dict[TraitItem, tuple[int, ...] | None], item: TraitItem) -> int:
     """How many pieces a word shares at most with a word on the other side; none, if that is all of it."""
     own = pieces[item] or ()
     shared = 0
@@ -144,21 +149,21 @@ def first_decisive(pieces: dict[Item, tuple[int, ...] | None], item: Item) -> in
     return 0 if shared == len(own) else shared
 
 
-def looped(model: Any, abc: Abc, sheet: Questionnaire, prior: Prior, measure: str, variant: str) -> np.ndarray:
+def looped(model: Any, abc: AbcStimuli, sheet: ClozeItems, prior: Prior, measure: str, variant: str) -> np.ndarray:
     """Scores (groups, templates, items), the model being asked for one word at a time."""
-    known: dict[tuple[Segments, str], Filled] = {}
+    known: dict[tuple[Segments, str], BlankScores] = {}
 
-    def asked(segments: Segments, word: str) -> Filled:
+    def asked(segments: Segments, word: str) -> BlankScores:
         if (segments, word) not in known:
             (known[segments, word],) = model.fill([Blank(segments, (word,))])
         return known[segments, word]
 
     scores = np.full((len(sheet.groups), len(sheet.templates), len(sheet.items)), np.nan)
     for t, template in enumerate(sheet.templates):
-        nobody = prior_prompt(template, abc, prior)
+        nobody = make_prior_cloze(template, abc, prior)
         pieces = {item: asked(nobody, item.adjective).words[0] for item in sheet.items}
         for (i, item), (g, group) in product(enumerate(sheet.items), enumerate(sheet.groups)):
-            own, against = asked(prompt_of(template, group), item.adjective), asked(nobody, item.adjective)
+            own, against = asked(make_cloze(template, group), item.adjective), asked(nobody, item.adjective)
             if own.words[0] is not None and own.words == against.words:
                 both = (np.asarray(one.columns, dtype=np.float64) for one in (own, against))
                 scores[g, t, i] = difference(*both, measure, variant, first_decisive(pieces, item))
@@ -169,10 +174,10 @@ def looped(model: Any, abc: Abc, sheet: Questionnaire, prior: Prior, measure: st
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize(("kind", "prior"), [("masked", "mask"), ("masked", "word"), ("causal", "word")])
-def test_scores_are_those_of_a_loop(abc: Abc, kind: Any, prior: Prior, measure: Any, variant: Any) -> None:
+def test_scores_are_those_of_a_loop(abc: AbcStimuli, kind: Any, prior: Prior, measure: Any, variant: Any) -> None:
     model = Fake()
-    groups, templates = groups_named(abc, ["ant", "elderly"]), templates_named(abc, ["mine"])
-    sheet = Questionnaire(abc, groups, templates, kind=kind, prior=prior, all_adjectives=True)
+    groups, templates = select_groups(abc, ["ant", "elderly"]), select_templates(abc, ["mine"])
+    sheet = ClozeItems(abc, groups, templates, kind=kind, prior=prior, all_adjectives=True)
     found = sheet.scores(model.fill(sheet.blanks), measure, variant)
     assert found.measure == measure
     np.testing.assert_allclose(found.scores, looped(model, abc, sheet, prior, measure, variant), atol=1e-9)
@@ -182,9 +187,9 @@ def test_scores_are_those_of_a_loop(abc: Abc, kind: Any, prior: Prior, measure: 
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_a_word_of_other_pieces_for_a_group_has_no_score_there(abc: Abc, measure: Any) -> None:
-    groups, templates = groups_named(abc, ["ant", "office"]), templates_named(abc, ["own-one", "own-many"])
-    sheet = Questionnaire(abc, groups, templates, kind="masked", prior="mask", all_adjectives=True)
+def test_a_word_of_other_pieces_for_a_group_has_no_score_there(abc: AbcStimuli, measure: Any) -> None:
+    groups, templates = select_groups(abc, ["ant", "office"]), select_templates(abc, ["own-one", "own-many"])
+    sheet = ClozeItems(abc, groups, templates, kind="masked", prior="mask", all_adjectives=True)
     usual = sheet.scores(Fake().fill(sheet.blanks), measure, "paper").scores
     model = Fake(otherwise=("ant there is", "loveing"))
     found = sheet.scores(model.fill(sheet.blanks), measure, "paper").scores
@@ -198,13 +203,13 @@ def test_a_word_of_other_pieces_for_a_group_has_no_score_there(abc: Abc, measure
 
 
 @pytest.mark.parametrize("prior", ["mask", "word"])
-def test_groups_of_more_unknown_words_than_anybody_have_no_score(abc: Abc, prior: Prior) -> None:
+def test_groups_of_more_unknown_words_than_anybody_have_no_score(abc: AbcStimuli, prior: Prior) -> None:
     """The letter q is unknown to the fake model: that of a group counts, that of a template does not."""
     own = replace(abc, groups=(*abc.groups, replace(abc.groups[0], name="odd", singular="queer", plural="queers")))
-    groups = groups_named(own, ["ant", "odd"])
-    (template,) = templates_named(abc, ["own-one"])
+    groups = select_groups(own, ["ant", "odd"])
+    (template,) = select_templates(abc, ["own-one"])
     template = replace(template, text="{A group} is quite {trait}.")
-    sheet = Questionnaire(own, groups, [template], kind="masked", prior=prior)
+    sheet = ClozeItems(own, groups, [template], kind="masked", prior=prior)
     answers = Fake().fill(sheet.blanks)
     assert sheet.unknown_groups(answers) == ("odd",)
     scores = sheet.scores(answers, "ilps", "paper").scores
@@ -213,30 +218,32 @@ def test_groups_of_more_unknown_words_than_anybody_have_no_score(abc: Abc, prior
 
 
 @pytest.mark.parametrize("prior", ["mask", "word"])
-def test_every_sentence_is_one_blank_with_all_words(abc: Abc, prior: Prior) -> None:
-    groups, templates = (*abc.groups[:2], abc.groups[0]), templates_named(abc, ["mine"])
-    sheet = Questionnaire(abc, groups, templates, kind="masked", prior=prior, all_adjectives=True)
-    texts = {prompt_of(t, group) for t in templates for group in groups} | {
-        prior_prompt(t, abc, prior) for t in templates
+def test_every_sentence_is_one_blank_with_all_words(abc: AbcStimuli, prior: Prior) -> None:
+    groups, templates = (*abc.groups[:2], abc.groups[0]), select_templates(abc, ["mine"])
+    sheet = ClozeItems(abc, groups, templates, kind="masked", prior=prior, all_adjectives=True)
+    texts = {make_cloze(t, group) for t in templates for group in groups} | {
+        make_prior_cloze(t, abc, prior) for t in templates
     }
     words = tuple(dict.fromkeys(item.adjective for item in sheet.items))
     assert {blank.segments for blank in sheet.blanks if blank.words == words} == texts
     assert len(words) < len(sheet.items)  # some stand in two pairs
     plain = [blank for blank in sheet.blanks if not blank.words]
-    assert [blank.segments for blank in plain] == ([prior_prompt(templates[0], abc, "word")] if prior == "mask" else [])
+    assert [blank.segments for blank in plain] == (
+        [make_prior_cloze(templates[0], abc, "word")] if prior == "mask" else []
+    )
     assert len(sheet.blanks) == len(texts) + len(plain)
     assert any(Slot.MASKED in blank.segments for blank in sheet.blanks) == (prior == "mask")
 
 
-def test_items_are_the_first_adjectives_or_all(abc: Abc) -> None:
+def test_items_are_the_first_adjectives_or_all(abc: AbcStimuli) -> None:
     asked: dict[str, Any] = {
         "groups": abc.groups[:1],
         "templates": abc.templates[:1],
         "kind": "masked",
         "prior": "mask",
     }
-    one = Questionnaire(abc, **asked).items
-    every = Questionnaire(abc, **asked, all_adjectives=True).items
+    one = ClozeItems(abc, **asked).items
+    every = ClozeItems(abc, **asked, all_adjectives=True).items
     expected = []
     for place, pair in enumerate(abc.pairs):
         expected += [(place, False, word) for word in pair.left_adjectives]
@@ -246,10 +253,10 @@ def test_items_are_the_first_adjectives_or_all(abc: Abc) -> None:
     assert [item.adjective for item in one] == heads
 
 
-def test_templates_with_words_behind_the_trait_are_skipped_by_causal_models_only(abc: Abc) -> None:
+def test_templates_with_words_behind_the_trait_are_skipped_by_causal_models_only(abc: AbcStimuli) -> None:
     skipped = ("the-people-are", "more-likely", "more", "own-first", "own-behind")
     causal, masked = (
-        Questionnaire(abc, abc.groups[:2], abc.templates, kind=kind, prior="word")  # type: ignore[arg-type]
+        ClozeItems(abc, abc.groups[:2], abc.templates, kind=kind, prior="word")  # type: ignore[arg-type]
         for kind in ("causal", "masked")
     )
     assert causal.skipped == skipped
@@ -260,25 +267,25 @@ def test_templates_with_words_behind_the_trait_are_skipped_by_causal_models_only
     assert causal.scores(answers, "ilps", "paper").scores.shape == (2, len(causal.templates), len(causal.items))
 
 
-def test_unknown_adjectives_are_named_and_no_part_of_the_median(abc: Abc) -> None:
-    model, template = Fake(), templates_named(abc, ["own-one"])
-    groups, of_masked = groups_named(abc, ["place"]), {"kind": "masked", "prior": "mask"}
-    sheet = Questionnaire(abc, groups, template, **of_masked, all_adjectives=True)  # type: ignore[arg-type]
+def test_unknown_adjectives_are_named_and_no_part_of_the_median(abc: AbcStimuli) -> None:
+    model, template = Fake(), select_templates(abc, ["own-one"])
+    groups, of_masked = select_groups(abc, ["place"]), {"kind": "masked", "prior": "mask"}
+    sheet = ClozeItems(abc, groups, template, **of_masked, all_adjectives=True)  # type: ignore[arg-type]
     answers = model.fill(sheet.blanks)
     assert sheet.unknown(answers) == ("zealous", "zebra")
     by_item = sheet.scores(answers, "ilps", "paper").scores
-    found = pair_scores_of(by_item, sheet.items, len(abc.pairs))
+    found = score_trait_pairs(by_item, sheet.items, len(abc.pairs))
     pair = abc.pairs.index(abc.pair("unassertive-competitive"))
     left, right = (
         [by_item[:, 0, _at(sheet, pair, word)] for word in words]
         for words in (("unassertive", "submissive", "diffident", "passive"), ("competitive", "ambitious", "driven"))
     )
     np.testing.assert_allclose(found[:, 0, pair], np.median(right, axis=0) - np.median(left, axis=0), atol=1e-12)
-    one = Questionnaire(abc, groups, template, **of_masked)  # type: ignore[arg-type]
+    one = ClozeItems(abc, groups, template, **of_masked)  # type: ignore[arg-type]
     assert one.unknown(model.fill(one.blanks)) == ("zebra",)  # the others are not asked for
 
 
-def _at(sheet: Questionnaire, pair: int, adjective: str) -> int:
+def _at(sheet: ClozeItems, pair: int, adjective: str) -> int:
     return next(i for i, item in enumerate(sheet.items) if (item.pair, item.adjective) == (pair, adjective))
 
 
@@ -289,11 +296,11 @@ NUMBERS = st.one_of(st.floats(-5.0, 5.0), st.just(math.nan))
 def test_a_pair_is_the_median_of_its_right_less_that_of_its_left(data: st.DataObject) -> None:
     shape = data.draw(st.tuples(st.integers(1, 2), st.integers(1, 2)))
     sides = [(pair, right) for pair in range(3) for right in (False, True)]
-    items = [Item(*side, "w") for side in sides for _ in range(data.draw(st.integers(1, 4)))]
+    items = [TraitItem(*side, "w") for side in sides for _ in range(data.draw(st.integers(1, 4)))]
     items = data.draw(st.permutations(items))
     size = shape[0] * shape[1] * len(items)
     scores = np.array(data.draw(st.lists(NUMBERS, min_size=size, max_size=size))).reshape(*shape, len(items))
-    found = pair_scores_of(scores, items, 3)
+    found = score_trait_pairs(scores, items, 3)
     for g, t, pair in np.ndindex(found.shape):
         medians = []
         for right in (False, True):

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import biassay
+from biassay.corpus.contexts import get_group_forms
+from biassay.datasets.abc_model import select_groups
 from biassay.errors import UsageError
-from biassay.runs.corpus import find_contexts
-from biassay.runs.listener import Silent
+from biassay.runs.contexts import find_contexts
+from biassay.runs.progress import NullListener
 from biassay.runs.run import Run
-from biassay.stimuli.abc import groups_named
-from biassay.texts.group_coverage import forms_of
 
 from .asked_models import Place, save_masked
 from .conftest import Cli
@@ -34,11 +34,11 @@ import json, os, signal, sys
 import torch
 torch.set_num_threads(1)
 import biassay
-from biassay.models import lm
-from biassay.runs.listener import Silent
-lm._QUESTIONS_AT_ONCE = {"cpu": 300}
+from biassay.models.transformers import language_model
+from biassay.runs.progress import NullListener
+language_model._MAX_BATCH_QUERIES = {"cpu": 300}
 asked, folder, model, step, times = json.loads(sys.argv[1])
-class Deadly(Silent):
+class Deadly(NullListener):
     left = times
     def progress(self, who, unit, done, total):
         self.left -= (who, unit) == (model, step)
@@ -58,15 +58,15 @@ def place(asked_place: Place) -> Place:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("biassay.models.lm._QUESTIONS_AT_ONCE", {"cpu": 300})
+    monkeypatch.setattr("biassay.models.transformers.language_model._MAX_BATCH_QUERIES", {"cpu": 300})
 
 
 @pytest.fixture
 def asked(place: Place, tmp_path: Path) -> dict[str, Any]:
     """Two models that are asked blanks and words in contexts, three of every word."""
-    corpus, groups = tmp_path / "c.txt", groups_named(place.abc, GROUPS)
+    corpus, groups = tmp_path / "c.txt", select_groups(place.abc, GROUPS)
     sides = [side for pair in place.abc.pairs for side in (pair.left_adjectives[0], pair.right_adjectives[0])]
-    words = [*(form for group in groups for form in forms_of(group)), *sides]
+    words = [*(form for group in groups for form in get_group_forms(group)), *sides]
     ways = list(permutations(("that", "is", "so", "there", "i", "know")))[:3]
     corpus.write_text("\n".join(f"{' '.join(way)} {word} and are." for word in words for way in ways))
     find_contexts(corpus, tmp_path / "c.parquet", (), words=words, workers=1)
@@ -107,8 +107,8 @@ def test_a_run_that_is_killed_again_and_again_has_the_same_bits(asked: dict[str,
     out, cache = tmp_path / "out", asked["cache"]
     whole = biassay.stereotypes(**asked | {"cache": tmp_path / "elsewhere"})
     first, second = (Path(model).name for model in asked["models"])
-    killed(asked, out, first, "blanks asked", 2, cache)
-    killed(None, out, first, "contexts asked", 3, cache)
+    killed(asked, out, first, "blanks", 2, cache)
+    killed(None, out, first, "contexts", 3, cache)
     assert not biassay.load(out).tables
     killed(None, out, second, "measures", 1, cache)
     assert [model.measured for model in biassay.load(out).manifest.models] == [True, False]
@@ -120,12 +120,12 @@ def test_a_run_that_is_killed_again_and_again_has_the_same_bits(asked: dict[str,
     assert [m.encoded < m.texts for m in found.manifest.models] == [True, True]
 
 
-class Stopping(Silent):
+class Stopping(NullListener):
     def __init__(self, after: int) -> None:
         self.after = after
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:  # noqa: ARG002
-        self.after -= unit == "blanks asked"
+        self.after -= unit == "blanks"
         if not self.after:
             raise KeyboardInterrupt
 

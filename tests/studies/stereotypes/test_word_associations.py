@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.blanks import blank
 
-from biassay.models.lm import LanguageModel
-from biassay.models.registry import open_as
-from biassay.studies.stereotypes.word_associations import MEASURES, VARIANTS, Measure, Pieces, Variant, word_scores
+from biassay.models.registry import open_model
+from biassay.models.transformers.language_model import LanguageModel
+from biassay.studies.stereotypes.ilps import MEASURES, VARIANTS, Measure, Variant, WordPieces, score_words
 
 # The reference is a float32 model's; see the tolerances in its README.
 TOLERANCE = 2e-4
@@ -28,28 +28,28 @@ class Reference:
 
     def __init__(self, folder: Path, name: str) -> None:
         content = json.loads((folder / "expected.json").read_text())
-        self.model: LanguageModel = open_as(f"hf:{folder / name}", "blanks")
+        self.model: LanguageModel = open_model(f"hf:{folder / name}", "blanks")
         self.templates: list[dict[str, Any]] = content["templates"]
         self.scores: list[dict[str, Any]] = content["models"][name]["scores"]
         self.traits: list[list[str]] = [content["traits"][trait] for trait in content["trait_order"]]
         self.adjectives = [word for words in self.traits for word in words]
-        self._asked: dict[tuple[str, str], Pieces] = {}
+        self._asked: dict[tuple[str, str], WordPieces] = {}
 
-    def pieces(self, template: dict[str, Any], group: str) -> Pieces:
+    def pieces(self, template: dict[str, Any], group: str) -> WordPieces:
         """What the model answers about all adjectives in one sentence."""
         key = (template["template"], group)
         if key not in self._asked:
             text = template["template"].replace("<mask>", "{trait}").replace("<group>", group)
             (filled,) = self.model.fill([blank(text, *self.adjectives)])
             assert filled.lengths.all()
-            self._asked[key] = Pieces.of(filled.columns, filled.starts)
+            self._asked[key] = WordPieces.of(filled.columns, filled.starts)
         return self._asked[key]
 
     def found(
         self, template: dict[str, Any], group: str, prior: str, measure: Measure, variant: Variant
     ) -> dict[str, float]:
         own, against = self.pieces(template, group), self.pieces(template, prior)
-        scores = word_scores(own, against, measure, variant).tolist()
+        scores = score_words(own, against, measure, variant).tolist()
         return dict(zip(self.adjectives, scores, strict=True))
 
 
@@ -169,23 +169,23 @@ def test_scores_are_those_of_a_loop(case: Any, measure: Measure, variant: Varian
         else:
             expected.append(ratio(mine, other, [bool(mark[0]) for mark in counts]))
     given_marks = decisive if some else None
-    found = word_scores(Pieces.of(own, starts), Pieces.of(prior, starts), measure, variant, given_marks)
+    found = score_words(WordPieces.of(own, starts), WordPieces.of(prior, starts), measure, variant, given_marks)
     assert found.tolist() == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
 
 
-def two(distances: list[float], others: list[float]) -> tuple[Pieces, Pieces]:
+def two(distances: list[float], others: list[float]) -> tuple[WordPieces, WordPieces]:
     """A word of two pieces, then one of one, by their distances; everything else the same."""
     made = []
     for side in (distances, others):
         rows = np.zeros((3, 4))
         rows[:, 3] = side
-        made.append(Pieces.of(rows, np.array([0, 2])))
+        made.append(WordPieces.of(rows, np.array([0, 2])))
     return made[0], made[1]
 
 
 def test_answers_of_a_model_become_columns_in_double_precision() -> None:
     answers = np.arange(12, dtype=np.float32).reshape(3, 4) / 7
-    pieces = Pieces.of(answers, np.array([0, 2]))
+    pieces = WordPieces.of(answers, np.array([0, 2]))
     columns = (pieces.log_p, pieces.log_initial, pieces.log_continuing, pieces.distance)
     assert np.array_equal(np.stack(columns, axis=1), answers.astype(np.float64))
     assert pieces.log_p.dtype == np.float64

@@ -11,7 +11,7 @@ from typing import Any
 from tests.models.answer_server import body
 from tests.models.api_server import Asked, Endpoint, Reply, Script
 
-from biassay.stimuli.word_associations import WordAssociationTest
+from biassay.datasets.word_associations import WordAssociationTest
 
 PUBLISHED = re.compile(r"— (.+?) or (.+?) — .*The words are (\[.*?\])\. Do", re.DOTALL)
 Giving = Callable[[str, str, str], str]

@@ -18,11 +18,11 @@ from tests.models.answer_server import said_to
 from tests.models.api_server import Endpoint, Reply, Script
 
 import biassay
+from biassay.datasets.word_associations import select_word_associations
 from biassay.errors import BiassayError, UsageError
-from biassay.pages.formats import decimals
-from biassay.pages.sentences import in_short
-from biassay.stimuli.word_associations import select_word_associations
-from biassay.studies.word_association.records import Result
+from biassay.reporting.formats import format_decimal
+from biassay.reporting.sentences import summarize_findings
+from biassay.studies.word_association.results import WordAssociationResult
 
 from .answering import giving, hash_of, indifferent, model_of, saying, stereotyped, words_of
 
@@ -42,7 +42,7 @@ def asked(server: Endpoint, cache: Path, script: Script, tests: Any = "wat-racis
     return biassay.ask(model_of(server), tests, **{"wordings": "bai2025", "cache": cache, **given})
 
 
-def only(run: biassay.Run) -> tuple[Result, biassay.Finding]:
+def only(run: biassay.Run) -> tuple[WordAssociationResult, biassay.Finding]:
     (row,), (finding,) = run.results, run.findings()
     return row, finding
 
@@ -52,13 +52,13 @@ def test_a_model_that_always_associates(endpoint: Endpoint, tmp_path: Path) -> N
     run = asked(endpoint, tmp_path, giving(stereotyped(RACISM, MUSLIM)), tests)
     assert len(endpoint.seen) == 2 * 50
     for row, finding in zip(run.results, run.findings(), strict=True):
-        assert (row.difference, row.unit, row.answers, row.complete) == (1.0, "share", 50, 50)
-        assert row.d == pytest.approx(2 * 8 / 8.01 - 1)
-        assert (finding.standing, finding.unit, finding.effect) == ("significant", "share", 1.0)
-        assert row.p_by_word == pytest.approx(2 / math.comb(16, 8))
-        assert row.family == 2
+        assert (row.effect_size, row.scale, row.answers, row.complete) == (1.0, "share", 50, 50)
+        assert row.bai_score == pytest.approx(2 * 8 / 8.01 - 1)
+        assert (finding.evidence, finding.unit, finding.effect) == ("significant", "share", 1.0)
+        assert row.alternatives["fixed_words"].p_value == pytest.approx(2 / math.comb(16, 8))
+        assert row.family_size == 2
     one, several = run.results
-    assert (one.pairs, one.claim, several.pairs, several.claim) == (1, "answers", 10, "pairs")
+    assert (one.pairs, one.generalizes_to, several.pairs, several.generalizes_to) == (1, "answers", 10, "pairs")
     assert one.p_value == pytest.approx(2 / math.comb(16, 8))  # nothing varies: words alone
     assert several.p_value == pytest.approx(2 / 2**10)  # ten pairs that agree
     words = run.tables["words"]
@@ -72,7 +72,7 @@ def test_forms_of_one_question_count_once(endpoint: Endpoint, tmp_path: Path) ->
     given = [again, "C6", "wat-racism", "weat6", "wat-arab-muslim"]
     tests = select_word_associations(given)
     run = asked(endpoint, tmp_path, giving(stereotyped(*tests)), given)
-    assert [row.family for row in run.results] == [3] * 5
+    assert [row.family_size for row in run.results] == [3] * 5
     findings = {one.item: one for one in run.findings()}
     assert {name: one.form_of for name, one in findings.items()} == {
         "again": "wat-racism",
@@ -82,27 +82,27 @@ def test_forms_of_one_question_count_once(endpoint: Endpoint, tmp_path: Path) ->
         "wat-arab-muslim": None,
     }
     assert {row.evidence for row in run.results} == {"significant"}
-    assert "3 of 3 social-bias questions are significant after correction" in in_short(run.findings())
+    assert "3 of 3 social-bias questions are significant after correction" in summarize_findings(run.findings())
 
 
 def test_the_other_way_round(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(RACISM, turned=True))))
-    assert (row.difference, finding.standing, finding.opposite) == (-1.0, "significant", True)
+    assert (row.effect_size, finding.evidence, finding.opposite) == (-1.0, "significant", True)
 
 
 def test_a_model_that_never_associates(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(indifferent(RACISM))))
-    assert (row.difference, row.p_value, finding.standing) == (0.0, 1.0, "inconclusive")
-    assert row.d == pytest.approx(2 * 4 / 8.01 - 1)
+    assert (row.effect_size, row.p_value, finding.evidence) == (0.0, 1.0, "inconclusive")
+    assert row.bai_score == pytest.approx(2 * 4 / 8.01 - 1)
 
 
 def test_a_model_that_always_says_the_first_group(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(lambda word, first, second: first)))  # noqa: ARG005
-    assert (row.difference, row.first, row.p_value, row.follows_order) == (0.0, 1.0, 1.0, True)
-    assert (row.evidence, finding.standing, len(finding.notes)) == ("inconclusive", "inconclusive", 1)
+    assert (row.effect_size, row.first, row.p_value, row.follows_order) == (0.0, 1.0, 1.0, True)
+    assert (row.evidence, finding.evidence, len(finding.notes)) == ("inconclusive", "inconclusive", 1)
     assert "follow the order of the group words" in finding.notes[0]
-    assert row.d == pytest.approx(8 / 16.01 - 1)  # the published score takes it for an opinion
-    assert row.d_p_value is None or row.d_p_value < 1e-6
+    assert row.bai_score == pytest.approx(8 / 16.01 - 1)  # the published score takes it for an opinion
+    assert (row.alternatives["bai"].p_value or 0.0) < 1e-6
 
 
 def test_an_association_that_shows_through_the_order_is_no_finding(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_an_association_that_shows_through_the_order_is_no_finding(endpoint: End
         return first if word in chosen and first in stigmatised and hash_of(word, first) < 96 else second
 
     row, finding = only(asked(endpoint, tmp_path, giving(give), "wat-arab-muslim"))
-    assert row.p_value <= row.alpha
-    assert row.p_value_holm <= row.alpha
-    assert (row.follows_order, row.evidence, finding.standing) == (True, "inconclusive", "inconclusive")
+    assert row.p_value <= 0.05
+    assert row.p_adjusted <= 0.05
+    assert (row.follows_order, row.evidence, finding.evidence) == (True, "inconclusive", "inconclusive")
 
 
 def test_selective_refusal_is_inconclusive_and_its_bounds_are_told(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -137,13 +137,13 @@ def test_selective_refusal_is_inconclusive_and_its_bounds_are_told(endpoint: End
 
     run = asked(endpoint, tmp_path / "cache", saying(say), n_answers=200, out=tmp_path / "run")
     row, finding = only(run)
-    assert row.difference < -0.05  # the model leans to the stereotype by .2
-    assert row.p_value_read <= 0.05
+    assert row.effect_size < -0.05  # the model leans to the stereotype by .2
+    assert row.alternatives["read"].p_value <= 0.05
     assert row.bound_low < 0.0 < row.bound_high
-    assert (row.p_value, row.evidence, finding.standing) == (1.0, "inconclusive", "inconclusive")
-    assert row.low <= row.bound_low < row.bound_high <= row.high
+    assert (row.p_value, row.evidence, finding.evidence) == (1.0, "inconclusive", "inconclusive")
+    assert row.ci_low <= row.bound_low < row.bound_high <= row.ci_high
     assert row.refusal_rate == 0.0
-    bounds = f"{decimals(row.bound_low)} to {decimals(row.bound_high)}"
+    bounds = f"{format_decimal(row.bound_low)} to {format_decimal(row.bound_high)}"
     assert any(bounds in note for note in finding.notes)
     rates = {(one.factor, one.level): one for one in run.tables["missing"]}
     pleasant, unpleasant = (rates["pole", label] for label in (RACISM.positive.label, RACISM.negative.label))
@@ -160,9 +160,11 @@ def test_what_runs_by_default(endpoint: Endpoint, tmp_path: Path) -> None:
     able = [test.name for test in select_word_associations() if len(test.pairs) in (1, 8, 10)]
     run = asked(endpoint, tmp_path, script, (), n_answers=2)
     assert [row.test for row in run.results] == able
-    assert (len(able), {row.descriptive for row in run.results}) == (10, {False})
+    assert (len(able), {row.claim for row in run.results} & {"descriptive"}) == (10, set())
     every = asked(endpoint, tmp_path, script, "all", n_answers=2)
-    assert (len(every.results), sum(row.descriptive for row in every.results)) == (21, 11)
+    evidence = {row.test: row.evidence for row in every.results}
+    assert (len(evidence), Counter(evidence.values())["descriptive"]) == (21, 10)
+    assert evidence["wat-eating"] == "not_testable"  # a sanity check with too few pairs neither passes nor fails
     tenth = asked(endpoint, tmp_path, script, (), n_answers=2, alpha=0.1)
     assert [row.test for row in tenth.results if row.test not in able] == ["wat-career"]
 
@@ -170,8 +172,8 @@ def test_what_runs_by_default(endpoint: Endpoint, tmp_path: Path) -> None:
 def test_a_model_that_refuses(endpoint: Endpoint, tmp_path: Path) -> None:
     refusal = saying(lambda _: "I'm sorry, but I can't help with that request.")
     row, finding = only(asked(endpoint, tmp_path, refusal))
-    assert (row.status, row.refused, row.difference, row.p_value) == ("unanswered", 50, None, None)
-    assert (finding.standing, finding.effect) == ("skipped", None)
+    assert (row.status, row.refused, row.effect_size, row.p_value) == ("failed", 50, None, None)
+    assert (finding.evidence, finding.effect) == ("skipped", None)
 
 
 def test_replies_that_are_no_answers_are_not_guessed(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -183,24 +185,24 @@ def test_replies_that_are_no_answers_are_not_guessed(endpoint: Endpoint, tmp_pat
 
 def test_markdown_is_read_as_plain_text_is(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(RACISM), "* **{word}** – *{group}*")))
-    assert (row.complete, row.difference, finding.standing) == (50, 1.0, "significant")
+    assert (row.complete, row.effect_size, finding.evidence) == (50, 1.0, "significant")
 
 
 def test_few_pairs_are_descriptive(endpoint: Endpoint, tmp_path: Path) -> None:
     few = next(test for test in select_word_associations() if 3 <= len(test.pairs) <= 5)
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(few)), few.name))
-    assert (row.difference, row.evidence, finding.standing) == (1.0, "descriptive", "descriptive")
-    assert (row.p_floor, row.p_value_holm) == (2.0 ** (1 - len(few.pairs)), None)
+    assert (row.effect_size, row.evidence, finding.evidence) == (1.0, "descriptive", "descriptive")
+    assert (row.p_floor, row.p_adjusted) == (2.0 ** (1 - len(few.pairs)), None)
     assert f"{len(few.pairs)} pairs of group words cannot show" in finding.notes[0]
-    assert row.p_these_groups < 0.05
+    assert row.alternatives["fixed_groups"].p_value < 0.05
     n, m = len(few.positive.words), len(few.negative.words)
-    assert row.p_these_groups == pytest.approx(2 / math.comb(n + m, n))
+    assert row.alternatives["fixed_groups"].p_value == pytest.approx(2 / math.comb(n + m, n))
 
 
 def test_any_association_test_of_the_catalogue(endpoint: Endpoint, tmp_path: Path) -> None:
     (test,) = select_word_associations("weat6")
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(test)), "weat6"))
-    assert (row.difference, row.pairs, finding.topic, finding.standing) == (1.0, 8, "gender", "significant")
+    assert (row.effect_size, row.pairs, finding.topic, finding.evidence) == (1.0, 8, "gender", "significant")
 
 
 def test_a_failure_and_what_is_asked_after_it(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -243,7 +245,7 @@ def test_killed_and_resumed_nothing_is_asked_twice(endpoint: Endpoint, tmp_path:
     endpoint.hold = 0.0
     run = biassay.resume(out, model_of(endpoint), cache=cache)
     assert 50 - before <= len(endpoint.seen) <= 50 - before + 8  # those under way, and their answers
-    assert (run.results[0].difference, run.results[0].complete) == (1.0, 50)
+    assert (run.results[0].effect_size, run.results[0].complete) == (1.0, 50)
 
 
 def test_what_cannot_be_asked(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -271,5 +273,6 @@ def test_descriptive_tests_are_not_in_the_family(endpoint: Endpoint, tmp_path: P
     able = [row for row in rows.values() if row.p_floor <= science.p_value * (1 + 1e-9)]
     smaller = [row for row in able if row.p_value < science.p_value * (1 - 1e-9)]
     own = science.p_value * (len(able) - len(smaller))
-    assert science.p_value_holm == pytest.approx(max([own, *(row.p_value_holm for row in smaller)]))
-    assert {name: row.family for name, row in rows.items()} == {**dict.fromkeys(names, 4), "wat-career": None}
+    assert science.p_adjusted == pytest.approx(max([own, *(row.p_adjusted for row in smaller)]))
+    assert science.family_size == 4
+    assert (rows["wat-career"].p_adjusted, rows["wat-career"].evidence) == (None, "descriptive")

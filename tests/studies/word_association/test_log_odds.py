@@ -14,7 +14,7 @@ from tests.models.answer_server import echo, log_p_of, model_string
 from tests.models.api_server import Endpoint
 
 import biassay
-from biassay.stimuli.word_associations import select_word_associations, select_wordings
+from biassay.datasets.word_associations import select_word_associations, select_wordings
 
 from .answering import model_of, saying
 
@@ -47,11 +47,11 @@ def test_log_odds_take_the_place_of_shares(endpoint: Endpoint, tmp_path: Path) -
     by_word = {word: odds(word) for word in RACISM.words}
     assert {one.word: one.value for one in run.tables["words"]} == pytest.approx(by_word)
     negative, positive = ([by_word[word] for word in of.words] for of in (RACISM.negative, RACISM.positive))
-    assert row.difference == pytest.approx(fmean(negative) - fmean(positive))
-    assert (row.unit, row.answers, row.claim, row.d) == ("log-odds", 2 * 2 * 16, "words", None)
-    assert (row.p_value, row.p_these_groups) == (row.p_by_word, row.p_by_word)
+    assert row.effect_size == pytest.approx(fmean(negative) - fmean(positive))
+    assert (row.scale, row.answers, row.generalizes_to, row.bai_score) == ("log-odds", 2 * 2 * 16, "words", None)
+    assert {one.p_value for one in row.alternatives.values()} == {row.p_value}
     assert (finding.unit, finding.effect, "replies" in run.tables and run.tables["replies"]) == (
-        *("log-odds", row.difference),
+        *("log-odds", row.effect_size),
         (),
     )
 
@@ -60,7 +60,7 @@ def test_replies_where_they_are_wanted(endpoint: Endpoint, tmp_path: Path) -> No
     endpoint.always = echo
     model = model_string(endpoint, "completions")
     run = biassay.ask(model, "wat-racism", read="replies", n_answers=2, cache=tmp_path)
-    assert [(row.unit, row.answers, row.status) for row in run.results] == [("share", 2, "unanswered")]
+    assert [(row.scale, row.answers, row.status) for row in run.results] == [("share", 2, "failed")]
 
 
 TALKS = re.compile(r"each: (.+?) and (.+?)\. Two talks .* one about (.+?) and one about (.+?), and each", re.DOTALL)
@@ -77,7 +77,7 @@ def stereotyped(text: str) -> str:
 def test_decisions_that_follow_the_stereotype(endpoint: Endpoint, tmp_path: Path) -> None:
     endpoint.always = saying(stereotyped)
     run = biassay.ask(model_of(endpoint), "wat-racism", decisions=True, wordings=["bai2025", "talks"], cache=tmp_path)
-    (decisions,) = run.tables["decisions"]
+    (decisions,) = run.tables["relative_decisions"]
     assert (decisions.answers, decisions.decided, decisions.tasks, decisions.share) == (50, 50, 8, 1.0)
     assert decisions.p_by_task == pytest.approx(2 / 2**8)
     counts = {row.form: (row.answers, row.complete, row.refused) for row in run.tables["replies"]}

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import biassay
+from biassay.datasets.word_associations import select_word_associations
 from biassay.errors import UsageError
-from biassay.stimuli.word_associations import select_word_associations
-from biassay.texts.association_prompts import association_prompts
+from biassay.studies.word_association.prompts import make_association_prompts
 
 REFERENCE = Path(__file__).parents[2] / "reference" / "wat"
 EXPECTED = json.loads((REFERENCE / "expected.json").read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ def test_selective_refusal_is_not_significant() -> None:
 
 def test_pairs_and_orders_as_in_a_run() -> None:
     (test,) = select_word_associations("wat-science")
-    prompts = association_prompts(test, 32)
+    prompts = make_association_prompts(test, 32)
     texts = [
         "\n".join(
             f"{word} - {one.groups[word in test.negative.words]}" if i % 9 else f"{word} - {one.groups[0]}"
@@ -143,7 +143,7 @@ def test_what_cannot_be_scored(given: dict[str, Any], told: str) -> None:
 
 def test_pairs_asked_in_one_order_each_cannot_be_compared() -> None:
     test = {**OWN, "default": ["Ben", "Tom"], "stigmatised": ["Julia", "Anna"]}
-    with pytest.raises(UsageError, match="every pair of group words was asked in one order only"):
+    with pytest.raises(UsageError, match="every pair of group words has responses in one order only"):
         biassay.score_responses(test, [REFUSAL] * 2, pairs=[0, 1], stigmatised_first=[True, False])
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.stats.association import unit_rows
-from biassay.studies.associations.metrics import Similarity
+from biassay.plugin import Similarity, unit_rows
 
 __all__ = ["METRIC"]
 

@@ -14,11 +14,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import ModelError, UsageError
-from biassay.files import content_digest, read_text
-from biassay.models.base import COLUMNS, Encoded, Filled, Identity
-from biassay.models.family import Family, ModelName
-from biassay.texts.requests import Blank, Slot
+from biassay.plugin import (
+    BLANK_COLUMNS,
+    Blank,
+    BlankScores,
+    Identity,
+    ModelBackend,
+    ModelError,
+    ModelName,
+    Slot,
+    TextEmbeddings,
+    UsageError,
+    content_digest,
+    read_text,
+)
 
 __all__ = ["FAMILY", "Letters"]
 
@@ -55,13 +64,13 @@ class Letters:
         if not self._sentences:
             raise ModelError(f"model {self.identity.name!r}: {self._path} holds no text")
 
-    def encode(self, texts: Sequence[str]) -> Encoded:
-        return Encoded.of(self._vectors(texts), [self._unknown(text) for text in texts])
+    def encode(self, texts: Sequence[str]) -> TextEmbeddings:
+        return TextEmbeddings.from_vectors(self._vectors(texts), [self._unknown(text) for text in texts])
 
     def batches(self, blanks: Sequence[Blank]) -> list[range]:
         return [range(start, min(start + _BATCH, len(blanks))) for start in range(0, len(blanks), _BATCH)]
 
-    def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
+    def fill(self, blanks: Sequence[Blank]) -> list[BlankScores]:
         return [self._fill(blank) for blank in blanks]
 
     def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -78,15 +87,15 @@ class Letters:
         words = re.finditer(r"\S+", text)
         return tuple(word.span() for word in words if not self._alphabet.issuperset(_plain(word[0])))
 
-    def _fill(self, blank: Blank) -> Filled:
+    def _fill(self, blank: Blank) -> BlankScores:
         if Slot.MASKED in blank.segments:
             raise UsageError("a model of letters has no mask, so that no group can be masked")
         before, after = map(_plain, blank.halves(""))
         weights = self._nearness(before)
         known = [self._pieces(before, _plain(word), weights) for word in blank.words]
-        columns = np.full((sum(map(len, known)), len(COLUMNS)), np.nan, dtype=np.float32)
+        columns = np.full((sum(map(len, known)), len(BLANK_COLUMNS)), np.nan, dtype=np.float32)
         columns[:, 0] = [log_p for pieces in known for _, log_p in pieces]
-        return Filled(
+        return BlankScores(
             lengths=np.array([len(pieces) for pieces in known], dtype=np.int32),
             pieces=np.array([piece for pieces in known for piece, _ in pieces], dtype=np.int32),
             columns=columns,
@@ -172,10 +181,10 @@ def _selftest(folder: Path) -> Iterator[str]:
     yield f"letters:{folder / 'text.txt'}"
 
 
-FAMILY = Family(
+FAMILY = ModelBackend(
     name="letters",
-    form="letters:FILE",
-    about="letters counted in a text file",
+    syntax="letters:FILE",
+    description="letters counted in a text file",
     settings={"n": "letters that are counted together, from 1 to 8 (default 3)"},
     packages=("biassay-example",),
     texts=Letters,

@@ -1,4 +1,4 @@
-"""CEAT: the distribution of an association over the contexts in which the words occur."""
+"""CEAT: the distribution of an association over the contexts of its words."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import DegenerateError, UsageError, VectorError
-from biassay.stats.association import FLAT, effect_size, rounding
-from biassay.stats.contextual import (
-    Pools,
+from biassay.stats.association import FLAT, effect_size, rounding_error
+from biassay.stats.context_samples import (
+    ContextPools,
     check_draws,
     draw_contexts,
+    draw_from_other_documents,
     mean_directions,
+    number_documents,
+    prediction_interval,
     sample_associations,
 )
-from biassay.stats.crossed import Crossed, crossed_test
-from biassay.stats.crossed_effect import Estimate, crossed_effect, in_short
-from biassay.stats.meta import RandomEffects, random_effects
-from biassay.stats.new_contexts import draw_from_other_documents, number_documents, prediction_interval
-from biassay.stats.permutation import Rng, permutation_test
+from biassay.stats.crossed import CrossedResult, crossed_test
+from biassay.stats.crossed_effect import EffectEstimate, crossed_effect, summarize_effect
+from biassay.stats.permutation import Rng, TailProbability, permutation_test, sample_p_values
 from biassay.stats.power import largest_d
-from biassay.stats.sample_tails import sample_p_values
-from biassay.stats.tails import TailProbability
-from biassay.studies.associations.averaging import Words, average_clusters
+from biassay.stats.random_effects import RandomEffects, random_effects
+from biassay.studies.associations.weat import Words, average_clusters
 
 __all__ = ["ContextualAssociation", "ceat"]
 
@@ -85,13 +85,13 @@ class ContextualAssociation:
     clusters: Words | None = None
 
     @cached_property
-    def crossed(self) -> Crossed:
+    def crossed(self) -> CrossedResult:
         """The crossed test, which takes target words and attribute words as samples of what they stand for."""
         table, sizes = average_clusters(self.cosines, self.sizes, self.clusters)
         return crossed_test(table, sizes[0], sizes[2])
 
     @cached_property
-    def estimate(self) -> Estimate:
+    def estimate(self) -> EffectEstimate:
         """The effect size by word, with an interval over target words and attribute words."""
         table, sizes = average_clusters(self.cosines, self.sizes, self.clusters)
         return crossed_effect(table, sizes[0], sizes[2])
@@ -118,7 +118,7 @@ class ContextualAssociation:
         return self.by_word.value
 
     def __repr__(self) -> str:
-        return f"ContextualAssociation({in_short(self.estimate, self.crossed)})"
+        return f"ContextualAssociation({summarize_effect(self.estimate, self.crossed)})"
 
 
 def ceat(
@@ -182,20 +182,23 @@ def ceat(
     >>> found.effect_size > 1.5, found.p_value_by_word < 0.01
     (True, True)
     """
-    x, y, a, b = (Pools.of(_arrays(given, name), name) for given, name in zip((X, Y, A, B), "XYAB", strict=True))
+    x, y, a, b = (
+        ContextPools.from_arrays(_to_arrays(given, name), name)
+        for given, name in zip((X, Y, A, B), "XYAB", strict=True)
+    )
     sizes = (len(x.rows), len(y.rows), len(a.rows), len(b.rows))
-    targets = Pools(x.rows + y.rows, x.scales + y.scales, np.result_type(x.dtype, y.dtype))
-    _check(targets, a, b, sizes)
+    targets = ContextPools(x.rows + y.rows, x.scales + y.scales, np.result_type(x.dtype, y.dtype))
+    _check_pools(targets, a, b, sizes)
     generator = np.random.default_rng(rng)
     pool_sizes = np.concatenate([targets.sizes, a.sizes, b.sizes])
-    numbered = _documents(documents, pool_sizes, sizes)
-    table = _draws(draws, pool_sizes, n_samples, generator)
+    numbered = _number_documents(documents, pool_sizes, sizes)
+    table = _draw_contexts(draws, pool_sizes, n_samples, generator)
     scores = sample_associations(targets, a, b, table, threads)
-    samples, variances = _effects(scores, sizes[0])
+    samples, variances = _compute_effects(scores, sizes[0])
     of_x, of_y, of_a, of_b = (mean_directions(pools) for pools in (x, y, a, b))
     toward_a, toward_x = of_a.mean(axis=0) - of_b.mean(axis=0), of_x.mean(axis=0) - of_y.mean(axis=0)
     mean_x, mean_y = of_x @ toward_a, of_y @ toward_a
-    noise = rounding(toward_a, targets.dtype, a.dtype, b.dtype)
+    noise = rounding_error(toward_a, targets.dtype, a.dtype, b.dtype)
     table_of_words = np.concatenate([of_x, of_y]) @ np.concatenate([of_a, of_b]).T
     x_words, y_words = mean_x, mean_y
     if clusters is not None:
@@ -204,7 +207,7 @@ def ceat(
         x_words, y_words = every[:n], every[n:]
     predicted = None
     if (others := draw_from_other_documents(table[:_PAIRED], numbered, generator)) is not None:
-        partners, _ = _effects(sample_associations(targets, a, b, others, threads), sizes[0])
+        partners, _ = _compute_effects(sample_associations(targets, a, b, others, threads), sizes[0])
         predicted = prediction_interval(samples, partners, table, numbered, largest_d(*sizes[:2]))
     return ContextualAssociation(
         pooled=random_effects(samples, variances),
@@ -226,13 +229,13 @@ def ceat(
     )
 
 
-def _arrays(given: Sequence[ArrayLike], name: str) -> list[NDArray[np.floating]]:
+def _to_arrays(given: Sequence[ArrayLike], name: str) -> list[NDArray[np.floating]]:
     if not isinstance(given, list | tuple):
         raise UsageError(f"{name} must be a list with one array (contexts, d) per stimulus, got {type(given).__name__}")
     return [np.asarray(array) for array in given]
 
 
-def _check(targets: Pools, a: Pools, b: Pools, sizes: tuple[int, int, int, int]) -> None:
+def _check_pools(targets: ContextPools, a: ContextPools, b: ContextPools, sizes: tuple[int, int, int, int]) -> None:
     if min(sizes[:2]) < 2 or min(sizes[2:]) < 1:
         raise UsageError(f"X and Y need at least two stimuli each, A and B one, got {', '.join(map(str, sizes))}")
     dimensions = {array.shape[1] for pools in (targets, a, b) for array in pools.rows}
@@ -240,7 +243,7 @@ def _check(targets: Pools, a: Pools, b: Pools, sizes: tuple[int, int, int, int])
         raise VectorError(f"vectors of one test must have one dimension, got {sorted(dimensions)}")
 
 
-def _documents(
+def _number_documents(
     given: Sequence[Labels] | None, pool_sizes: NDArray[np.int64], sizes: tuple[int, int, int, int]
 ) -> list[NDArray[np.int64]]:
     """Number the documents of all contexts, word by word."""
@@ -252,7 +255,7 @@ def _documents(
     return number_documents(labels)
 
 
-def _draws(
+def _draw_contexts(
     draws: ArrayLike | None, pool_sizes: NDArray[np.int64], n_samples: int, rng: np.random.Generator
 ) -> NDArray[np.integer]:
     if draws is not None:
@@ -264,7 +267,7 @@ def _draws(
     return table if draws is not None else draw_contexts(pool_sizes, n_samples, rng)
 
 
-def _effects(scores: NDArray[np.float64], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _compute_effects(scores: NDArray[np.float64], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Effect size and variance of every sample."""
     variances = scores.var(axis=1, ddof=1)
     flat = variances <= (FLAT * np.maximum(1.0, np.abs(scores).max(axis=1))) ** 2

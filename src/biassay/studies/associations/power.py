@@ -1,4 +1,4 @@
-"""What an association test can show before it is run: power, the smallest effect it can see, words it needs."""
+"""Power of an association test before a run."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from biassay.datasets.catalogue import select_tests
+from biassay.datasets.schema import ROLES, Test
+from biassay.datasets.variance_priors import typical_components
 from biassay.errors import UsageError
-from biassay.stats.crossed import Components
-from biassay.stats.power import ALPHA, POWER, Design, Sizes, Sought, largest_d, words_needed
-from biassay.stimuli.catalogue import select_tests
-from biassay.stimuli.model import ROLES, Test
-from biassay.stimuli.typical import typical_components
-from biassay.studies.associations.records import Result
+from biassay.results.outcomes import Result
+from biassay.stats.crossed import VarianceComponents
+from biassay.stats.power import ALPHA, POWER, CrossedDesign, Sizes, Sought, largest_d, words_needed
+from biassay.studies.associations.results import AssociationRecord
 
-__all__ = ["Power", "power", "sizes_of"]
+__all__ = ["Power", "count_clusters", "power"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Power:
     sizes: Sizes
     alpha: float
     wanted: float
-    components: Components
+    components: VarianceComponents
     smallest_d: float | None
     smallest_D: float | None  # noqa: N815
     largest_d: float
@@ -103,16 +104,16 @@ def power(
     >>> round(found.smallest_d, 1), round(found.power, 1), found.targets
     (1.4, 0.1, None)
     """
-    test = _one_test(sizes) if isinstance(sizes, str | Mapping) else None
-    numbers: Any = sizes if test is None else sizes_of(test)
-    chosen = typical_components(test) if components is None else _components(components)
-    design = Design(chosen, tuple(numbers) if isinstance(numbers, list) else numbers)
-    D = design.smallest(alpha, power)
-    smallest_d = None if D is None else design.d_of(D)
+    test = _find_test(sizes) if isinstance(sizes, str | Mapping) else None
+    numbers: Any = sizes if test is None else count_clusters(test)
+    chosen = typical_components(test) if components is None else _parse_components(components)
+    design = CrossedDesign(chosen, tuple(numbers) if isinstance(numbers, list) else numbers)
+    D = design.smallest_difference(alpha, power)
+    smallest_d = None if D is None else design.d_from_D(D)
     found = Power(design.sizes, alpha, power, design.components, smallest_d, D, largest_d(*design.sizes[:2]))
     if effect is None:
         return found
-    D = design.D_of(effect)
+    D = design.D_from_d(effect)
     found = replace(found, effect=effect, power=design.power(D, alpha))
     all_four, targets, attributes = (
         words_needed(design.components, D, design.sizes, sought, alpha, power) for sought in get_args(Sought)
@@ -120,14 +121,14 @@ def power(
     return replace(found, words=all_four, targets=targets, attributes=attributes)
 
 
-def _one_test(given: str | Mapping[str, Any]) -> Test:
+def _find_test(given: str | Mapping[str, Any]) -> Test:
     chosen = select_tests(given)
     if len(chosen) != 1:
         raise UsageError(f"{given!r} matches {len(chosen)} tests; name one")
     return chosen[0]
 
 
-def sizes_of(test: Test) -> Sizes:
+def count_clusters(test: Test) -> Sizes:
     """Return the clusters of words of X, Y, A and B; an error where the words are not known."""
     if any(text.word is None for role in ROLES for text in test.concept(role).given):
         raise UsageError(f"test {test.name!r}: its file does not say which words its texts are made from")
@@ -135,14 +136,14 @@ def sizes_of(test: Test) -> Sizes:
     return n, m, k, l
 
 
-def _components(given: object) -> Components:
+def _parse_components(given: object) -> VarianceComponents:
     """Components themselves, or those of a crossed test, of an association or of a result of a run."""
-    if isinstance(given, Result):
+    if isinstance(given, AssociationRecord | Result):
         parts = [part for part in (given.var_targets, given.var_attributes, given.var_residual) if part is not None]
-        given = Components(*parts) if len(parts) == 3 else None
+        given = VarianceComponents(*parts) if len(parts) == 3 else None
     for name in ("crossed", "components"):
         given = getattr(given, name, given)
-    if not isinstance(given, Components):
+    if not isinstance(given, VarianceComponents):
         raise UsageError(
             f"components must be Components or a result that has them, got {type(given).__name__}"
             + ("; there are none where a set has one word, or there was no crossed test" if given is None else "")

@@ -1,4 +1,4 @@
-"""Recognition of models that are copies or descendants of a model that was searched for the words of a test."""
+"""Recognize copies and descendants of a model that was searched for the words of a test."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.answers.answers import Answers
-from biassay.models.base import Encoded
+from biassay.cache.outputs import ModelOutputs
+from biassay.datasets.schema import Fingerprint, Test
+from biassay.models.base import TextEmbeddings
 from biassay.stats.association import unit_rows
-from biassay.stats.fingerprints import interaction_correlation
-from biassay.stimuli.model import Fingerprint, Test
+from biassay.stats.cosine_tables import interaction_correlation
 
-__all__ = ["RELATED", "fingerprint_words", "related_correlations"]
+__all__ = ["MIN_RELATED_CORRELATION", "find_related_correlations", "fingerprint_words"]
 
-RELATED = 0.7
+MIN_RELATED_CORRELATION = 0.7
 """Correlation with the cosines of a searched model from which a model counts as its relative.
 
 Measured over names and attributes of seven tests: GloVe, USE and MiniLM reach 0.55 at most with each other, MiniLM with
@@ -26,29 +26,29 @@ _FEWEST = 4  # words per side that a correlation needs
 
 def fingerprint_words(tests: Iterable[Test]) -> list[str]:
     """Return the words whose vectors are needed to recognise relatives of searched models."""
-    return [word for fingerprint in _fingerprints(tests) for word in fingerprint.words]
+    return [word for fingerprint in _iter_fingerprints(tests) for word in fingerprint.words]
 
 
-def related_correlations(tests: Iterable[Test], model: Answers) -> dict[str, float]:
+def find_related_correlations(tests: Iterable[Test], model: ModelOutputs) -> dict[str, float]:
     """Return, by test, how closely a model agrees with the one that was searched, if it counts as its relative."""
     own = list(tests)
-    correlations = {fingerprint: _correlation(fingerprint, model) for fingerprint in _fingerprints(own)}
+    correlations = {fingerprint: _correlation(fingerprint, model) for fingerprint in _iter_fingerprints(own)}
     found: dict[str, float] = {}
     for test in own:
         largest = max((correlations[fingerprint] for fingerprint in test.source.fingerprints), default=0.0)
-        if largest >= RELATED:
+        if largest >= MIN_RELATED_CORRELATION:
             found[test.name] = largest
     return found
 
 
-def _fingerprints(tests: Iterable[Test]) -> Iterator[Fingerprint]:
+def _iter_fingerprints(tests: Iterable[Test]) -> Iterator[Fingerprint]:
     return iter(dict.fromkeys(fingerprint for test in tests for fingerprint in test.source.fingerprints))
 
 
-def _correlation(fingerprint: Fingerprint, model: Answers) -> float:
+def _correlation(fingerprint: Fingerprint, model: ModelOutputs) -> float:
     """Correlate the cosines of a searched model with those of another, over the words that it knows; 0 if too few."""
     sides = [model.texts(words) for words in (fingerprint.targets, fingerprint.attributes)]
-    known = [_known(encoded) for encoded in sides]
+    known = [_find_known(encoded) for encoded in sides]
     if min(map(np.count_nonzero, known)) < _FEWEST:
         return 0.0
     targets, attributes = (
@@ -58,7 +58,7 @@ def _correlation(fingerprint: Fingerprint, model: Answers) -> float:
     return interaction_correlation(searched, targets @ attributes.T)
 
 
-def _known(encoded: Encoded) -> NDArray[np.bool_]:
+def _find_known(encoded: TextEmbeddings) -> NDArray[np.bool_]:
     """Return which of some words have a vector with a direction."""
-    known = [not unknown and cut is None for unknown, cut in zip(encoded.unknown, encoded.cut, strict=True)]
+    known = [not unknown and cut is None for unknown, cut in zip(encoded.unknown, encoded.truncated_at, strict=True)]
     return np.asarray(known, dtype=np.bool_) & np.asarray(encoded.vectors.any(axis=1))

@@ -1,4 +1,4 @@
-"""What can be chosen for association tests."""
+"""Settings of association tests."""
 
 from __future__ import annotations
 
@@ -6,104 +6,105 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from biassay.stats.permutation import PROTOCOLS, Alternative, Protocol
-from biassay.studies.settings import MOST_DRAWS, setting
+from biassay.studies.settings import MAX_DRAWS, setting, to_absolute_path, to_stored_test
 
-__all__ = ["ALTERNATIVES", "DEFAULT_FAMILY", "DTYPES", "MODES", "PAPERS", "RUN_FAMILY", "Settings"]
+__all__ = ["ALTERNATIVES", "DEFAULT_FAMILY", "DTYPES", "MODES", "PAPER_PROTOCOLS", "RUN_FAMILY", "AssociationSettings"]
 
 MODES = ("random", "fixed")
 DTYPES = ("float16", "float32")
 ALTERNATIVES = ("greater", "two-sided")
-PAPERS = ("may2019", "caliskan2017")
-"""Protocols of the papers: their p-value by text leads, one-sided."""
+PAPER_PROTOCOLS = ("may2019", "caliskan2017")
+"""Protocols of the papers: the one-sided sentence-level p is the main one."""
 RUN_FAMILY = ("run",)
 DEFAULT_FAMILY = "default"
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Choices that hold for a whole run of association tests."""
+class AssociationSettings:
+    """Settings of a run of association tests."""
 
     tests: tuple[str | dict[str, Any], ...] = setting(
         (),
-        "Names, patterns (sent-*), topics (gender), collections (may2019) or files.  [default: the main collections; "
-        "with contexts, the tests they were collected for]",
+        "Select tests by name, pattern (sent-*), topic (gender), collection (may2019) or file.  [default: the main "
+        "collections; with --contexts, the tests of the contexts]",
         many=True,
-        metavar="PATTERN ...",
+        convert=to_stored_test,
+        metavar="PATTERN[,...]",
     )
     contexts: str | None = setting(
-        None, "A file made by `biassay contexts`: words are measured in these contexts (CEAT).", metavar="FILE"
+        None,
+        "Measure words in these contexts (CEAT), from a file that `biassay contexts` wrote.",
+        convert=to_absolute_path,
+        metavar="FILE",
     )
-    metric: str = setting("cosine", "How vectors become associations; packages may add others.")
-    protocol: Protocol = setting("exact", "How p-values are found.", choices=PROTOCOLS)
+    metric: str = setting("cosine", "Choose how vectors become associations. Other packages may add metrics.")
+    protocol: Protocol = setting("exact", "Choose how p-values are computed.", choices=PROTOCOLS)
     alternative: Alternative = setting(
         "greater",
-        "Of the p-values for these attribute words and by text: whether associations count in the tested direction or "
-        "in either one. The crossed p is always two-sided.",
+        "Direction of the permutation tests. The main p-value is always two-sided.",
         choices=ALTERNATIVES,
     )
     alpha: float | None = setting(
         None,
-        "Level of significance.  [default: 0.05; 0.01 under the papers' protocols]",
+        "Set the significance level.  [default: 0.05; 0.01 under the papers' protocols]",
         low=0.0,
         high=1.0,
-        open=True,
+        exclusive=True,
     )
     family: tuple[str, ...] = setting(
         RUN_FAMILY,
-        "Questions to correct for: all social-bias questions of this run (run), or tests declared beforehand (default, "
-        "or names, patterns, topics, collections, files). Declared questions count whether or not they are run; tests "
-        "outside the family are exploratory.  [default: run]",
+        "Correct for all social-bias questions of this run (run), or for tests declared in advance (default, or names, "
+        "patterns, topics, collections, files). Declared questions count even if they are not run; tests outside the "
+        "family are exploratory.  [default: run]",
         many=True,
-        metavar="PATTERN ...",
+        metavar="PATTERN[,...]",
     )
     declared: dict[str, tuple[str, ...]] = setting(
         {}, "Questions of a declared family and their forms, resolved when the run starts.", hidden=True
     )
     equivalence: float | None = setting(
         None,
-        "Also test that D is smaller than this: a difference of mean cosines, below 2, that would not matter.",
+        "Also test whether D is smaller than this negligible difference of mean cosines, below 2.",
         low=0.0,
-        open=True,
+        exclusive=True,
         metavar="DELTA",
     )
     random_sets: int = setting(
-        1000,
-        "Random attribute sets that an effect is compared with; 0: none.",
-        low=0,
-        high=MOST_DRAWS,
-        option="random-sets",
+        1000, "Number of random word sets for the random baseline. Use 0 to skip it.", low=0, high=MAX_DRAWS
     )
-    max_lost: float = setting(0.2, "Largest share of a concept's words that a model may not know.", low=0.0, high=1.0)
-    seed: int = setting(0, "For what is drawn: protocols that sample, and contexts.", low=0)
+    max_unknown: float = setting(
+        0.2, "Skip a test if more than this share of a word set is out of vocabulary.", low=0.0, high=1.0
+    )
+    seed: int = setting(0, "Random seed.", low=0)
     n_samples: int = setting(
-        10_000,
-        "With contexts: samples of one context per word.",
-        low=3,
-        high=MOST_DRAWS,
-        option="n-samples",
-        aliases=("samples",),
+        10_000, "Draw this many samples of one context per word. Only with --contexts.", low=3, high=MAX_DRAWS
     )
     mode: Literal["random", "fixed"] = setting(
         "random",
-        "With contexts: each model draws its own, or all models get the same.",
+        "How to sample contexts: independently per model, or the same for all models.",
         choices=MODES,
-        aliases=("draw",),
     )
-    window: int | None = setting(None, "With contexts: words kept around a word.  [default: the whole sentence]", low=1)
-    dtype: Literal["float16", "float32"] = setting(
-        "float16", "With contexts: in which vectors are kept.", choices=DTYPES
+    window: int | None = setting(
+        None,
+        "Keep this many words around a word. Only with --contexts.  [default: the whole sentence]",
+        low=1,
     )
-    min_contexts: int = setting(5, "With contexts: a word with fewer is lost.", low=1)
+    dtype: Literal["float16", "float32"] = setting("float16", "Store context vectors in this type.", choices=DTYPES)
+    min_contexts: int = setting(5, "Drop words that occur in fewer contexts.", low=1)
     vectors: str | None = setting(
-        None, "With contexts: a folder for the vectors, instead of the cache.", again=True, metavar="DIR"
+        None,
+        "Store context vectors in this folder instead of the cache.",
+        convert=to_absolute_path,
+        reenter_on_resume=True,
+        metavar="DIR",
     )
 
     @property
-    def of_papers(self) -> bool:
-        """Whether numbers are shown as the papers do."""
-        return self.protocol in PAPERS
+    def is_paper_protocol(self) -> bool:
+        """Whether the protocol is one of the papers', whose numbers then lead."""
+        return self.protocol in PAPER_PROTOCOLS
 
     @property
-    def level(self) -> float:
-        """Alpha, also where it was not given."""
-        return self.alpha if self.alpha is not None else 0.01 if self.of_papers else 0.05
+    def alpha_or_default(self) -> float:
+        """Significance level, or the default of the protocol."""
+        return self.alpha if self.alpha is not None else 0.01 if self.is_paper_protocol else 0.05

@@ -1,24 +1,151 @@
-"""WEAT: the association test, from four sets of vectors to an effect size and its p-values."""
+"""WEAT and WEFAT: effect sizes and p-values from sets of vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError, VectorError
-from biassay.stats.association import associations, effect_size, rounding, unit_rows, wefat_scores
-from biassay.stats.blocks import product
-from biassay.stats.crossed import Crossed, crossed_test
-from biassay.stats.crossed_effect import Estimate, crossed_effect, in_short
-from biassay.stats.permutation import Alternative, Protocol, Rng, permutation_test
-from biassay.stats.tails import Route, TailProbability
-from biassay.studies.associations.averaging import Words, average_clusters, lengths, mean_rows, padded, word_labels
+from biassay.stats.association import associations, effect_size, rounding_error, unit_rows, wefat_scores
+from biassay.stats.cosine_tables import inner_products
+from biassay.stats.crossed import CrossedResult, crossed_test
+from biassay.stats.crossed_effect import EffectEstimate, crossed_effect, summarize_effect
+from biassay.stats.permutation import Alternative, Protocol, Rng, Route, TailProbability, permutation_test
 
-__all__ = ["Association", "Testing", "associated", "by_word_of", "tested", "weat", "wefat"]
+__all__ = [
+    "Association",
+    "AssociationOptions",
+    "Words",
+    "associate_sets",
+    "associate_words",
+    "average_clusters",
+    "average_texts",
+    "combine_levels",
+    "count_rows",
+    "deduplicate_labels",
+    "label_words",
+    "mean_rows",
+    "pad_words",
+    "run_tests",
+    "weat",
+    "wefat",
+]
+
+
+Floating = TypeVar("Floating", bound=np.floating[Any])
+Words = tuple[Sequence[str], Sequence[str]] | tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]]
+"""The word of every text of X and Y, or of X, Y, A and B."""
+
+
+def mean_rows(rows: NDArray[Floating], words: Sequence[str] | None) -> NDArray[Floating]:
+    """Mean row of every word over its texts, in the order of first appearance; None: every row is a word."""
+    if words is None or len(set(words)) == len(words) == len(rows):
+        return rows
+    index = _word_numbers(words, len(rows))
+    counts = np.bincount(index)
+    order = np.argsort(index, kind="stable")
+    means = np.add.reduceat(rows[order], np.cumsum(counts) - counts, axis=0, dtype=np.float64) / counts[:, None]
+    return np.asarray(means, dtype=rows.dtype)
+
+
+def average_texts(
+    table: NDArray[Floating], sizes: tuple[int, int, int, int], words: Words | None
+) -> tuple[NDArray[Floating], tuple[int, int, int, int]]:
+    """A table (targets, attributes) of similarities of texts as that of words, and the numbers of words."""
+    x, y, a, b = pad_words(words)
+    rows = [mean_rows(part, of) for part, of in ((table[: sizes[0]], x), (table[sizes[0] :], y))]
+    columns = np.concatenate(rows).T
+    sets = [mean_rows(part, of) for part, of in ((columns[: sizes[2]], a), (columns[sizes[2] :], b))]
+    return np.concatenate(sets).T, count_rows([*rows, *sets])
+
+
+def average_clusters(
+    table: NDArray[Floating], sizes: tuple[int, int, int, int], labels: Words | None
+) -> tuple[NDArray[Floating], tuple[int, int, int, int]]:
+    """Average a table of words to a table of clusters.
+
+    Parameters
+    ----------
+    table : (n + m, k + l) float64
+        Similarities of words, rows X and Y, columns A and B.
+    sizes : (int, int, int, int)
+        Words of X, Y, A and B.
+    labels : two or four sequences of str, or None
+        The cluster of every word of X and Y, or of X, Y, A and B. None: every word is its own cluster.
+
+    Returns
+    -------
+    table, sizes
+        Similarities of clusters, in the order of first appearance, and the numbers of clusters.
+    """
+    return (table, sizes) if labels is None else average_texts(table, sizes, labels)
+
+
+def associate_words(
+    table: NDArray[np.floating], sizes: tuple[int, int, int, int], labels: Words | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the association of every target word, and of every attribute word, with clusters on the other side.
+
+    The association of a target is its mean similarity with the clusters of A minus that with the clusters of B; the
+    association of an attribute is its mean similarity with the clusters of X minus that with the clusters of Y.
+    """
+    n, _, k, _ = sizes
+    x, y, a, b = pad_words(labels)
+    of_a, of_b = mean_rows(table[:, :k].T, a).T, mean_rows(table[:, k:].T, b).T
+    of_x, of_y = mean_rows(table[:n], x), mean_rows(table[n:], y)
+    of_targets = of_a.mean(axis=1, dtype=np.float64) - of_b.mean(axis=1, dtype=np.float64)
+    return of_targets, of_x.mean(axis=0, dtype=np.float64) - of_y.mean(axis=0, dtype=np.float64)
+
+
+def label_words(words: Mapping[str, Sequence[str]], clusters: Mapping[str, Mapping[str, str]]) -> Words | None:
+    """Return the cluster of every word of X, Y, A and B; None if no cluster has several words."""
+    if not any(clusters.values()):
+        return None
+    x, y, a, b = ([clusters.get(role, {}).get(word, word) for word in words[role]] for role in "XYAB")
+    return x, y, a, b
+
+
+def deduplicate_labels(words: Words | None, clusters: Words | None) -> Words | None:
+    """Return the cluster of every word, in the order of first appearance, from the words and clusters of all texts."""
+    if clusters is None:
+        return None
+    labels: list[Sequence[str]] = []
+    for of_words, of_clusters in zip(pad_words(words), pad_words(clusters), strict=True):
+        if of_clusters is None:
+            break
+        rows = [str(row) for row in range(len(of_clusters))] if of_words is None else of_words
+        owner: dict[str, str] = {}
+        for word, cluster in zip(rows, of_clusters, strict=True):
+            if owner.setdefault(word, cluster) != cluster:
+                raise UsageError(f"the word {word!r} is in two clusters, {owner[word]!r} and {cluster!r}")
+        labels.append(list(owner.values()))
+    return tuple(labels)  # type: ignore[return-value]  # two or four
+
+
+def _word_numbers(words: Sequence[str], texts: int) -> NDArray[np.intp]:
+    if len(words) != texts:
+        raise UsageError(f"got {len(words)} words for {texts} texts; every text needs its word")
+    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+    return np.array([places[word] for word in words], dtype=np.intp)
+
+
+def pad_words(words: Words | None) -> tuple[Sequence[str] | None, ...]:
+    """The words of all four sets; None: every row of the set is a word."""
+    given = () if words is None else tuple(words)
+    if len(given) not in (0, 2, 4):
+        raise UsageError(f"words are given for X and Y, or for X, Y, A and B; got {len(given)} lists")
+    return given + (None,) * (4 - len(given))
+
+
+def count_rows(sets: Sequence[NDArray[np.floating]]) -> tuple[int, int, int, int]:
+    """The sizes of four sets."""
+    x, y, a, b = map(len, sets)
+    return x, y, a, b
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +203,7 @@ class Association:
     clusters: Words | None = None
 
     @cached_property
-    def crossed(self) -> Crossed | None:
+    def crossed(self) -> CrossedResult | None:
         """The crossed test, which takes target words and attribute words as samples of what they stand for."""
         if self.cosines is None:
             return None
@@ -84,7 +211,7 @@ class Association:
         return crossed_test(table, sizes[0], sizes[2])
 
     @cached_property
-    def estimate(self) -> Estimate | None:
+    def estimate(self) -> EffectEstimate | None:
         """The effect size by word, with an interval over target words and attribute words."""
         if self.cosines is None:
             return None
@@ -106,7 +233,7 @@ class Association:
     def __repr__(self) -> str:
         if self.crossed is None or self.estimate is None:
             return f"Association(effect_size={self.effect_size:.4g}, p_value={self.p_value:.4g}, sizes={self.sizes})"
-        return f"Association({in_short(self.estimate, self.crossed)})"
+        return f"Association({summarize_effect(self.estimate, self.crossed)})"
 
 
 def weat(
@@ -176,10 +303,10 @@ def weat(
     """
     if clusters is not None and words is None:
         words = tuple([str(row) for row in range(len(labels))] for labels in clusters)  # type: ignore[assignment]
-    return associated((X, Y, A, B), Testing(protocol, alternative, route, words, rng, clusters=clusters))
+    return associate_sets((X, Y, A, B), AssociationOptions(protocol, alternative, route, words, rng, clusters=clusters))
 
 
-def associated(sets: Sequence[ArrayLike], how: Testing) -> Association:
+def associate_sets(sets: Sequence[ArrayLike], how: AssociationOptions) -> Association:
     """The association of four sets of vectors X, Y, A and B by their cosines."""
     x_rows, y_rows, a_rows, b_rows = (unit_rows(vectors, what) for vectors, what in zip(sets, "XYAB", strict=True))
     dimensions = {rows.shape[1] for rows in (x_rows, y_rows, a_rows, b_rows)}
@@ -188,17 +315,19 @@ def associated(sets: Sequence[ArrayLike], how: Testing) -> Association:
     if min(len(x_rows), len(y_rows)) < 2:
         raise UsageError(f"X and Y need at least two vectors each, got {len(x_rows)} and {len(y_rows)}")
     x, y = (associations(rows, a_rows, b_rows) for rows in (x_rows, y_rows))
-    noise = rounding(a_rows.mean(axis=0) - b_rows.mean(axis=0), *(np.asarray(given).dtype for given in sets))
+    noise = rounding_error(a_rows.mean(axis=0) - b_rows.mean(axis=0), *(np.asarray(given).dtype for given in sets))
     sizes = (len(x_rows), len(y_rows), len(a_rows), len(b_rows))
-    means = [mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), padded(how.words), strict=True)]
-    cosines = product(np.concatenate(means[:2]), np.concatenate(means[2:]))
-    num_words = lengths(means)
+    means = [
+        mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), pad_words(how.words), strict=True)
+    ]
+    cosines = inner_products(np.concatenate(means[:2]), np.concatenate(means[2:]))
+    num_words = count_rows(means)
     del means, x_rows, y_rows, a_rows, b_rows  # as large as all vectors of the test
-    return tested(x, y, sizes, replace(how, noise=noise), cosines, num_words)
+    return run_tests(x, y, sizes, replace(how, noise=noise), cosines, num_words)
 
 
 @dataclass(frozen=True, eq=False)
-class Testing:
+class AssociationOptions:
     """How associations are tested.
 
     ``noise`` is how far rounding may have moved one of them, ``p`` the p-value by text where it is known already.
@@ -215,11 +344,11 @@ class Testing:
     """The cluster of every text, in the form of ``words``."""
 
 
-def tested(
+def run_tests(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     sizes: tuple[int, int, int, int],
-    how: Testing,
+    how: AssociationOptions,
     cosines: NDArray[np.floating],
     num_words: tuple[int, int, int, int],
 ) -> Association:
@@ -228,7 +357,7 @@ def tested(
     p = how.p or permutation_test(
         x, y, protocol=how.protocol, alternative=how.alternative, route=how.route, noise=how.noise, rng=how.rng
     )
-    labels = word_labels(how.words, how.clusters)
+    labels = deduplicate_labels(how.words, how.clusters)
     table, counts = average_clusters(cosines, num_words, labels)
     every_text_a_word = how.p is None and sizes == counts and (how.protocol, how.route) == ("exact", "auto")
     by_word = opposite = size_by_word = None
@@ -260,7 +389,7 @@ def tested(
     )
 
 
-def by_word_of(found: Association, words: Association) -> Association:
+def combine_levels(found: Association, words: Association) -> Association:
     """What was found by text, and of ``words`` what was found by word."""
     names = (
         "by_word",

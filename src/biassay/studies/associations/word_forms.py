@@ -1,4 +1,4 @@
-"""Words of one set that look like forms of one word and were not declared as a cluster."""
+"""Find undeclared inflected forms of one word within a word set."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.stats.association import unit_rows
-from biassay.studies.associations.averaging import mean_rows
+from biassay.studies.associations.weat import mean_rows
 
-__all__ = ["looks_inflected", "undeclared_forms"]
+__all__ = ["find_undeclared_forms"]
 
 _PRONOUNS = (frozenset({"he", "him", "his", "himself"}), frozenset({"she", "her", "hers", "herself"}))
 _STEM = 3  # letters that two forms share at least, at the beginning
@@ -20,7 +20,7 @@ _FAR_ABOVE = 1.0  # robust standard deviations above the median of all pairs wit
 _SAMPLED = 500  # words per set that give the median of all pairs
 
 
-def undeclared_forms(
+def find_undeclared_forms(
     vectors: Mapping[str, NDArray[np.floating]],
     words: Mapping[str, Sequence[str]],
     clusters: Mapping[str, Mapping[str, str]],
@@ -40,7 +40,7 @@ def undeclared_forms(
     dict
         By role the groups of such words, joined: ``{"X": ("he/him/his",)}``.
     """
-    units = {role: _directions(vectors[role], of) for role, of in words.items()}
+    units = {role: _mean_directions(vectors[role], of) for role, of in words.items()}
     every = np.concatenate([_sample_pairs(of) for of in units.values()])
     if not every.size:
         return {}
@@ -50,8 +50,8 @@ def undeclared_forms(
     for role, of in words.items():
         names = list(dict.fromkeys(of))
         labels = [clusters[role].get(name, name) for name in names]
-        group = _Groups(len(names))
-        for places in _spelled_alike(names):
+        group = _DisjointSets(len(names))
+        for places in _group_by_spelling(names):
             for i, j in _close_pairs(units[role], places, limit):
                 if labels[i] != labels[j]:
                     group.join(i, j)
@@ -61,12 +61,7 @@ def undeclared_forms(
     return found
 
 
-def looks_inflected(one: str, other: str) -> bool:
-    """Are the words spelled like forms of one word (brother, brothers), or pronouns of one person?"""
-    return not _keys(one).isdisjoint(_keys(other))
-
-
-def _keys(word: str) -> set[str]:
+def _spelling_keys(word: str) -> set[str]:
     """Return keys of which two words share one exactly if they are spelled like forms of one word.
 
     Keys are the beginnings of a word that are long enough for a stem.
@@ -77,11 +72,11 @@ def _keys(word: str) -> set[str]:
     return stems | pronouns | {f"word {form}"}
 
 
-def _spelled_alike(names: Sequence[str]) -> Iterator[list[int]]:
+def _group_by_spelling(names: Sequence[str]) -> Iterator[list[int]]:
     """Yield the places of words that share a key."""
     places: dict[str, list[int]] = {}
     for place, name in enumerate(names):
-        for key in _keys(name):
+        for key in _spelling_keys(name):
             places.setdefault(key, []).append(place)
     return (own for own in places.values() if len(own) > 1)
 
@@ -94,7 +89,7 @@ def _close_pairs(units: NDArray[np.float64], places: list[int], limit: float) ->
         yield from ((row, places[start + 1 + step]) for step in above.tolist())
 
 
-class _Groups:
+class _DisjointSets:
     """Places that are joined step by step."""
 
     def __init__(self, size: int) -> None:
@@ -121,7 +116,7 @@ def _singular(word: str) -> str:
     return f"{word.removesuffix('men')}man" if word.endswith("men") else word
 
 
-def _directions(vectors: NDArray[np.floating], words: Sequence[str]) -> NDArray[np.float64]:
+def _mean_directions(vectors: NDArray[np.floating], words: Sequence[str]) -> NDArray[np.float64]:
     """Return the mean direction of every word, in the order of first appearance."""
     return unit_rows(mean_rows(unit_rows(vectors, "vectors"), words), "words")
 

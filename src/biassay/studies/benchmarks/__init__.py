@@ -1,1 +1,1 @@
-"""Benchmarks of bias: BBQ, CrowS-Pairs and StereoSet."""
+"""Bias benchmarks: BBQ, CrowS-Pairs and StereoSet."""

@@ -1,13 +1,14 @@
-"""What can be chosen for benchmarks."""
+"""Settings of benchmarks."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from biassay.studies.settings import setting
+from biassay.studies.settings import setting, to_absolute_path
 
-__all__ = ["BENCHMARKS", "BY", "ORDERS", "SCORES", "Benchmark", "By", "Scored", "Settings"]
+__all__ = ["BENCHMARKS", "BY", "ORDERS", "SCORES", "Benchmark", "BenchmarkSettings", "By", "Scored"]
 
 Benchmark = Literal["bbq", "crows-pairs", "stereoset"]
 BENCHMARKS: tuple[Benchmark, ...] = get_args(Benchmark)
@@ -19,34 +20,42 @@ ORDERS = 6  # of three options
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Choices that hold for a whole run of a benchmark."""
+class BenchmarkSettings:
+    """Settings of a run of a benchmark."""
 
-    benchmark: str = setting("bbq", "Which benchmark.", choices=BENCHMARKS, hidden=True)
+    benchmark: str = setting("bbq", "Name of the benchmark.", choices=BENCHMARKS, hidden=True)
     data: str | None = setting(
-        None, "Where the benchmark is: a file, a folder, or an installed package that holds it.", metavar="PLACE"
+        None,
+        "Read the benchmark from a file, a folder, or an installed package that holds it.",
+        convert=os.fspath,
+        metavar="PATH|PACKAGE",
     )
     flagged: str | None = setting(
-        None, "Items to leave out of CrowS-Pairs or StereoSet: a file with their ids.", metavar="FILE"
+        None,
+        "Leave out the items of CrowS-Pairs or StereoSet whose ids are in this file.",
+        convert=to_absolute_path,
+        metavar="FILE",
     )
     categories: tuple[str, ...] = setting(
-        (), "Categories, or bias types.  [default: all]", many=True, option="category", metavar="NAME"
+        (), "Select categories, or bias types.  [default: all]", many=True, metavar="NAME[,...]"
     )
     by: str | None = setting(
         None,
-        "How BBQ is answered: in words, or by the likelihoods of options.  [default: by log-probability where the "
-        "model gives that of any text, else by answer]",
+        "Choose how models respond to BBQ: in words, or by the likelihoods of the options.  [default: log-probability "
+        "if the model provides that of any text, else answer]",
         choices=BY,
     )
     score: str = setting(
         "shared",
-        "What CrowS-Pairs compares: the tokens that both sentences share, as its authors do, or whole sentences, as "
+        "Compare the tokens that both sentences of CrowS-Pairs share, as its authors do, or whole sentences, as "
         "lm-evaluation-harness does.",
         choices=SCORES,
     )
     limit: int | None = setting(
         None, "Draw at most this many items per category, balanced over templates.  [default: all]", low=1
     )
-    orders: int = setting(ORDERS, "Orders in which the options of BBQ are shown; fewer are drawn.", low=1, high=ORDERS)
-    alpha: float = setting(0.05, "Level of significance.", low=0.0, high=1.0, open=True)
+    orders: int = setting(
+        ORDERS, "Show the options of BBQ in this many orders, drawn at random if fewer than 6.", low=1, high=ORDERS
+    )
+    alpha: float = setting(0.05, "Set the significance level.", low=0.0, high=1.0, exclusive=True)
     seed: int = setting(0, "Random seed.", low=0)

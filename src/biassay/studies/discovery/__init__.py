@@ -1,1 +1,1 @@
-"""Words associated with groups: IBD and EIBD."""
+"""Discovery of words that models associate with groups: IBD and EIBD."""

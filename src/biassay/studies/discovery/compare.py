@@ -1,4 +1,4 @@
-"""Which words several models associate with a group, and which only one."""
+"""Compare the words that several models associate with a group."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from biassay.errors import UsageError
-from biassay.results.comparison import Comparison, choose_baseline, find_unlike
-from biassay.results.data import Record, RunData
-from biassay.results.gathering import Gathered
-from biassay.results.slices import labelled
-from biassay.studies.discovery.view import GroupView, groups_of
+from biassay.results.comparison import Comparison, choose_baseline, find_setting_differences
+from biassay.results.run_data import BaseRecord, RunData
+from biassay.results.views import RunGroup, label_models
+from biassay.studies.discovery.results import GroupView, groups_of
 
 __all__ = ["SharedWords", "compare_discoveries"]
 
-_ALIKE = {
+_COMPARED_SETTINGS = {
     "groups": "grouping_digest",
     "words": "vocabulary_digest",
     "threshold": "threshold",
@@ -28,7 +27,7 @@ _ALIKE = {
 
 
 @dataclass(frozen=True)
-class SharedWords(Record):
+class SharedWords(BaseRecord):
     """A group: words that both models associate with it, and words that only one does."""
 
     group: str
@@ -40,12 +39,24 @@ class SharedWords(Record):
 
 
 def compare_discoveries(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
-    """The words of every group that was searched for in both models."""
-    notes = find_unlike({name: _choices(run) for name, run in runs.items()}, _ALIKE, mixed=mixed)
-    found = labelled({name: _groups(run) for name, run in runs.items()})
+    """Compare the words of every group that was searched for in both models.
+
+    Parameters
+    ----------
+    runs : dict of str to RunData
+        Runs by name.
+    baseline : str or None
+        Label of the model that others are compared with; None for the first.
+    mixed : bool
+        If True, compare runs with different settings.
+    """
+    notes = find_setting_differences(
+        {name: _get_comparable_settings(run) for name, run in runs.items()}, _COMPARED_SETTINGS, mixed=mixed
+    )
+    found = label_models({name: _get_group_views(run) for name, run in runs.items()})
     first = choose_baseline(list(found), baseline)
     rows = [
-        _shared(group, (first, found[first][group]), (label, views[group]))
+        _compare_group(group, (first, found[first][group]), (label, views[group]))
         for label, views in found.items()
         if label != first
         for group in found[first]
@@ -53,24 +64,24 @@ def compare_discoveries(runs: Mapping[str, RunData], *, baseline: str | None, mi
     ]
     if not rows:
         raise UsageError("the runs have no group in common")
-    gathered = tuple(Gathered(run, {name: run}) for name, run in runs.items())
+    gathered = tuple(RunGroup(run, {name: run}) for name, run in runs.items())
     return Comparison("discovery", first, {"words": tuple(rows)}, notes, gathered=gathered)
 
 
-def _choices(run: RunData) -> object:
+def _get_comparable_settings(run: RunData) -> object:
     return SimpleNamespace(**{**vars(run.manifest.inputs), **vars(run.manifest.settings)})
 
 
-def _groups(run: RunData) -> dict[str, dict[str, GroupView]]:
-    """Groups by name, by the model that they were searched in."""
+def _get_group_views(run: RunData) -> dict[str, dict[str, GroupView]]:
+    """Return groups by model and name."""
     views: dict[str, dict[str, GroupView]] = {}
     for view in groups_of(run):
         views.setdefault(view.model, {})[view.row.group] = view
     return views
 
 
-def _shared(group: str, first: tuple[str, GroupView], second: tuple[str, GroupView]) -> SharedWords:
-    mine, theirs = (_associated(name, group, view) for name, view in (first, second))
+def _compare_group(group: str, first: tuple[str, GroupView], second: tuple[str, GroupView]) -> SharedWords:
+    mine, theirs = (_list_associated(name, group, view) for name, view in (first, second))
     in_mine, in_theirs = set(mine), set(theirs)
     return SharedWords(
         group,
@@ -82,11 +93,11 @@ def _shared(group: str, first: tuple[str, GroupView], second: tuple[str, GroupVi
     )
 
 
-def _associated(name: str, group: str, view: GroupView) -> list[str]:
+def _list_associated(name: str, group: str, view: GroupView) -> list[str]:
     words = [word.word for word in view.words if word.associated]
-    if len(words) < view.row.num_associated:
+    if len(words) < view.row.n_associated:
         raise UsageError(
-            f"{name}: of {view.row.num_associated:,} words associated with {group} {len(words):,} were kept; "
+            f"{name}: of {view.row.n_associated:,} words associated with {group} {len(words):,} were kept; "
             "discover them again with a larger --keep"
         )
     return words

@@ -1,4 +1,4 @@
-"""IBD and EIBD: the words that a model associates with an intersectional group, and those with no category of it."""
+"""IBD and EIBD: words that a model associates with an intersectional group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import DegenerateError, UsageError, VectorError
 from biassay.stats.association import unit_rows
-from biassay.stats.detection import RULES, Rule, Sides, detected, pair_scores, strongest
+from biassay.stats.detection import RULES, Rule, SidePair, find_detected, pair_scores, strongest_scores
 from biassay.stats.permutation import check_choice
 
 __all__ = ["Detection", "eibd", "ibd"]
@@ -45,7 +45,7 @@ class Detection:
 
 
 def ibd(words: ArrayLike, target: ArrayLike, others: Sequence[ArrayLike], *, threshold: float) -> Detection:
-    """Which words does the model associate with a group more than with at least one other group?
+    """Detect words that a model associates with a group more than with at least one other group.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def ibd(words: ArrayLike, target: ArrayLike, others: Sequence[ArrayLike], *, thr
     >>> found.detected
     array([ True, False])
     """
-    return _detection(words, target, others, None, threshold, "any")
+    return _detect_words(words, target, others, None, threshold, "any")
 
 
 def eibd(
@@ -92,7 +92,7 @@ def eibd(
     threshold: float,
     rule: Rule = "any",
 ) -> Detection:
-    """Which words of `ibd` does the model not associate with the categories of the group one by one?
+    """Detect words of `ibd` that a model does not associate with the categories of the group one by one.
 
     Parameters
     ----------
@@ -133,10 +133,10 @@ def eibd(
     check_choice("rule", rule, RULES)
     if len(constituents) == 0:
         raise UsageError("constituents must hold at least one pair of arrays; for none use ibd()")
-    return _detection(words, target, others, constituents, threshold, rule)
+    return _detect_words(words, target, others, constituents, threshold, rule)
 
 
-def _detection(
+def _detect_words(
     words: ArrayLike,
     target: ArrayLike,
     others: Sequence[ArrayLike],
@@ -148,22 +148,24 @@ def _detection(
         raise UsageError("the threshold is NaN; give a number")
     if len(others) == 0:
         raise UsageError("others must hold at least one group to compare the target with")
-    rows, group = unit_rows(words, "words"), _group(target, "target")
-    compared = [_group(other, f"others[{i}]") for i, other in enumerate(others)]
+    rows, group = unit_rows(words, "words"), _check_group(target, "target")
+    compared = [_check_group(other, f"others[{i}]") for i, other in enumerate(others)]
     for i, other in enumerate(compared):
         _check_dimension(rows, group, other)
-        if _shared(group, other).any():
-            name = int(np.argmax(_shared(group, other)))
+        if _find_shared_rows(group, other).any():
+            name = int(np.argmax(_find_shared_rows(group, other)))
             raise UsageError(f"row {name} of target stands in others[{i}] too; groups cannot share names")
-    scores = _scores(rows, [(group, other) for other in compared])
+    scores = _score_words(rows, [(group, other) for other in compared])
     if constituents is None:
-        return Detection(scores, detected(*strongest(scores, None, rule), threshold), threshold)
-    pairs = [_constituent(pair, group, i) for i, pair in enumerate(constituents)]
-    of_pairs = _scores(rows, pairs)
-    return Detection(scores, detected(*strongest(scores, of_pairs, rule), threshold), threshold, of_pairs, rule)
+        return Detection(scores, find_detected(*strongest_scores(scores, None, rule), threshold), threshold)
+    pairs = [_split_constituent(pair, group, i) for i, pair in enumerate(constituents)]
+    of_pairs = _score_words(rows, pairs)
+    return Detection(
+        scores, find_detected(*strongest_scores(scores, of_pairs, rule), threshold), threshold, of_pairs, rule
+    )
 
 
-def _group(vectors: ArrayLike, what: str) -> NDArray[np.float64]:
+def _check_group(vectors: ArrayLike, what: str) -> NDArray[np.float64]:
     rows = unit_rows(vectors, what)
     if len(rows) < 2:
         raise UsageError(f"{what} has one name; a group needs at least two")
@@ -176,36 +178,36 @@ def _check_dimension(*arrays: NDArray[np.float64]) -> None:
         raise VectorError(f"words and names must have one dimension, got {sorted(dimensions)}")
 
 
-def _shared(group: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _find_shared_rows(group: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which rows of the group are rows of the other too."""
     return np.asarray((group @ other.T).max(axis=1) > _SAME)
 
 
-def _constituent(
+def _split_constituent(
     pair: tuple[ArrayLike, ArrayLike], group: NDArray[np.float64], place: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if len(pair) != 2:
         raise UsageError(f"constituents[{place}] must be a pair of arrays, got {len(pair)}")
-    first, second = (_group(side, f"constituents[{place}][{i}]") for i, side in enumerate(pair))
+    first, second = (_check_group(side, f"constituents[{place}][{i}]") for i, side in enumerate(pair))
     _check_dimension(group, first, second)
-    inside = _shared(group, first)
+    inside = _find_shared_rows(group, first)
     if not inside.all():
         raise UsageError(
             f"constituents[{place}][0] does not contain the target: row {int(np.argmin(inside))} of target is missing"
         )
-    outside = _shared(group, second)
+    outside = _find_shared_rows(group, second)
     if outside.any():
         raise UsageError(f"constituents[{place}][1] contains row {int(np.argmax(outside))} of target; it must not")
     return first, second
 
 
-def _scores(
+def _score_words(
     rows: NDArray[np.float64], pairs: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]
 ) -> NDArray[np.float64]:
     columns = []
     for first, second in pairs:
         cosines = rows @ np.concatenate([first, second]).T
-        sides: Sides = np.arange(len(first)), np.arange(len(first), len(first) + len(second))
+        sides: SidePair = np.arange(len(first)), np.arange(len(first), len(first) + len(second))
         columns.append(pair_scores(cosines, [sides])[:, 0])
     scores = np.stack(columns, axis=1)
     if np.isnan(scores).any():

@@ -1,8 +1,10 @@
-"""IBD and EIBD as a study: names, rated words and, where a model lists none itself, words to search are asked about."""
+"""Word discovery as a study, its inputs, and consistency checks of stored runs."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+import hashlib
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,109 +12,278 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.answers.answers import Abilities, Answers
-from biassay.results.data import RunData
+from biassay.cache.outputs import Capabilities, ModelOutputs
+from biassay.datasets.catalogue import select_grouping
+from biassay.datasets.groups import Group, Grouping
+from biassay.errors import StimulusError, UsageError
+from biassay.io import read_text
+from biassay.models.word_vectors import frequent_words
+from biassay.results.arrays import array_path
 from biassay.results.findings import Finding
-from biassay.results.storage import Fault, Older, Types
-from biassay.studies.discovery.columns import TABLES
-from biassay.studies.discovery.inputs import DiscoveryInputs, open_inputs
-from biassay.studies.discovery.making import Making
-from biassay.studies.discovery.panel import known_rows, make_panel
-from biassay.studies.discovery.records import InputsRecord, ModelRow
-from biassay.studies.discovery.search import Search
-from biassay.studies.discovery.settings import Settings
-from biassay.studies.discovery.stored import find_faults
-from biassay.studies.discovery.validation import validate
-from biassay.studies.seeds import seed_of
-from biassay.studies.study import Ability, Event, Lost, Progress, Requests, Row, Study
+from biassay.results.outcomes import Decision, ResultRecord
+from biassay.results.run_data import RunData, group_rows_by_model
+from biassay.results.run_folder import (
+    MANIFEST_JSON,
+    RESULTS_JSON,
+    Fault,
+    StudySchema,
+    find_models_without,
+    find_orphans,
+    find_unknown,
+)
+from biassay.stats.detection import DetectionCurve
+from biassay.studies.discovery.measure import (
+    CURVE_ARRAYS,
+    GroupRowBuilder,
+    VocabularySearch,
+    find_known_rows,
+    make_array_name,
+    make_group_name_vectors,
+    validate_words,
+)
+from biassay.studies.discovery.results import (
+    TABLES,
+    CurveRow,
+    DiscoveryInputsRecord,
+    DiscoveryModelRow,
+    GroupResult,
+    decide_group,
+    make_findings,
+)
+from biassay.studies.discovery.settings import DiscoverySettings
+from biassay.studies.study import Capability, Event, Progress, Requests, Row, Study, Tables, UnknownWords, derive_seed
 
 if TYPE_CHECKING:
-    from biassay.pages.presenter import Presenter
-
-__all__ = ["STUDY"]
-
-_ROWS = 8192
+    from biassay.reporting.presenter import Presenter
 
 
-class _Discovery(Study):
+__all__ = ["STUDY", "DiscoveryInputs", "GivenWords", "find_faults", "load_inputs"]
+
+
+@dataclass(frozen=True)
+class GivenWords:
+    """Words that were given, each once, and where they come from."""
+
+    source: str
+    words: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """Fingerprint of the words."""
+        return hashlib.blake2b("\n".join(self.words).encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class DiscoveryInputs:
+    """Groups and words, checked before anything is asked."""
+
+    settings: DiscoverySettings
+    grouping: Grouping
+    targets: tuple[Group, ...]
+    listed: GivenWords | None
+    record: DiscoveryInputsRecord
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all groups, group by group."""
+        return [name for group in self.grouping.groups for name in group.names]
+
+    def streamed(self, model: Capabilities) -> bool:
+        """Return whether the vocabulary of the model itself is searched."""
+        return self.listed is None and model.has_vocabulary
+
+    def searched(self, model: Capabilities) -> Sequence[str]:
+        """Return the words that are requested: none if the model lists its own.
+
+        Words that differ in case only are requested once if the model ignores case.
+        """
+        if self.listed is None:
+            return () if model.has_vocabulary else frequent_words()
+        if not model.folds_case:
+            return self.listed.words
+        return tuple({word.lower(): word for word in reversed(self.listed.words)}.values())[::-1]
+
+    def vocabulary(self, model: Capabilities) -> str:
+        """Describe what is searched."""
+        if self.listed is not None:
+            return self.listed.source
+        return "the words of the model" if model.has_vocabulary else "the most frequent words of the embedded vectors"
+
+
+def load_inputs(settings: DiscoverySettings) -> DiscoveryInputs:
+    """Read what the settings name, and refuse what cannot be searched."""
+    grouping = select_grouping(settings.grouping)
+    if not settings.groups:
+        raise UsageError(f"name at least one group: {', '.join(group.name for group in grouping.groups)}")
+    targets = tuple(grouping.group(name) for name in dict.fromkeys(settings.groups))
+    if settings.rule == "all" and len(targets[0].belongs) == 1:
+        raise UsageError(f"{grouping.name}: the groups stand in one category only, so that --rule all has no meaning")
+    listed = _read_given_words(settings)
+    record = DiscoveryInputsRecord(
+        grouping=grouping.name,
+        grouping_title=grouping.title,
+        grouping_digest=grouping.digest,
+        citation=grouping.source.citation,
+        licence=grouping.source.licence,
+        groups={group.name: group.names for group in grouping.groups},
+        labels={group.name: group.label for group in grouping.groups},
+        vocabulary_digest=None if listed is None else listed.digest,
+        clusters={group.name: group.clusters for group in grouping.groups if group.clusters},
+        language=grouping.source.language,
+    )
+    return DiscoveryInputs(settings, grouping, targets, listed, record)
+
+
+def _read_given_words(settings: DiscoverySettings) -> GivenWords | None:
+    """Words of a list or of a file, one a line."""
+    if settings.own_words is not None:
+        found = GivenWords("a list of words", tuple(dict.fromkeys(filter(str.strip, settings.own_words))))
+    elif settings.words is not None:
+        lines = read_text(Path(settings.words)).splitlines()
+        found = GivenWords(settings.words, tuple(dict.fromkeys(filter(None, map(str.strip, lines)))))
+    else:
+        return None
+    if not found.words:
+        raise StimulusError(f"{found.source}: there are no words; expected one a line")
+    return found
+
+
+def find_faults(run: RunData) -> Iterator[Fault]:
+    """Yield groups that are unknown, and curves whose counts do not give the stored rates."""
+    inputs: DiscoveryInputsRecord = run.manifest.inputs
+    unlabelled = next((group for group in inputs.groups if group not in inputs.labels), None)
+    if unlabelled is not None:
+        yield Fault(MANIFEST_JSON, f"inputs.labels: no label of the group {unlabelled!r}")
+    yield from find_models_without(run, "models")
+    yield from find_unknown(run, "groups", "group", inputs.groups)
+    yield from find_unknown(run, "groups", "other_groups", inputs.groups)
+    yield from find_unknown(run, "models", "names_lost", inputs.groups)
+    yield from find_unknown(run, "models", "similar_names", inputs.groups)
+    yield from find_orphans(run, ("results", "validated", "curves"), "groups", ("group",))
+    arrays = run.arrays_by_model()
+    for index, rows in enumerate(group_rows_by_model(run.manifest.models, run.tables.get("curves", ()))):
+        own, file = arrays.get(str(index), {}), array_path(str(index))
+        for row in rows:
+            fault = _find_in_counts(row, own)
+            if fault:
+                yield Fault(file if own else RESULTS_JSON, f"{row.group}/{row.task}: {fault}")
+
+
+def _find_in_counts(row: CurveRow, arrays: Mapping[str, NDArray[np.float64]]) -> str:
+    """Compare the rates at the threshold in use with the counts at all thresholds."""
+    names = [make_array_name(row.group, row.task, name) for name in CURVE_ARRAYS]
+    missing = next((name for name in names if name not in arrays), None)
+    if missing is not None:
+        return f"there is no array {missing!r}"
+    thresholds, *counts = (arrays[name] for name in names)
+    if thresholds.ndim != 1 or any(array.shape != thresholds.shape for array in counts):
+        return "thresholds and counts have different shapes"
+    if any(not (np.isfinite(array).all() and (np.abs(array) < 2**53).all()) for array in counts):
+        return "a count is not finite"
+    at = np.flatnonzero(thresholds == row.chosen)
+    if len(at) != 1 or any((array < 0).any() or (array != np.rint(array)).any() for array in counts):
+        return "no threshold is the one in use, or a count is not a whole number"
+    tp, fp, fn, tn = (array.astype(np.int64) for array in counts)
+    curve = DetectionCurve(thresholds, tp, fp, fn, tn, area=row.outcome.effect_size or 0.0)
+    with np.errstate(all="ignore"):
+        found = [float(rates[at[0]]) for rates in (curve.accuracy, curve.precision, curve.tpr, curve.fpr)]
+    stored = [row.accuracy, np.nan if row.precision is None else row.precision, row.recall, row.false_positive_rate]
+    if not np.allclose(found, stored, rtol=1e-6, atol=1e-9, equal_nan=True):
+        return f"the counts at the threshold {row.chosen:g} give other rates than {RESULTS_JSON}"
+    return ""
+
+
+_BATCH_WORDS = 8192
+
+
+class _DiscoveryStudy(Study):
     name = "discovery"
     title = "Words associated with groups"
-    types = Types(Settings, InputsRecord, TABLES)
+    schema = StudySchema(DiscoverySettings, DiscoveryInputsRecord, TABLES)
 
     @cached_property
     def presenter(self) -> Presenter:
-        from biassay.studies.discovery.presenter import DiscoveryPresenter
+        from biassay.studies.discovery.report import DiscoveryPresenter
 
         return DiscoveryPresenter()
 
-    def open(self, settings: Settings) -> DiscoveryInputs:
-        return open_inputs(settings)
+    def load_inputs(self, settings: DiscoverySettings) -> DiscoveryInputs:
+        return load_inputs(settings)
 
-    def asks(self, settings: Settings) -> tuple[Ability, ...]:  # noqa: ARG002
+    def required_capabilities(self, settings: DiscoverySettings) -> tuple[Capability, ...]:  # noqa: ARG002
         return ("texts",)
 
-    def decides(self, inputs: DiscoveryInputs) -> Any:
+    def cache_key(self, inputs: DiscoveryInputs) -> Any:
         return inputs.record, inputs.grouping, inputs.targets
 
-    def requests(self, inputs: DiscoveryInputs, abilities: Abilities) -> Requests:
-        texts = (*inputs.names, *inputs.grouping.validation_words, *inputs.searched(abilities))
+    def requests(self, inputs: DiscoveryInputs, capabilities: Capabilities) -> Requests:
+        texts = (*inputs.names, *inputs.grouping.validation_words, *inputs.searched(capabilities))
         return Requests(tuple(dict.fromkeys(texts)))
 
-    def measure(self, inputs: DiscoveryInputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:  # noqa: ARG002
+    def measure(
+        self,
+        inputs: DiscoveryInputs,
+        model: ModelOutputs,
+        all_outputs: Sequence[ModelOutputs],  # noqa: ARG002
+    ) -> Iterator[Event]:
         grouping, settings = inputs.grouping, inputs.settings
-        panel = make_panel(grouping, model.read_texts(inputs.names), settings.max_lost, model.abilities.lost_hint)
-        rated, vectors, rated_lost = _known(model, grouping.validation_words)
-        trials = {target.name: validate(panel, target, rated, vectors, settings) for target in inputs.targets}
+        panel = make_group_name_vectors(
+            grouping, model.read_texts(inputs.names), settings.max_unknown, model.capabilities.oov_hint
+        )
+        rated, vectors, rated_lost = _encode_known(model, grouping.validation_words)
+        trials = {target.name: validate_words(panel, target, rated, vectors, settings) for target in inputs.targets}
         thresholds = {name: (trial.threshold, trial.threshold_emergent) for name, trial in trials.items()}
-        rng = np.random.default_rng(seed_of(settings.seed, grouping.name, "names"))
-        search = Search(panel, inputs.targets, thresholds, settings, rng)
-        unknown = yield from _through(search, inputs, model)
+        rng = np.random.default_rng(derive_seed(settings.seed, grouping.name, "names"))
+        search = VocabularySearch(panel, inputs.targets, thresholds, settings, rng)
+        unknown = yield from _search_vocabulary(search, inputs, model)
         found = search.ranked()
         for target in inputs.targets:
-            yield from Making(model.identity, grouping, target).events(trials[target.name], found[target.name])
+            yield from GroupRowBuilder(model.identity, grouping, target).events(trials[target.name], found[target.name])
         words_lost = () if inputs.listed is None else tuple(unknown)
-        searched = (model.identity.name, model.identity.options, inputs.vocabulary(model.abilities))
+        searched = (model.identity.name, model.identity.options, inputs.vocabulary(model.capabilities))
         lost = dict(panel.lost), tuple(rated_lost), words_lost
-        yield Row("models", ModelRow(*searched, *lost, dict(panel.similar)))
-        yield Lost((*(name for names in panel.lost.values() for name in names), *rated_lost, *words_lost))
+        yield Row("models", DiscoveryModelRow(*searched, *lost, dict(panel.similar)))
+        yield UnknownWords((*(name for names in panel.lost.values() for name in names), *rated_lost, *words_lost))
+
+    def finalize_tables(self, settings: DiscoverySettings, tables: Tables) -> Tables:
+        return {**tables, "decisions": self.decide(settings, tables.get("groups", ()))}
+
+    def decide(self, settings: DiscoverySettings, records: Sequence[ResultRecord]) -> tuple[Decision, ...]:
+        """Decide by the number of associated words, whose false discovery rate is controlled over the vocabulary."""
+        return tuple(decide_group(record, settings) for record in records if isinstance(record, GroupResult))
 
     def check_stored(self, run: RunData) -> Iterator[Fault]:
         yield from super().check_stored(run)
         yield from find_faults(run)
 
     def findings(self, run: RunData) -> Sequence[Finding]:
-        from biassay.studies.discovery.findings import findings_of
-
-        return findings_of(run)
-
-    def upgrade(self, folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> Older:  # noqa: ARG002
-        from biassay.studies.discovery.older import upgrade
-
-        return upgrade(manifest, results)
+        return make_findings(run)
 
 
-def _known(model: Answers, words: Sequence[str]) -> tuple[list[str], NDArray[np.floating], list[str]]:
+def _encode_known(model: ModelOutputs, words: Sequence[str]) -> tuple[list[str], NDArray[np.floating], list[str]]:
     """Words that the model knows, their vectors, and those that it does not know."""
     encoded = model.read_texts(words)
-    known = known_rows(encoded)
+    known = find_known_rows(encoded)
     there = [words[row] for row in np.flatnonzero(known).tolist()]
     return there, encoded.vectors[known], [words[row] for row in np.flatnonzero(~known).tolist()]
 
 
-def _through(search: Search, inputs: DiscoveryInputs, model: Answers) -> Generator[Event, None, list[str]]:
+def _search_vocabulary(
+    search: VocabularySearch, inputs: DiscoveryInputs, model: ModelOutputs
+) -> Generator[Event, None, list[str]]:
     """Go through the vocabulary block by block; returns the words asked about that the model does not know."""
-    if inputs.streamed(model.abilities):
+    if inputs.streamed(model.capabilities):
         for block in model.vocabulary():
             search.add(block.words, block.vectors)
             yield Progress(block.unit, block.done, block.total)
         return []
-    words, lost = inputs.searched(model.abilities), list[str]()
-    for at in range(0, len(words), _ROWS):
-        there, vectors, unknown = _known(model, words[at : at + _ROWS])
+    words, lost = inputs.searched(model.capabilities), list[str]()
+    for at in range(0, len(words), _BATCH_WORDS):
+        there, vectors, unknown = _encode_known(model, words[at : at + _BATCH_WORDS])
         search.add(there, vectors)
         lost += unknown
-        yield Progress("words", min(at + _ROWS, len(words)), len(words))
+        yield Progress("words", min(at + _BATCH_WORDS, len(words)), len(words))
     return lost
 
 
-STUDY = _Discovery()
+STUDY = _DiscoveryStudy()

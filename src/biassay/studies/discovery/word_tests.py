@@ -1,4 +1,4 @@
-"""From discovery to measurement: the words found of two groups become a test."""
+"""Make association tests from discovered words."""
 
 from __future__ import annotations
 
@@ -7,31 +7,37 @@ from dataclasses import replace
 
 import numpy as np
 
+from biassay.datasets.catalogue import load_first_names
+from biassay.datasets.groups import Grouping
+from biassay.datasets.schema import Concept, Fingerprint, Source, Test
 from biassay.errors import MeasurementError, UsageError
 from biassay.models.base import Encoder, weights_digest
-from biassay.results.data import RunData
+from biassay.results.run_data import RunData
 from biassay.stats.association import unit_rows
-from biassay.stimuli.first_names import first_names
-from biassay.stimuli.groups import Grouping
-from biassay.stimuli.model import Concept, Fingerprint, Source, Test
-from biassay.studies.discovery.findings import permutations_wanted
-from biassay.studies.discovery.panel import known_rows
-from biassay.studies.discovery.records import DUAL_USE
-from biassay.studies.discovery.view import group_of
+from biassay.studies.discovery.measure import find_known_rows
+from biassay.studies.discovery.results import DUAL_USE, find_needed_permutations, group_of
 
-__all__ = ["CIRCULAR", "add_fingerprint", "against_of", "check_size", "make_tests"]
+__all__ = ["CIRCULAR", "add_fingerprint", "check_size", "choose_opposing_group", "make_tests"]
 
 CIRCULAR = (
     "The words were chosen because they are close to these names in this model: on the same model the test would only "
     "confirm the choice, so that its results there, on copies and on models fine-tuned from it are descriptive. Run it "
     "on unrelated models."
 )
-_MOST = 12  # words per set of a fingerprint
+_MAX_WORDS = 12  # words per set of a fingerprint
 _DECIMALS = 3
 
 
-def against_of(grouping: Grouping, group: str, asked: str | None) -> str:
-    """The group whose names and words stand on the other side of a test."""
+def choose_opposing_group(grouping: Grouping, group: str, asked: str | None) -> str:
+    """Return the group whose names and words are on the other side of a test.
+
+    Parameters
+    ----------
+    grouping : Grouping
+    group : str
+    asked : str or None
+        Name that the user gave.
+    """
     chosen = asked or grouping.against
     if chosen is None:
         names = ", ".join(other.name for other in grouping.groups if other.name != group)
@@ -42,27 +48,35 @@ def against_of(grouping: Grouping, group: str, asked: str | None) -> str:
 
 
 def make_tests(run: RunData, group: str, against: str, size: int) -> tuple[Test, ...]:
-    """Tests of the names of two groups by words found of each: those associated, and where there are those emergent.
+    """Make tests of the names of two groups by associated words and, if there are any, by emergent words.
 
     At most ``size`` words a side: found of a group, and with a score above its threshold against the other of the two,
     by which they are ranked. A word found of both is left out, and so are first names. Words are those of the run's
     first model, whose digest the tests hold.
+
+    Parameters
+    ----------
+    run : RunData
+    group, against : str
+        Names of both groups.
+    size : int
+        Largest number of words per side.
     """
     check_size(size)
-    names = _names(run)
-    theirs = _words(run, against, group, emergent=False)
+    names = _get_all_names(run)
+    theirs = _select_test_words(run, against, group, emergent=False)
     tests: list[Test] = []
     for kind, emergent in (("associated", False), ("emergent", True)):
-        own = _words(run, group, against, emergent=emergent)
+        own = _select_test_words(run, group, against, emergent=emergent)
         A = [word for word in own if word not in theirs and word.casefold() not in names][:size]
         B = [word for word in theirs if word not in own and word.casefold() not in names][:size]
         if min(len(A), len(B)) >= 2:
             if not (tests and set(A) == set(tests[0].A.words)):  # the same test again
-                tests.append(_test(run, (group, against), kind, (A, B)))
+                tests.append(_make_test(run, (group, against), kind, (A, B)))
         elif not emergent:
             raise MeasurementError(
                 f"a test needs at least two words a side that are closer to one of the two groups than to the other: "
-                f"{len(A)} were found of {group} and {len(B)} of {against}; {_more_permutations(run)}"
+                f"{len(A)} were found of {group} and {len(B)} of {against}; {_suggest_permutations(run)}"
                 "search other words (--words), keep more (--keep), allow more false findings (--alpha) or lower the "
                 "threshold (--threshold)"
             )
@@ -85,10 +99,12 @@ def add_fingerprint(tests: Sequence[Test], encoder: Encoder) -> tuple[Test, ...]
         The same tests, whose source holds the cosines of at most 24 targets with at most 24 attributes.
     """
     first = tests[0]
-    sides = [[*one.words[:_MOST], *other.words[:_MOST]] for one, other in ((first.X, first.Y), (first.A, first.B))]
+    sides = [
+        [*one.words[:_MAX_WORDS], *other.words[:_MAX_WORDS]] for one, other in ((first.X, first.Y), (first.A, first.B))
+    ]
     encoder.prepare([*sides[0], *sides[1]])
     encoded = [encoder.encode(words) for words in sides]
-    known = [known_rows(one) for one in encoded]
+    known = [find_known_rows(one) for one in encoded]
     targets, attributes = (
         unit_rows(one.vectors[there], "fingerprint") for one, there in zip(encoded, known, strict=True)
     )
@@ -102,7 +118,7 @@ def add_fingerprint(tests: Sequence[Test], encoder: Encoder) -> tuple[Test, ...]
     return tuple(replace(test, source=source) for test in tests)
 
 
-def _test(run: RunData, groups: tuple[str, str], kind: str, words: tuple[list[str], list[str]]) -> Test:
+def _make_test(run: RunData, groups: tuple[str, str], kind: str, words: tuple[list[str], list[str]]) -> Test:
     inputs, (group, against) = run.manifest.inputs, groups
     X, Y = (
         Concept(name, inputs.labels[name], inputs.groups[name], clusters=inputs.clusters.get(name, ()))
@@ -115,11 +131,11 @@ def _test(run: RunData, groups: tuple[str, str], kind: str, words: tuple[list[st
         Y=Y,
         A=Concept(f"{group}-{kind}-words", f"Words found of {X.label} ({kind})", tuple(words[0])),
         B=Concept(f"{against}-words-against-{kind}", f"Words found of {Y.label}", tuple(words[1])),
-        source=_source(run, group),
+        source=_make_source(run, group),
     )
 
 
-def _source(run: RunData, group: str) -> Source:
+def _make_source(run: RunData, group: str) -> Source:
     model, inputs = run.manifest.models[0], run.manifest.inputs
     return Source(
         name=f"found-{group}",
@@ -132,14 +148,14 @@ def _source(run: RunData, group: str) -> Source:
     )
 
 
-def _names(run: RunData) -> set[str]:
+def _get_all_names(run: RunData) -> set[str]:
     """Return the names of the groups and all known first names, in lower case."""
-    return {name.casefold() for names in run.manifest.inputs.groups.values() for name in names} | first_names()
+    return {name.casefold() for names in run.manifest.inputs.groups.values() for name in names} | load_first_names()
 
 
-def _more_permutations(run: RunData) -> str:
+def _suggest_permutations(run: RunData) -> str:
     rows = run.tables.get("groups", ())
-    wanted = max((permutations_wanted(row, run.manifest.settings) or 0 for row in rows), default=0)
+    wanted = max((find_needed_permutations(row, run.manifest.settings) or 0 for row in rows), default=0)
     return f"take more permutations (--n-permutations {wanted} or more), " if wanted else ""
 
 
@@ -149,7 +165,7 @@ def check_size(size: int) -> None:
         raise UsageError(f"a test needs at least two words a side, got {size}")
 
 
-def _words(run: RunData, group: str, against: str, *, emergent: bool) -> list[str]:
+def _select_test_words(run: RunData, group: str, against: str, *, emergent: bool) -> list[str]:
     """Words found of a group that tell it from the other one, best first; those that a file cannot hold are left."""
     found = group_of(run, group)
     threshold = found.row.threshold_emergent if emergent else found.row.threshold

@@ -1,1 +1,1 @@
-"""Robustness: what an association survives."""
+"""Robustness of association tests to analysis choices."""

@@ -1,4 +1,4 @@
-"""Robustness as a study: association tests measured in many ways."""
+"""Robustness as a study: association tests under many specifications."""
 
 from __future__ import annotations
 
@@ -10,196 +10,255 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.answers.answers import Abilities, Answers
+from biassay.cache.outputs import Capabilities, ModelOutputs
+from biassay.datasets.catalogue import select_tests
+from biassay.datasets.schema import ROLES, Test
 from biassay.errors import DegenerateError
-from biassay.results.checking import find_orphans, row_fault
-from biassay.results.data import RunData, rows_by_model
+from biassay.prompts.sentences import TestTexts, find_shared_templates, make_random_texts, make_texts
 from biassay.results.findings import Finding
-from biassay.results.storage import Fault, Types
-from biassay.stats.similarities import directions
-from biassay.stimuli.catalogue import select_tests
-from biassay.stimuli.model import ROLES, Test
-from biassay.studies.associations.inputs import test_record
-from biassay.studies.associations.making import is_searched
-from biassay.studies.associations.over_texts import usable_texts
-from biassay.studies.associations.records import explain_searched
-from biassay.studies.associations.relatives import fingerprint_words, related_correlations
-from biassay.studies.robustness.columns import SUMMARY, TABLES
-from biassay.studies.robustness.making import asked, measured_row, rows_of, with_corrections
-from biassay.studies.robustness.readings import chosen_readings
-from biassay.studies.robustness.records import InputsRecord, Result
-from biassay.studies.robustness.settings import Settings
-from biassay.studies.robustness.specifications import Material, Measured, of_reading, of_words
-from biassay.studies.seeds import seed_of
-from biassay.studies.study import Ability, Event, Lost, Progress, Requests, Row, Study, Tables
-from biassay.texts.sentences import TestTexts, texts_of
-from biassay.texts.sharing import sharing
-from biassay.texts.vocabulary import random_texts
+from biassay.results.run_data import RunData, group_rows_by_model
+from biassay.results.run_folder import Fault, StudySchema, find_orphans, make_row_fault
+from biassay.stats.association import compute_directions
+from biassay.studies.associations.inputs import make_test_record
+from biassay.studies.associations.measure import is_searched, select_usable_texts
+from biassay.studies.associations.relatives import find_related_correlations, fingerprint_words
+from biassay.studies.associations.results import explain_searched
+from biassay.studies.robustness.measure import (
+    SpecificationMaterial,
+    SpecificationResult,
+    make_robustness_result,
+    make_row_fields,
+    make_specification_rows,
+    vary_model,
+    vary_words,
+)
+from biassay.studies.robustness.results import (
+    SUMMARY,
+    TABLES,
+    RobustnessInputsRecord,
+    RobustnessResult,
+    make_findings,
+)
+from biassay.studies.robustness.settings import RobustnessSettings
+from biassay.studies.study import Capability, Event, Progress, Requests, Row, Study, Tables, UnknownWords, derive_seed
 
 if TYPE_CHECKING:
-    from biassay.pages.presenter import Presenter
+    from biassay.reporting.presenter import Presenter
 
-__all__ = ["STUDY"]
 
-_NEEDED = ("d", "same_sign", "significant")  # of a test that is measured
-_NO_WORDS = "the file does not say which words its texts are made from, and so they cannot be varied"
+__all__ = ["STUDY", "choose_readings"]
+
+
+_LAYERS = 8
+
+
+def choose_readings(asked: Sequence[str], capabilities: Capabilities) -> tuple[str, ...]:
+    """Return the readings to measure, the model's default first.
+
+    By default, these are up to 8 layers with the default pooling, and every pooling of the default layer.
+    """
+    own = capabilities.default_representation
+    if asked:
+        return tuple(dict.fromkeys((own, *asked)))
+    settings = {reading.name: dict(reading.settings) for reading in capabilities.representations}
+    of = settings[own]
+    layers = [
+        name for name, found in settings.items() if _differing_keys(found, of) <= {"layer", "join"} and name != own
+    ]
+    others = [name for name, found in settings.items() if "layer" not in _differing_keys(found, of) and name != own]
+    if len(layers) >= _LAYERS:
+        layers = [layers[i] for i in np.linspace(0, len(layers) - 1, _LAYERS - 1).round().astype(int).tolist()]
+    return tuple(dict.fromkeys((own, *layers, *others)))
+
+
+def _differing_keys(one: dict[str, str], other: dict[str, str]) -> set[str]:
+    return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+
+
+_NO_WORDS = "the file does not say which words its texts are made from, so they cannot be varied"
 
 
 @dataclass(frozen=True, eq=False)
-class _Inputs:
-    settings: Settings
+class RobustnessInputs:
+    """Settings and tests of a run."""
+
+    settings: RobustnessSettings
     tests: tuple[Test, ...]
-    record: InputsRecord
+    record: RobustnessInputsRecord
 
     @cached_property
     def texts(self) -> dict[str, TestTexts]:
-        return {test.name: texts_of(test) for test in self.tests}
+        """Texts by name of the test."""
+        return {test.name: make_texts(test) for test in self.tests}
 
 
-class _Robustness(Study):
+class _RobustnessStudy(Study):
     name = "robustness"
     title = "What associations survive"
-    types = Types(Settings, InputsRecord, TABLES)
+    schema = StudySchema(RobustnessSettings, RobustnessInputsRecord, TABLES)
 
     @cached_property
     def presenter(self) -> Presenter:
-        from biassay.studies.robustness.presenter import RobustnessPresenter
+        from biassay.studies.robustness.report import RobustnessPresenter
 
-        return RobustnessPresenter(self.title, (SUMMARY, *self.types.tables), self.findings)
+        return RobustnessPresenter(self.title, (SUMMARY, *self.schema.tables), self.findings)
 
-    def open(self, settings: Settings) -> _Inputs:
+    def load_inputs(self, settings: RobustnessSettings) -> RobustnessInputs:
         chosen = [(test, one) for one in (settings.tests or ("",)) for test in select_tests([one] if one else [])]
         tests = tuple(dict.fromkeys(test for test, _ in chosen))
-        records = {test.name: test_record(test, pattern) for test, pattern in chosen}
-        return _Inputs(settings, tests, InputsRecord(tuple(records.values())))
+        records = {test.name: make_test_record(test, pattern) for test, pattern in chosen}
+        return RobustnessInputs(settings, tests, RobustnessInputsRecord(tuple(records.values())))
 
-    def asks(self, settings: Settings) -> tuple[Ability, ...]:  # noqa: ARG002
+    def required_capabilities(self, settings: RobustnessSettings) -> tuple[Capability, ...]:  # noqa: ARG002
         return ("texts",)
 
-    def decides(self, inputs: _Inputs) -> Any:
+    def cache_key(self, inputs: RobustnessInputs) -> Any:
         return inputs.record, inputs.tests
 
-    def requests(self, inputs: _Inputs, abilities: Abilities) -> Requests:
-        asked = [test for test in inputs.tests if test.tells_words]
+    def requests(self, inputs: RobustnessInputs, capabilities: Capabilities) -> Requests:
+        asked = [test for test in inputs.tests if test.has_known_words]
         texts = [text.text for test in asked for text in inputs.texts[test.name]]
-        texts += [text for test in asked for text in random_texts(test)]
+        texts += [text for test in asked for text in make_random_texts(test)]
         texts += fingerprint_words(asked)
-        return Requests(tuple(dict.fromkeys(texts)), readings=chosen_readings(inputs.settings.readings, abilities))
+        return Requests(tuple(dict.fromkeys(texts)), readings=choose_readings(inputs.settings.readings, capabilities))
 
-    def measure(self, inputs: _Inputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:  # noqa: ARG002
-        related = related_correlations([test for test in inputs.tests if test.tells_words], model)
-        found = [_Measuring(inputs, test, model, related.get(test.name)) for test in inputs.tests]
-        readings = chosen_readings(inputs.settings.readings, model.abilities)
+    def measure(
+        self,
+        inputs: RobustnessInputs,
+        model: ModelOutputs,
+        all_outputs: Sequence[ModelOutputs],  # noqa: ARG002
+    ) -> Iterator[Event]:
+        related = find_related_correlations([test for test in inputs.tests if test.has_known_words], model)
+        found = [_TestMeasurement(inputs, test, model, related.get(test.name)) for test in inputs.tests]
+        readings = choose_readings(inputs.settings.readings, model.capabilities)
         for number, reading in enumerate(readings, start=1):
-            _read(found, reading, inputs.settings, model)
+            _read_tests(found, reading, inputs.settings, model)
             yield Progress("readings", number, len(readings))
         for number, one in enumerate(found, start=1):
             yield from one.rows()
             yield Progress("tests", number, len(found))
-        yield Lost(tuple(sorted({word for one in found for words in one.lost.values() for word in words})))
+        yield UnknownWords(tuple(sorted({word for one in found for words in one.lost.values() for word in words})))
 
-    def complete(self, settings: Settings, tables: Tables) -> Tables:
-        return {**tables, "results": with_corrections(tables.get("results", ()), settings.alpha)}
+    def finalize_tables(self, settings: RobustnessSettings, tables: Tables) -> Tables:
+        return {**tables, "decisions": self.decide(settings, tables.get("results", ()))}
 
     def check_stored(self, run: RunData) -> Iterator[Fault]:
         yield from super().check_stored(run)
         yield from find_orphans(run, ("specifications",), "results", ("test",))
         for number, row in enumerate(run.tables.get("results", ())):
-            missing = [name for name in _NEEDED if row.status == "measured" and getattr(row, name) is None]
-            if missing:
-                yield row_fault("results", number, missing[0], "missing, and the test is measured")
+            if row.status != "measured":
+                continue
+            if row.outcome.effect_size is None:
+                yield make_row_fault("results", number, "outcome.effect_size", "missing, and the test is measured")
+            for name in ("n_same_sign", "n_significant"):
+                if getattr(row, name) is None:
+                    yield make_row_fault("results", number, name, "missing, and the test is measured")
+            if "joint" not in row.alternatives:
+                yield make_row_fault("results", number, "alternatives.joint", "missing, and the test is measured")
 
-    def failed(self, run: RunData) -> bool:
+    def has_failures(self, run: RunData) -> bool:
         rows = run.tables.get("results", ())
-        states = [{row.status for row in own} for own in rows_by_model(run.manifest.models, rows)]
+        states = [{row.status for row in own} for own in group_rows_by_model(run.manifest.models, rows)]
         return any("measured" not in of or "failed" in of for of in states)
 
     def findings(self, run: RunData) -> Sequence[Finding]:
-        from biassay.studies.robustness.findings import findings_of
-
-        return findings_of(run)
+        return make_findings(run)
 
 
-def _read(found: Sequence[_Measuring], reading: str, settings: Settings, model: Answers) -> None:
-    """All tests by one reading; a text is changed once for all tests that have it."""
-    groups: dict[tuple[str, ...], list[_Measuring]] = {}
+def _read_tests(
+    found: Sequence[_TestMeasurement], reading: str, settings: RobustnessSettings, model: ModelOutputs
+) -> None:
+    """Measure all tests by one reading. Vectors of a text are transformed once for all tests that share it."""
+    groups: dict[tuple[str, ...], list[_TestMeasurement]] = {}
     for one in found:
         if one.reason is None:
-            groups.setdefault(random_texts(one.test), []).append(one)
+            groups.setdefault(make_random_texts(one.test), []).append(one)
     for background, tests in groups.items():
         texts = list(dict.fromkeys(text for one in tests for text in one.texts))
         rows = {text: row for row, text in enumerate(texts)}
         vectors, frequent = model.texts(texts, reading).vectors, model.texts(background, reading).vectors
-        if not settings.readings and reading != model.abilities.own_reading and _are_one(vectors):
+        if not settings.readings and reading != model.capabilities.default_representation and _are_identical(vectors):
             continue
         for name in dict.fromkeys(("cosine", *settings.similarities)):
-            units = directions(name, vectors, frequent)
+            units = compute_directions(name, vectors, frequent)
             for one in tests:
                 one.read(reading, name, units, rows)
 
 
-def _are_one(vectors: NDArray[np.floating]) -> bool:
-    """Do all texts have one vector, as at the first token before the first layer?"""
+def _are_identical(vectors: NDArray[np.floating]) -> bool:
+    """Return whether all texts have one vector, as the first token has before the first layer."""
     return bool(np.abs(vectors - vectors[0]).max() <= 1e-6 * np.abs(vectors).max())
 
 
-class _Measuring:
-    """One test on one model."""
+class _TestMeasurement:
+    """Measurement of one test on one model."""
 
-    def __init__(self, inputs: _Inputs, test: Test, model: Answers, related: float | None) -> None:
+    def __init__(self, inputs: RobustnessInputs, test: Test, model: ModelOutputs, related: float | None) -> None:
         self._settings, self.test = inputs.settings, test
-        self._asked = asked(test, model.identity, self._settings)
+        self._asked = make_row_fields(test, model.identity, self._settings)
         self._failed: str | None = None
-        self._found: list[Measured] = []
+        self._found: list[SpecificationResult] = []
         self.lost: Mapping[str, tuple[str, ...]] = {}
-        self._refused: str | None = None if test.tells_words else _NO_WORDS
+        self._refused: str | None = None if test.has_known_words else _NO_WORDS
         if is_searched(test, model.identity) or related is not None:
             self._refused = explain_searched(None if is_searched(test, model.identity) else related)
         if self._refused is not None:
             return
         texts = inputs.texts[test.name]
         encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
-        limits = self._settings.max_lost, model.abilities.lost_hint, "robustness"
-        usable = usable_texts(test, texts, encoded, *limits)
+        limits = self._settings.max_unknown, model.capabilities.oov_hint, "robustness"
+        usable = select_usable_texts(test, texts, encoded, *limits)
         kept, self.lost, self._refused = usable
         chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
-        shared = sharing(texts.X, texts.Y)
-        chosen |= {role: [text for text in chosen[role] if shared.keeps(text)] for role in "XY"}
-        self._material = Material(test, chosen, model.tokens, model.ranks)
+        shared = find_shared_templates(texts.X, texts.Y)
+        chosen |= {role: [text for text in chosen[role] if shared.includes(text)] for role in "XY"}
+        self._material = SpecificationMaterial(test, chosen, model.tokens, model.ranks)
 
     @property
     def reason(self) -> str | None:
-        """Why it is not measured."""
+        """Reason why the test is not measured."""
         return self._refused or self._failed
 
     @property
     def texts(self) -> Iterator[str]:
+        """Texts that are measured."""
         return (text.text for texts in self._material.texts.values() for text in texts)
 
     def read(self, reading: str, similarity: str, units: NDArray[np.float64], rows: Mapping[str, int]) -> None:
-        """One reading by one similarity, unless it repeats another; ``rows`` are the places of texts in ``units``."""
+        """Measure one reading by one similarity, unless it repeats another.
+
+        Parameters
+        ----------
+        reading, similarity : str
+        units : (n, d) float64
+            Directions of texts.
+        rows : dict of str to int
+            Row of every text in `units`.
+        """
         texts = self._material.texts
         own = {role: units[[rows[text.text] for text in texts[role]]] for role in ROLES}
         try:
-            for one in of_reading(self._material, reading, similarity, own, first=not self._found):
+            for one in vary_model(self._material, reading, similarity, own, first=not self._found):
                 if not any(one.repeats(other) for other in self._found):
                     self._found.append(one)
         except DegenerateError as error:
             self._failed = f"{reading}: {error}" if reading else str(error)
 
     def rows(self) -> Iterator[Event]:
+        """Yield the result and its specifications."""
         if (reason := self.reason) is not None:
             yield Row(
-                "results", Result(**self._asked, status="failed" if self._refused is None else "refused", reason=reason)
+                "results",
+                RobustnessResult(**self._asked, status="failed" if self._refused is None else "skipped", reason=reason),
             )
             return
-        rng = np.random.default_rng(seed_of(self._settings.seed, self.test.name, "robustness"))
-        found = [*self._found, *of_words(self._material, self._found[0], self._settings.n_subsets, rng)]
-        rows = list(rows_of(found, self._asked, self._settings))
-        result = measured_row(found, rows, self._asked, rng)
+        rng = np.random.default_rng(derive_seed(self._settings.seed, self.test.name, "robustness"))
+        found = [*self._found, *vary_words(self._material, self._found[0], self._settings.n_subsets, rng)]
+        rows = list(make_specification_rows(found, self._asked, self._settings))
+        result = make_robustness_result(found, rows, self._asked, rng)
         yield Row("results", result)
         for row in rows if result.status == "measured" else ():
             yield Row("specifications", row)
 
 
-STUDY = _Robustness()
+STUDY = _RobustnessStudy()

@@ -1,25 +1,23 @@
-"""How much better other models agree with people than the first."""
+"""Compare how well models agree with human ratings."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from biassay.errors import UsageError
-from biassay.results.comparison import Comparison, choose_baseline, find_unlike
-from biassay.results.data import Record, RunData
-from biassay.results.gathering import Gathered
-from biassay.results.slices import Slice, labelled
-from biassay.stats.tau_difference import tau_difference
-from biassay.studies.stereotypes.view import measures_of, models_of, pilot_of
+from biassay.results.comparison import Comparison, choose_baseline, find_setting_differences
+from biassay.results.run_data import BaseRecord, RunData
+from biassay.results.views import RunGroup, RunSlice, label_models
+from biassay.stats.kendall import tau_difference
+from biassay.studies.stereotypes.results import measures_of, models_of, pilot_of
 
 __all__ = ["AgreementDifference", "compare_stereotypes"]
 
 
 @dataclass(frozen=True)
-class AgreementDifference(Record):
+class AgreementDifference(BaseRecord):
     """A measure of stereotypes: how much better the other model agrees with people than the first (Kendall's tau).
 
     Over the groups on which the templates of neither were chosen.
@@ -39,9 +37,19 @@ class AgreementDifference(Record):
 
 
 def compare_stereotypes(found: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
-    """Kendall's tau with people, over the groups that both models have scores of."""
-    notes = find_unlike(
-        _asked(found),
+    """Compare Kendall's tau with people over the groups that both models have scores of.
+
+    Parameters
+    ----------
+    found : dict of str to RunData
+        Runs by name.
+    baseline : str or None
+        Label of the model that others are compared with; None for the first.
+    mixed : bool
+        If True, compare runs with different settings.
+    """
+    notes = find_setting_differences(
+        _get_comparable_settings(found),
         {
             "traits and groups": "abc_digest",
             "variant": "variant",
@@ -51,7 +59,7 @@ def compare_stereotypes(found: Mapping[str, RunData], *, baseline: str | None, m
         },
         mixed=mixed,
     )
-    models = labelled({name: {model.label: model for model in models_of(one)} for name, one in found.items()})
+    models = label_models({name: {model.label: model for model in models_of(one)} for name, one in found.items()})
     first = choose_baseline(list(models), baseline)
     pairs = next(iter(found.values())).manifest.inputs.pairs
     if any(one.manifest.inputs.pairs != pairs for one in found.values()):
@@ -60,7 +68,7 @@ def compare_stereotypes(found: Mapping[str, RunData], *, baseline: str | None, m
         row
         for label, model in models.items()
         if label != first
-        for row in _agreements(first, models[first], label, model)
+        for row in _compare_agreements(first, models[first], label, model)
     ]
     if not rows:
         raise UsageError(
@@ -71,12 +79,12 @@ def compare_stereotypes(found: Mapping[str, RunData], *, baseline: str | None, m
         first,
         {"agreements": tuple(rows)},
         notes,
-        gathered=tuple(Gathered(one, {name: one}) for name, one in found.items()),
+        gathered=tuple(RunGroup(one, {name: one}) for name, one in found.items()),
     )
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _ComparableSettings:
     """What runs that are compared should have in common."""
 
     abc_digest: str
@@ -86,13 +94,11 @@ class _Asked:
     human: str | None
 
 
-def _asked(found: Mapping[str, RunData]) -> dict[str, _Asked]:
-    """Judgements are known by what they say; by the name of their file where an older run is among them."""
+def _get_comparable_settings(found: Mapping[str, RunData]) -> dict[str, _ComparableSettings]:
     people = [one.manifest.inputs.human for one in found.values()]
-    known = all(human is None or human.digest is not None for human in people)
-    judged = [None if human is None else human.digest if known else Path(human.file).name for human in people]
+    judged = [None if human is None else human.digest for human in people]
     return {
-        name: _Asked(
+        name: _ComparableSettings(
             one.manifest.inputs.abc_digest,
             one.manifest.settings.variant,
             one.manifest.settings.prior,
@@ -103,7 +109,7 @@ def _asked(found: Mapping[str, RunData]) -> dict[str, _Asked]:
     }
 
 
-def _agreements(first: str, one: Slice, label: str, other: Slice) -> list[AgreementDifference]:
+def _compare_agreements(first: str, one: RunSlice, label: str, other: RunSlice) -> list[AgreementDifference]:
     rows = []
     theirs = {measure.row.measure: measure for measure in measures_of(other)}
     for measure in measures_of(one):
@@ -118,9 +124,9 @@ def _agreements(first: str, one: Slice, label: str, other: Slice) -> list[Agreem
         if not shared:
             continue
         found = tau_difference(
-            [_numbers(p.scores) for p, _ in shared],
-            [_numbers(p.scores) for _, p in shared],
-            [_numbers(p.human or ()) for p, _ in shared],
+            [_to_floats(p.scores) for p, _ in shared],
+            [_to_floats(p.scores) for _, p in shared],
+            [_to_floats(p.human or ()) for p, _ in shared],
             domains=[p.domain for p, _ in shared],
         )
         rows.append(
@@ -128,12 +134,12 @@ def _agreements(first: str, one: Slice, label: str, other: Slice) -> list[Agreem
                 name,
                 first,
                 label,
-                tau_baseline=_known(found.first),
-                tau_model=_known(found.second),
-                difference=_known(found.difference),
-                interval_low=_known(found.low),
-                interval_high=_known(found.high),
-                tau_between=_known(found.between),
+                tau_baseline=_none_if_nan(found.first),
+                tau_model=_none_if_nan(found.second),
+                difference=_none_if_nan(found.difference),
+                interval_low=_none_if_nan(found.low),
+                interval_high=_none_if_nan(found.high),
+                tau_between=_none_if_nan(found.between),
                 num_groups=found.num_groups,
                 num_cells=found.num_cells,
             )
@@ -141,9 +147,9 @@ def _agreements(first: str, one: Slice, label: str, other: Slice) -> list[Agreem
     return rows
 
 
-def _known(number: float) -> float | None:
+def _none_if_nan(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _numbers(values: Sequence[float | None]) -> list[float]:
+def _to_floats(values: Sequence[float | None]) -> list[float]:
     return [float("nan") if value is None else value for value in values]

@@ -1,98 +1,211 @@
-"""What runs of stereotypes show, as records: how measures agree with people, and what goes with every group."""
+"""Findings about stereotypes, with scores centred on the mean of all groups."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from biassay.results.data import RunData
-from biassay.results.findings import Finding, Standing
-from biassay.results.slices import Slice
-from biassay.stats.multiple import holm
-from biassay.studies.stereotypes.centring import Trait, is_centred, singles, traits_of
-from biassay.studies.stereotypes.records import AlignmentRow, InputsRecord, ProfileRow
-from biassay.studies.stereotypes.view import closest, measure_name, measures_of, models_of, overall
+from biassay.results.findings import Finding
+from biassay.results.outcomes import Outcome, Result
+from biassay.results.run_data import RunData
+from biassay.results.views import RunSlice, model_key, model_labels
+from biassay.studies.stereotypes.results import (
+    ALL_ANNOTATORS,
+    GroupTraits,
+    ProfileRow,
+    StereotypeInputsRecord,
+    closest,
+    get_results,
+    measure_name,
+)
 
-__all__ = ["ALPHA", "findings_of"]
+__all__ = [
+    "Trait",
+    "center_scores",
+    "describe_groups",
+    "find_distinctive_traits",
+    "get_pair_sides",
+    "is_centred",
+    "make_findings",
+    "mean_scores",
+    "select_singles",
+]
 
-ALPHA = 0.05
+
+Scores = tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Trait:
+    """A trait that a group stands out by: ``beyond`` the mean of all groups by so much, and never below zero.
+
+    ``score`` is as it was measured, and above zero where it points to ``name``; ``human`` is people's rating of 100
+    towards it.
+    """
+
+    name: str
+    opposite: str
+    beyond: float
+    score: float
+    human: float | None
+
+
+def select_singles(measure: RunSlice) -> list[ProfileRow]:
+    """Return the profiles of groups that are not paired."""
+    return [row for row in measure["profiles"] if not row.parts]
+
+
+def is_centred(profiles: Sequence[ProfileRow]) -> bool:
+    """Whether there is another group to compare with."""
+    return sum(any(_none_if_nan(score) is not None for score in row.scores) for row in profiles) > 1
+
+
+def mean_scores(profiles: Sequence[ProfileRow]) -> Scores:
+    """Return the mean over groups for every pair; None if no group has a score."""
+    by_pair = zip(*(row.scores for row in profiles), strict=True)
+    known = [[score for score in map(_none_if_nan, scores) if score is not None] for scores in by_pair]
+    return tuple(math.fsum(scores) / len(scores) if scores else None for scores in known)
+
+
+def center_scores(profiles: Sequence[ProfileRow]) -> dict[str, Scores]:
+    """Subtract these means from the scores of every group, unless there is one group only."""
+    if not is_centred(profiles):
+        return {row.group: tuple(map(_none_if_nan, row.scores)) for row in profiles}
+    means = mean_scores(profiles)
+    return {row.group: tuple(map(_subtract, row.scores, means)) for row in profiles}
+
+
+def _subtract(score: float | None, mean: float | None) -> float | None:
+    own = _none_if_nan(score)
+    return None if own is None or mean is None else own - mean
+
+
+def find_distinctive_traits(profiles: Sequence[ProfileRow], inputs: StereotypeInputsRecord) -> dict[str, list[Trait]]:
+    """Find the traits by which every group stands out, strongest first, one per pair."""
+    apart = center_scores(profiles)
+    return {row.group: _find_traits(row, apart[row.group], inputs) for row in profiles}
+
+
+def _find_traits(row: ProfileRow, apart: Scores, inputs: StereotypeInputsRecord) -> list[Trait]:
+    people = row.human or (None,) * len(apart)
+    found = []
+    for pair, beyond, score, human in zip(inputs.pairs, apart, row.scores, people, strict=True):
+        if beyond is None or score is None:
+            continue
+        left, right = get_pair_sides(pair, inputs)
+        rated = None if human is None else 100.0 - human
+        named = (
+            Trait(right, left, beyond, score, human) if beyond >= 0.0 else Trait(left, right, -beyond, -score, rated)
+        )
+        found.append(named)
+    return sorted(found, key=lambda trait: -trait.beyond)
+
+
+def get_pair_sides(pair: str, inputs: StereotypeInputsRecord) -> tuple[str, str]:
+    """Return the left and the right trait of a pair."""
+    return inputs.traits[pair]
+
+
+def _none_if_nan(score: float | None) -> float | None:
+    return score if score is not None and math.isfinite(score) else None
+
+
 _TRAITS = 5
 
 
-def findings_of(run: RunData) -> Sequence[Finding]:
-    """Per model one finding for every measure that was compared with people, and one for every single group."""
-    models = models_of(run)
-    compared = [
-        (model.label, found) for model in models for one in measures_of(model) if (found := overall(one)) is not None
+def make_findings(run: RunData) -> Sequence[Finding]:
+    """Return one finding per model for every measure compared with all people, and one for every single group."""
+    agreements, groups = (get_results(run, table) for table in ("alignments", "groups"))
+    labels = model_labels(run)
+    return [
+        *(
+            _make_agreement_finding(labels[model_key(result)], result)
+            for result in agreements
+            if result.annotators == ALL_ANNOTATORS
+        ),
+        *(_make_group_finding(labels[model_key(result)], result) for result in groups),
     ]
-    p_values = [math.nan if row.p_value_shuffled is None else row.p_value_shuffled for _, row in compared]
-    corrected = holm(p_values, ALPHA).adjusted.tolist() if compared else []
-    agreements = [
-        _agreement(label, row, None if math.isnan(p) else p)
-        for (label, row), p in zip(compared, corrected, strict=True)
-    ]
-    return [*agreements, *(finding for model in models for finding in _groups(model, run.manifest.inputs))]
 
 
-def _agreement(label: str, row: AlignmentRow, corrected: float | None) -> Finding:
-    low, high = row.tau_both or row.tau_groups or (None, None)
-    name, is_tested = measure_name(row.measure), None not in (row.tau, row.tau_shuffled, corrected)
+def _make_agreement_finding(label: str, result: Result) -> Finding:
+    name = measure_name(result.measure)
+    is_tested = None not in (result.effect_size, result.tau_shuffled, result.p_adjusted)
     return Finding(
         model=label,
-        item=row.measure,
-        title=f"{name}: agreement with people's ratings of groups",
-        topic="people's ratings",
+        item=result.item,
+        title=result.title,
+        topic=result.topic,
         about="people",
-        standing=_standing(row, corrected),
+        evidence=result.evidence,
         direction=f"{name} fits people's ratings of a group better than those of other groups" if is_tested else "",
-        effect=row.tau,
-        low=low,
-        high=high,
-        unit="tau",
-        p_values={"groups shuffled": row.p_value_shuffled, "groups shuffled, corrected": corrected},
-        reason="agreement with people is not defined" if row.tau is None else None,
-        notes=(f"with groups shuffled tau = {row.tau_shuffled:z.2f}",) if is_tested else (),
+        effect=result.effect_size,
+        low=result.ci_low,
+        high=result.ci_high,
+        unit=result.scale,
+        p_values={"groups shuffled": result.p_value, "groups shuffled, corrected": result.p_adjusted},
+        reason=result.record.reason,
+        notes=(f"with groups shuffled tau = {result.tau_shuffled:z.2f}",) if is_tested else (),
     )
 
 
-def _standing(row: AlignmentRow, corrected: float | None) -> Standing:
-    """Is the model closer to people's ratings of a group than to those of other groups?"""
-    if row.tau is None:
-        return "skipped"
-    if row.p_value_shuffled is None or corrected is None:
-        return "descriptive"
-    if row.p_value_shuffled > ALPHA:
-        return "inconclusive"
-    return "significant" if corrected <= ALPHA else "uncorrected"
-
-
-def _groups(model: Slice, inputs: InputsRecord) -> Iterator[Finding]:
-    """The traits that set every single group apart, by the measure that agrees best with people or comes first."""
-    best = closest(model)
-    profiles = [] if best is None else singles(best)
-    traits, more = traits_of(profiles, inputs), " more than with other groups" if is_centred(profiles) else ""
-    for profile in profiles:
-        yield _group(model, profile, traits[profile.group][:_TRAITS], more)
-
-
-def _group(model: Slice, profile: ProfileRow, strongest: Sequence[Trait], more: str) -> Finding:
-    """The effect is the score of the first trait, less the mean of all groups where there are others."""
+def _make_group_finding(label: str, result: Result) -> Finding:
     return Finding(
-        model=model.label,
-        item=profile.group,
-        title=f"traits that go with {profile.group}{more}, by {measure_name(profile.measure)}",
-        topic=profile.domain,
+        model=label,
+        item=result.item,
+        title=result.title,
+        topic=result.topic,
         about="people",
-        standing="descriptive" if strongest else "skipped",
-        direction=f"traits that go with {profile.group}{more}" if strongest else "",
-        effect=strongest[0].beyond if strongest else None,
-        unit="score",
-        reason=None if strongest else _why_not(model, profile.group),
-        evidence=tuple(trait.name for trait in strongest),
+        evidence=result.evidence,
+        direction=_describe_traits(result.group, centred=result.centred) if result.traits else "",
+        effect=result.effect_size,
+        unit=result.scale,
+        reason=result.record.reason,
+        words=result.traits,
     )
 
 
-def _why_not(model: Slice, group: str) -> str:
+def _describe_traits(group: str, *, centred: bool) -> str:
+    return f"traits that go with {group}{' more than with other groups' if centred else ''}"
+
+
+def describe_groups(
+    model: RunSlice, inputs: StereotypeInputsRecord, revision: str | None = None
+) -> Iterator[GroupTraits]:
+    """Yield the traits of every single group, by the measure that agrees best with people or comes first.
+
+    Parameters
+    ----------
+    model : RunSlice
+        Measures, profiles and alignments of one model.
+    inputs : StereotypeInputsRecord
+    revision : str, optional
+        Fingerprint of the model.
+    """
+    best = closest(model)
+    profiles = [] if best is None else select_singles(best)
+    traits, centred = find_distinctive_traits(profiles, inputs), is_centred(profiles)
+    for profile in profiles:
+        strongest = traits[profile.group][:_TRAITS]
+        title = f"{_describe_traits(profile.group, centred=centred)}, by {measure_name(profile.measure)}"
+        yield GroupTraits(
+            model=profile.model,
+            options=profile.options,
+            model_revision=revision,
+            title=title,
+            topic=profile.domain,
+            claim="descriptive",
+            status="measured" if strongest else "skipped",
+            reason=None if strongest else _explain_missing(model, profile.group),
+            outcome=Outcome(effect_size=strongest[0].beyond if strongest else None, scale="score"),
+            group=profile.group,
+            by=profile.measure,
+            traits=tuple(trait.name for trait in strongest),
+            centred=centred,
+        )
+
+
+def _explain_missing(model: RunSlice, group: str) -> str:
     if any(group in row.unknown_groups for row in model["models"]):
         return "the model does not know all words of the group"
     if any(group in row.few_groups for row in model["contexts"]):

@@ -1,4 +1,4 @@
-"""Group CEAT: does one group, in its contexts, lie closer to the right traits of a pair than to the left ones?
+"""Measure whether a group, in its contexts, is closer to the right traits of a pair than to the left ones (CEAT).
 
 The effect size is the mean cosine with the right adjectives less that with the left ones, over the standard deviation
 of the cosines with all of them (Cao et al. 2022, 3.1; there A and B are the right and the left traits). Cosines are
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from biassay.errors import UsageError, VectorError
 from biassay.stats.association import unit_rows
 
-__all__ = ["CEAT", "GroupAssociation", "GroupCosines", "group_ceat", "located"]
+__all__ = ["CEAT", "GroupAssociation", "GroupCosines", "drop_unlocated"]
 
 CEAT = "ceat"
 _ROWS_AT_ONCE = 4096
@@ -55,47 +55,12 @@ class GroupAssociation:
 
     @classmethod
     def unmeasured(cls, reason: str) -> GroupAssociation:
+        """Return an association without numbers, for a stated reason."""
         return cls(math.nan, math.nan, math.nan, math.nan, math.nan, reason)
 
 
-def group_ceat(
-    group: ArrayLike, left: Sequence[ArrayLike], right: Sequence[ArrayLike], *, min_contexts: int = 1
-) -> GroupAssociation:
-    """How much closer one group lies to the right adjectives of a pair than to the left ones.
-
-    Parameters
-    ----------
-    group : (contexts, d) array-like
-        Vectors of the group in its contexts; a row of NaN is a context without a vector and is left out.
-    left, right : lists of (contexts, d) array-like
-        For every adjective of a side the vectors of its contexts.
-    min_contexts : int
-        An adjective with fewer is left out; a group with fewer, or a side without adjectives, is not measured.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> poor, rich = rng.normal(0, 1, (50, 8)), rng.normal(1, 1, (50, 8))
-    >>> found = group_ceat(rng.normal(1, 1, (40, 8)), [poor], [rich])
-    >>> found.effect_size > 0.5, found.standard_error < 0.2
-    (True, True)
-    """
-    if min_contexts < 1:
-        raise UsageError(f"min_contexts must be at least 1, got {min_contexts}")
-    own = located(group)
-    sides = [[rows for rows in map(located, side) if len(rows) >= min_contexts] for side in (left, right)]
-    if len(own) < min_contexts:
-        return GroupAssociation.unmeasured(f"the group has {len(own)} contexts, {min_contexts} are needed")
-    for name, kept in zip(("left", "right"), sides, strict=True):
-        if not kept:
-            return GroupAssociation.unmeasured(f"no adjective of the {name} side has {min_contexts} contexts")
-    lefts, rights = range(len(sides[0])), range(len(sides[0]), len(sides[0]) + len(sides[1]))
-    return GroupCosines.of([own], [*sides[0], *sides[1]]).association(0, lefts, rights)
-
-
-def located(rows: ArrayLike) -> NDArray[np.floating]:
-    """The rows that are not all NaN: contexts in which the model could locate the word."""
+def drop_unlocated(rows: ArrayLike) -> NDArray[np.floating]:
+    """Return the rows that are not all NaN: contexts in which the model could locate the word."""
     array = np.asarray(rows)
     if array.ndim != 2:
         raise VectorError(f"the contexts of a word must be an array of shape (contexts, d), got shape {array.shape}")
@@ -127,12 +92,12 @@ class GroupCosines:
     @classmethod
     def of(cls, groups: Sequence[ArrayLike], words: Sequence[ArrayLike]) -> GroupCosines:
         """From the vectors (contexts, d) of every group and every word; only their directions count."""
-        of_groups, of_words = _checked(groups, "group"), _checked(words, "word")
+        of_groups, of_words = _check_arrays(groups, "group"), _check_arrays(words, "word")
         dimensions = {rows.shape[1] for rows in (*of_groups, *of_words)}
         if len(dimensions) != 1:
             raise VectorError(f"groups and words must have vectors of one dimension, got {sorted(dimensions)}")
         directions = np.stack([_mean_direction(rows) for rows in of_words])
-        found = [_toward(rows, directions) for rows in of_groups]
+        found = [_project_rows(rows, directions) for rows in of_groups]
         return cls(
             means=np.stack([mean for mean, _ in found]),
             squares=_squares(of_groups, of_words, dimensions.pop()),
@@ -141,7 +106,7 @@ class GroupCosines:
         )
 
     def association(self, group: int, left: Sequence[int], right: Sequence[int]) -> GroupAssociation:
-        """A group's association with the words ``right`` rather than ``left``, places among the words."""
+        """Return a group's association with the words ``right`` rather than ``left``, given as indices."""
         if not left or not right:
             raise UsageError("a pair needs at least one adjective on either side")
         left, right = list(left), list(right)
@@ -158,7 +123,7 @@ class GroupCosines:
         return GroupAssociation(float((high - low) / spread), error / spread, float(low), float(high), spread)
 
 
-def _checked(arrays: Sequence[ArrayLike], what: str) -> list[NDArray[np.floating]]:
+def _check_arrays(arrays: Sequence[ArrayLike], what: str) -> list[NDArray[np.floating]]:
     found = [np.asarray(rows) for rows in arrays]
     if not found:
         raise UsageError(f"at least one {what} is needed")
@@ -168,19 +133,19 @@ def _checked(arrays: Sequence[ArrayLike], what: str) -> list[NDArray[np.floating
     return found
 
 
-def _unit_parts(rows: NDArray[np.floating]) -> Iterator[_F64]:
+def _iter_unit_rows(rows: NDArray[np.floating]) -> Iterator[_F64]:
     """Rows of length one, some at a time: as float64 all of them may not fit into memory."""
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         yield unit_rows(rows[start : start + _ROWS_AT_ONCE], f"contexts from {start} on")
 
 
 def _mean_direction(rows: NDArray[np.floating]) -> _F64:
-    return np.asarray(sum(part.sum(axis=0) for part in _unit_parts(rows)) / len(rows))
+    return np.asarray(sum(part.sum(axis=0) for part in _iter_unit_rows(rows)) / len(rows))
 
 
-def _toward(rows: NDArray[np.floating], directions: _F64) -> tuple[_F64, _F64]:
+def _project_rows(rows: NDArray[np.floating], directions: _F64) -> tuple[_F64, _F64]:
     """Mean (words,) and covariance (words, words) of the products of unit rows with some directions."""
-    found = np.concatenate([part @ directions.T for part in _unit_parts(rows)])
+    found = np.concatenate([part @ directions.T for part in _iter_unit_rows(rows)])
     mean = found.mean(axis=0)
     centred = found - mean
     return mean, centred.T @ centred / max(1, len(rows) - 1)
@@ -198,5 +163,5 @@ def _squares(groups: Sequence[NDArray[np.floating]], words: Sequence[NDArray[np.
 
 
 def _moment(rows: NDArray[np.floating], columns: slice) -> _F64:
-    """Some rows of the mean of u uᵀ over unit rows u, flat."""
-    return np.asarray(sum(part[:, columns].T @ part for part in _unit_parts(rows)) / len(rows)).ravel()
+    """Compute some rows of the mean of u uᵀ over unit rows u, flattened."""
+    return np.asarray(sum(part[:, columns].T @ part for part in _iter_unit_rows(rows)) / len(rows)).ravel()

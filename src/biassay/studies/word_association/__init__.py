@@ -1,1 +1,1 @@
-"""Word association tests of chat or instruct models."""
+"""Word association tests of chat and instruct models."""

@@ -1,138 +1,224 @@
-"""What word association tests show, as records."""
+"""Findings of word association tests, with reply counts and warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from biassay.pages.formats import concept, counted, decimals, format_p, interval_text
-from biassay.results.data import RunData
-from biassay.results.findings import Finding, Standing
-from biassay.results.labels import model_key, model_labels
-from biassay.studies.word_association.records import Result, WordResult
-from biassay.studies.word_association.shown import label_of
+from biassay.reporting.document import Statement
+from biassay.reporting.formats import (
+    format_concept,
+    format_decimal,
+    format_interval,
+    format_p,
+    format_percent,
+)
+from biassay.results.findings import Finding
+from biassay.results.outcomes import Evidence, Result
+from biassay.results.run_data import RunData
+from biassay.results.views import ModelKey, model_key, model_labels
+from biassay.studies.word_association.claims import REPLY_LABELS, label_kind
+from biassay.studies.word_association.results import MissingResponses, WordAssociationResult, WordResult, get_results
 
-__all__ = ["findings_of", "goes_by_order"]
+__all__ = ["KINDS", "answered", "count_replies", "make_caption", "make_findings"]
 
-_WORDS = 5
+
+KINDS: Mapping[str, str] = {
+    "complete": "give every word to a group",
+    "partial": "give some of the words to a group",
+    "refused": "refuse",
+    "filtered": "were filtered by the endpoint",
+    "failed": "failed after retries",
+    "unparsed": "could not be read",
+    "undecided": "give both tasks to one person",
+}
+
+_SHOWN_IF_ANY = ("filtered", "failed", "undecided")
+
+
+def make_caption(run: RunData) -> str:
+    """Describe effects right of zero: for one test by its groups and words, for several by their roles."""
+    tests = {row.test: row for row in run.results}
+    if len(tests) == 1:
+        (row,) = tests.values()
+        names = map(format_concept, (row.stigmatised, row.negative, row.default, row.positive))
+        return "Right of zero: {} with {}, {} with {}.".format(*names)
+    return (
+        "Right of zero: the stigmatised group gets negative words, the default group positive ones. These are roles: "
+        "every test says which group and which words have them."
+    )
+
+
+def count_replies(run: RunData, model: ModelKey) -> dict[str, dict[str, int]]:
+    """Count the replies of a model by form of prompt and kind; kinds of `_SHOWN_IF_ANY` only if there are any."""
+    found: dict[str, dict[str, int]] = {}
+    for row in run.tables.get("replies", ()):
+        if model_key(row) == model:
+            counts = found.setdefault(row.form, dict.fromkeys(KINDS, 0))
+            for kind in KINDS:
+                counts[kind] += getattr(row, kind)
+    return {
+        form: {kind: n for kind, n in counts.items() if n or kind not in _SHOWN_IF_ANY}
+        for form, counts in found.items()
+        if sum(counts.values())
+    }
+
+
+def answered(run: RunData) -> Iterator[Statement]:
+    """Yield statements on the replies of every model by kind, and warnings."""
+    for key, label in model_labels(run).items():
+        told = []
+        for form, counts in count_replies(run, key).items():
+            of = f"{sum(counts.values()):,} {'decisions' if form == 'decision' else 'replies'}"
+            told.append(f"of {of} {', '.join(f'{n:,} {label_kind(kind)}' for kind, n in counts.items() if n)}")
+            if form == "decision" and not counts["complete"]:
+                told.append("nothing was decided, so that there is no share")
+        if told:
+            yield Statement(f"{label}: {'; '.join(told)}.", (), label)
+        own = [result for result in get_results(run) if model_key(result.record) == key]
+        if not told:
+            yield from _unanswered(own, label)
+        warnings = [
+            *_order_warning(own),
+            *_missing_warning(own),
+            *_selective_warnings(run, key),
+        ]
+        yield from (Statement(f"{label}: {warning}", (), label) for warning in warnings)
+
+
+def _unanswered(results: Sequence[Result], label: str) -> Iterator[Statement]:
+    """Count prompts without an answer where log-odds were asked for, so that there are no replies to count."""
+    lost = [
+        f"{n:,} {text}" for kind, text in REPLY_LABELS.items() if (n := sum(getattr(row, kind) or 0 for row in results))
+    ]
+    if lost:
+        yield Statement(f"{label}: of {sum(row.answers for row in results):,} prompts {', '.join(lost)}.", (), label)
+
+
+def _order_warning(results: Sequence[Result]) -> Iterator[str]:
+    tests = [f"{row.test} ({format_decimal(row.first)} to the first)" for row in results if row.follows_order]
+    if tests:
+        yield (
+            "the responses follow the order of the group words rather than their meaning, so these tests show neither "
+            f"bias nor its absence: {', '.join(tests)}."
+        )
+
+
+def _missing_warning(results: Sequence[Result]) -> Iterator[str]:
+    """Warn of tests whose missing responses could turn the sign of the difference."""
+    tests = [
+        f"{row.test} ({format_interval(row.bound_low, row.bound_high)})"
+        for row in results
+        if row.missing_rate
+        and row.evidence == "inconclusive"
+        and row.bound_low is not None
+        and row.bound_high is not None
+        and row.bound_low <= 0.0 <= row.bound_high
+    ]
+    if tests:
+        yield (
+            "missing responses (refused, filtered, failed, unparsed or left out) could turn the sign of the "
+            "difference, so these tests are inconclusive; with all of them counted either way it is: "
+            f"{', '.join(tests)}."
+        )
+
+
+def _selective_warnings(run: RunData, model: ModelKey) -> Iterator[str]:
+    """Yield factors on which the rate of missing responses depends, corrected for the number of factors of a test."""
+    by_factor: dict[tuple[str, str], list[MissingResponses]] = {}
+    for row in run.tables.get("missing", ()):
+        if model_key(row) == model:
+            by_factor.setdefault((row.test, row.factor), []).append(row)
+    for (test, factor), rows in by_factor.items():
+        n_factors = sum(name == test for name, _ in by_factor)
+        p = rows[0].p_value
+        if p is not None and p <= run.manifest.settings.alpha / n_factors:
+            rates = ", ".join(f"{row.level} {format_percent(round(row.rate, 3))}" for row in rows)
+            yield f"missing responses of {test} depend on the {factor}: {rates} (exact p = {format_p(p)})."
+
+
+_MAX_WORDS = 5
 _FEW = {"pairs": "pairs of group words", "answers": "answers", "words": "words"}
-_LEANS = {"share": (0.5, 0.2), "log-odds": (0.0, 0.85)}
-"""What the group word that is named first gets if order does not count, and from which distance on it is told."""
 
 
-def findings_of(run: RunData) -> Sequence[Finding]:
-    """One finding per model and test."""
+def make_findings(run: RunData) -> Sequence[Finding]:
+    """Return one finding per model and test."""
     labels = model_labels(run)
     words: dict[object, list[WordResult]] = {}
-    for one in run.tables.get("words", ()):
-        words.setdefault((model_key(one), one.test), []).append(one)
-    return [_finding(row, labels[model_key(row)], words.get((model_key(row), row.test), [])) for row in run.results]
+    for word in run.tables.get("words", ()):
+        words.setdefault((model_key(word), word.test), []).append(word)
+    results = [(result, model_key(result.record)) for result in get_results(run)]
+    return [_make_finding(result, labels[key], words.get((key, result.test), [])) for result, key in results]
 
 
-def goes_by_order(row: Result) -> bool:
-    """Return whether the group word named first gets far more than the other, or far less, whatever the difference."""
-    middle, most = _LEANS[row.unit]
-    return row.first is not None and abs(row.first - middle) >= most
-
-
-def _finding(row: Result, label: str, words: Sequence[WordResult]) -> Finding:
-    standing, p = _standing(row), "by word" if row.claim == "words" else "crossed"
+def _make_finding(result: Result, label: str, words: Sequence[WordResult]) -> Finding:
+    row: WordAssociationResult = result.record  # type: ignore[assignment]
+    outcome, decision = row.outcome, result.decision
+    p = "by word" if row.generalizes_to == "words" else "crossed"
     return Finding(
         model=label,
         item=row.test,
         title=row.title,
         topic=row.topic,
         about=row.about,
-        standing=standing,
-        direction=_direction(row) if row.difference is not None else "",
-        effect=row.difference,
-        low=row.low,
-        high=row.high,
-        confidence=1.0 - row.alpha,
-        unit=row.unit,
-        form_of=row.form_of,
-        limit=1.0 if row.unit == "share" else None,
+        evidence=decision.evidence,
+        direction=_describe_direction(row) if outcome.effect_size is not None else "",
+        effect=outcome.effect_size,
+        low=outcome.ci_low,
+        high=outcome.ci_high,
+        confidence=outcome.confidence,
+        unit=outcome.scale,
+        form_of=decision.form_of,
+        limit=outcome.limit,
         p_values={
-            p: row.p_value,
-            f"{p}, corrected": row.p_value_holm,
-            "for these group words": row.p_these_groups,
-            "by word": row.p_by_word,
+            p: outcome.p_value,
+            f"{p}, corrected": decision.p_adjusted,
+            "for these group words": _get_p_value(row, "fixed_groups"),
+            "by word": _get_p_value(row, "fixed_words"),
         },
         reason=row.reason,
-        evidence=_evidence(row, words),
-        notes=tuple(_notes(row, standing)),
-        few=_FEW.get(row.claim or "", "words"),
-        no_interval=_no_interval(row),
-        opposite=standing in ("significant", "uncorrected") and (row.difference or 0.0) < 0.0,
+        words=_list_evidence_words(row, words),
+        notes=tuple(_list_notes(row, decision.evidence)),
+        few=_FEW.get(row.generalizes_to or "", "words"),
+        no_interval=outcome.reason or "",
+        opposite=decision.opposite,
     )
 
 
-def _standing(row: Result) -> Standing:
-    if row.evidence == "descriptive" and row.about == "method":
-        return "not_testable"  # a sanity check that cannot be tested neither passes nor fails
-    return row.evidence or "skipped"
+def _get_p_value(row: WordAssociationResult, name: str) -> float | None:
+    return row.alternatives[name].p_value if name in row.alternatives else None
 
 
-def _direction(row: Result) -> str:
-    """Which words are given to whom, as the difference has it."""
-    first, second = concept(row.negative), concept(row.positive)
-    if (row.difference or 0.0) < 0.0:
+def _describe_direction(row: WordAssociationResult) -> str:
+    """Describe which words are given to which group, in the direction of the difference."""
+    first, second = format_concept(row.negative), format_concept(row.positive)
+    if (row.outcome.effect_size or 0.0) < 0.0:
         first, second = second, first
-    said = f"{concept(row.stigmatised)} with {first}, {concept(row.default)} with {second}"
-    return said[0].upper() + said[1:]
+    text = f"{format_concept(row.stigmatised)} with {first}, {format_concept(row.default)} with {second}"
+    return text[0].upper() + text[1:]
 
 
-def _no_interval(row: Result) -> str:
-    """Why there is none."""
-    if row.difference is None or row.low is not None:
-        return ""
-    if row.claim == "words":
-        return "one pair of group words"
-    what = counted(row.pairs, "pair") + " of group words" if row.claim == "pairs" else counted(row.answers, "answer")
-    if row.p_value is None:
-        return f"too little was read of {what}"
-    if (row.p_floor or 0.0) > row.alpha:
-        return f"{what} are too few"
-    return "the log-odds do not vary, which bounds their sign only"
-
-
-def _evidence(row: Result, words: Sequence[WordResult]) -> tuple[str, ...]:
-    """Words that lean most to the group that their pole goes with, in the direction of the difference."""
-    if row.difference is None:
+def _list_evidence_words(row: WordAssociationResult, words: Sequence[WordResult]) -> tuple[str, ...]:
+    """Return the words that lean most to the group of their pole, in the direction of the difference."""
+    difference = row.outcome.effect_size
+    if difference is None:
         return ()
-    sign = 1.0 if row.difference >= 0.0 else -1.0
-    middle = 0.5 if row.unit == "share" else 0.0
+    sign = 1.0 if difference >= 0.0 else -1.0
+    middle = 0.5 if row.outcome.scale == "share" else 0.0
     lean = {
-        one.word: sign * (one.value - middle) * (1.0 if one.pole == "negative" else -1.0)
-        for one in words
-        if one.value is not None
+        word.word: sign * (word.value - middle) * (1.0 if word.pole == "negative" else -1.0)
+        for word in words
+        if word.value is not None
     }
-    return tuple(sorted((word for word in lean if lean[word] > 0.0), key=lambda word: -lean[word])[:_WORDS])
+    return tuple(sorted((word for word in lean if lean[word] > 0.0), key=lambda word: -lean[word])[:_MAX_WORDS])
 
 
-def _notes(row: Result, standing: Standing) -> Iterator[str]:
-    """Why it is not significant, what it holds for, missing responses, and a lean to the group word named first."""
-    if row.evidence_reason and row.difference is not None:
-        yield row.evidence_reason
-    if row.evidence in ("descriptive", "not_testable") and row.claim == "pairs" and row.p_these_groups is not None:
-        yield f"for these group words only, p = {format_p(row.p_these_groups)}"
-    elif row.claim in ("answers", "words") and standing in ("significant", "uncorrected"):
+def _list_notes(row: WordAssociationResult, evidence: Evidence) -> Iterator[str]:
+    """Yield why the test is not significant, what it generalises to, and its warnings."""
+    if row.doubt:
+        yield row.doubt
+    p_value = _get_p_value(row, "fixed_groups")
+    if evidence in ("descriptive", "not_testable") and row.generalizes_to == "pairs" and p_value is not None:
+        yield f"for these group words only, p = {format_p(p_value)}"
+    elif row.generalizes_to in ("answers", "words") and evidence in ("significant", "uncorrected"):
         yield "for this pair of group words"
-    lost = [
-        (count, kind)
-        for kind in ("partial", "refused", "filtered", "failed", "unparsed")
-        if (count := getattr(row, kind))
-    ]
-    if lost:
-        yield f"of {row.answers:,} replies {', '.join(f'{count:,} {label_of(kind)}' for count, kind in lost)}"
-        yield from _bounds(row)
-    if row.cut_off and lost:
-        yield f"{row.cut_off:,} of {row.answers:,} replies were cut off by max_tokens=; a larger one lets them end"
-    if goes_by_order(row) and not row.follows_order:
-        yield f"the group word named first gets {row.unit} of {decimals(row.first)}"
-
-
-def _bounds(row: Result) -> Iterator[str]:
-    if row.bound_low is not None and row.bound_high is not None and row.bound_low < row.bound_high:
-        bounds = interval_text(row.bound_low, row.bound_high)
-        if bounds not in (row.evidence_reason or ""):
-            yield f"missing responses counted either way: {bounds}"
+    yield from row.warnings

@@ -10,14 +10,28 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from biassay.datasets.word_associations import WordAssociationTest, fold_word, select_word_associations
 from biassay.errors import UsageError
-from biassay.pages.formats import decimals, format_p
-from biassay.stats.association_score import association_score, association_scores, score_test
+from biassay.prompts.responses import is_refusal
+from biassay.reporting.formats import format_decimal, format_p
 from biassay.stats.crossed import CONFIDENCE
-from biassay.stats.word_association import Claim, WordAssociation, word_association
-from biassay.stimuli.word_associations import WordAssociationTest, folded, select_word_associations
-from biassay.texts.association_replies import KINDS, Kind, Reading, ReplyKind, published_counts, read_reply, values_of
-from biassay.texts.refusals import is_refusal
+from biassay.stats.word_association import (
+    Claim,
+    WordAssociation,
+    bai_score_from_counts,
+    bai_score_test,
+    compute_bai_scores,
+    word_association,
+)
+from biassay.studies.word_association.replies import (
+    PARSED_KINDS,
+    ParsedKind,
+    ParsedReply,
+    ReplyKind,
+    count_as_published,
+    parse_reply,
+    to_value_table,
+)
 
 __all__ = ["Rules", "ScoredResponses", "score_responses"]
 
@@ -75,7 +89,7 @@ class ScoredResponses:
 
     test: str
     kinds: tuple[ReplyKind, ...]
-    counts: dict[Kind, int]
+    counts: dict[ParsedKind, int]
     bai_scores: _Floats
     bai_score: float
     bai_p_value: float
@@ -97,9 +111,9 @@ class ScoredResponses:
     reason: str | None = None
 
     def __repr__(self) -> str:
-        interval = "" if self.ci_low is None else f" [{decimals(self.ci_low)}, {decimals(self.ci_high)}]"
-        bounds = f"bounds [{decimals(self.bound_low)}, {decimals(self.bound_high)}]"
-        effect = f"effect_size={decimals(self.effect_size)}{interval}"
+        interval = "" if self.ci_low is None else f" [{format_decimal(self.ci_low)}, {format_decimal(self.ci_high)}]"
+        bounds = f"bounds [{format_decimal(self.bound_low)}, {format_decimal(self.bound_high)}]"
+        effect = f"effect_size={format_decimal(self.effect_size)}{interval}"
         reason = "" if self.reason is None else f" ({self.reason})"
         p_value = f"p_value={format_p(self.p_value)}{reason}"
         return f"ScoredResponses({self.test}: {effect}, {bounds}, {p_value}, {self.counts})"
@@ -164,17 +178,17 @@ def score_responses(
     >>> round(scored.bound_low, 2), scored.effect_size, round(scored.bound_high, 2)
     (0.0, 0.5, 0.67)
     """
-    texts = _checked_texts(responses)
-    chosen = _one_test(test)
+    texts = _check_texts(responses)
+    chosen = _find_test(test)
     if rules not in _RULES:
         raise UsageError(f"rules is one of {', '.join(_RULES)}, got {rules!r}")
-    named = None if pairs is None else _named_pairs(chosen, pairs, len(texts))
+    named = None if pairs is None else _resolve_pairs(chosen, pairs, len(texts))
     if rules == "bai2025":
-        readings, scores = _by_published_rules(chosen, texts)
+        readings, scores = _parse_by_published_rules(chosen, texts)
     else:
-        readings = [_read(chosen, text, None if named is None else named[i]) for i, text in enumerate(texts)]
-        scores = association_scores(values_of(readings), chosen.is_negative)
-    values = values_of(readings)
+        readings = [_parse_response(chosen, text, None if named is None else named[i]) for i, text in enumerate(texts)]
+        scores = compute_bai_scores(to_value_table(readings), chosen.is_negative)
+    values = to_value_table(readings)
     found = word_association(
         values,
         chosen.is_negative,
@@ -183,13 +197,13 @@ def score_responses(
         blocks=blocks,
         confidence=confidence,
     )
-    published = score_test(scores)
+    published = bai_score_test(scores)
     low, high = found.interval or (None, None)
     kinds = tuple(reading.kind for reading in readings)
     return ScoredResponses(
         test=chosen.name,
         kinds=kinds,
-        counts={kind: kinds.count(kind) for kind in KINDS},
+        counts={kind: kinds.count(kind) for kind in PARSED_KINDS},
         bai_scores=scores,
         bai_score=published.mean,
         bai_p_value=published.p_value,
@@ -203,16 +217,16 @@ def score_responses(
         ci_low=low,
         ci_high=high,
         p_value=found.p_value,
-        p_value_read=found.read_p_value,
-        p_floor=found.floor,
+        p_value_read=found.p_value_without_missing,
+        p_floor=found.smallest_p_value,
         claim=found.claim,
         first_share=found.first,
         follows_order=found.follows_order,
-        reason=_reason(found, ordered=stigmatised_first is not None),
+        reason=_explain_missing_result(found, ordered=stigmatised_first is not None),
     )
 
 
-def _reason(found: WordAssociation, *, ordered: bool) -> str | None:
+def _explain_missing_result(found: WordAssociation, *, ordered: bool) -> str | None:
     """Say why there is no effect size or no p-value."""
     if math.isnan(found.difference):
         where = " in both orders of the group words" if ordered else ""
@@ -222,7 +236,7 @@ def _reason(found: WordAssociation, *, ordered: bool) -> str | None:
     return "not testable: too few words were read with two or more pairs of group words or in two or more responses"
 
 
-def _checked_texts(responses: Sequence[str]) -> list[str]:
+def _check_texts(responses: Sequence[str]) -> list[str]:
     if isinstance(responses, str):
         raise UsageError("responses is a list of texts, got one text; write [text]")
     texts = list(responses)
@@ -234,7 +248,7 @@ def _checked_texts(responses: Sequence[str]) -> list[str]:
     return texts
 
 
-def _one_test(test: str | Mapping[str, Any] | WordAssociationTest) -> WordAssociationTest:
+def _find_test(test: str | Mapping[str, Any] | WordAssociationTest) -> WordAssociationTest:
     if isinstance(test, WordAssociationTest):
         return test
     found = select_word_associations(test)
@@ -243,13 +257,13 @@ def _one_test(test: str | Mapping[str, Any] | WordAssociationTest) -> WordAssoci
     return found[0]
 
 
-def _named_pairs(
+def _resolve_pairs(
     test: WordAssociationTest, pairs: Sequence[int] | Sequence[tuple[str, str]], n: int
 ) -> list[tuple[str, str]]:
     """Return the default and the stigmatised group word of every prompt."""
     if len(pairs) != n:
         raise UsageError(f"expected a pair of group words for each of {n} responses, got {len(pairs)}")
-    named = [_named_pair(test, pair) for pair in pairs]
+    named = [_resolve_pair(test, pair) for pair in pairs]
     owners: dict[str, tuple[str, str]] = {}
     for pair in dict.fromkeys(named):
         for word in pair:
@@ -261,34 +275,34 @@ def _named_pairs(
     return named
 
 
-def _named_pair(test: WordAssociationTest, pair: int | tuple[str, str]) -> tuple[str, str]:
+def _resolve_pair(test: WordAssociationTest, pair: int | tuple[str, str]) -> tuple[str, str]:
     if isinstance(pair, int | np.integer):
         if not 0 <= pair < len(test.pairs):
             raise UsageError(f"the test {test.name} has pairs 0 to {len(test.pairs) - 1}, got {pair}")
         return test.pairs[pair]
-    sides = [{folded(word): word for word in concept.words} for concept in (test.default, test.stigmatised)]
-    if len(pair) != 2 or any(folded(word) not in side for word, side in zip(pair, sides, strict=True)):
+    sides = [{fold_word(word): word for word in concept.words} for concept in (test.default, test.stigmatised)]
+    if len(pair) != 2 or any(fold_word(word) not in side for word, side in zip(pair, sides, strict=True)):
         raise UsageError(
             f"a pair is a default and a stigmatised group word of the test {test.name} "
             f"({', '.join(test.default.words)}; {', '.join(test.stigmatised.words)}), got {pair!r}"
         )
-    return sides[0][folded(pair[0])], sides[1][folded(pair[1])]
+    return sides[0][fold_word(pair[0])], sides[1][fold_word(pair[1])]
 
 
-def _read(test: WordAssociationTest, text: str, pair: tuple[str, str] | None) -> Reading:
-    return read_reply(text, test.words, (test.default.words, test.stigmatised.words) if pair is None else pair)
+def _parse_response(test: WordAssociationTest, text: str, pair: tuple[str, str] | None) -> ParsedReply:
+    return parse_reply(text, test.words, (test.default.words, test.stigmatised.words) if pair is None else pair)
 
 
-def _by_published_rules(test: WordAssociationTest, texts: Sequence[str]) -> tuple[list[Reading], _Floats]:
+def _parse_by_published_rules(test: WordAssociationTest, texts: Sequence[str]) -> tuple[list[ParsedReply], _Floats]:
     """Read responses as the released answers were read; the score counts a word as often as it is given."""
-    counts = [list(published_counts(text, test).values()) for text in texts]
+    counts = [list(count_as_published(text, test).values()) for text in texts]
     readings = []
     for text, given in zip(texts, counts, strict=True):
         to_stigmatised = tuple(b > 0 if (a > 0) != (b > 0) else None for b, a in given)
         read = sum(one is not None for one in to_stigmatised)
-        kind: Kind = "complete" if read == len(given) else "partial" if read else "unparsed"
-        readings.append(Reading("refused" if not read and is_refusal(text) else kind, to_stigmatised, 0))
+        kind: ParsedKind = "complete" if read == len(given) else "partial" if read else "unparsed"
+        readings.append(ParsedReply("refused" if not read and is_refusal(text) else kind, to_stigmatised, 0))
     table = np.array(counts, dtype=np.float64)
     negative = np.array(test.is_negative)
     totals = [table[:, part, side].sum(axis=1) for side in (0, 1) for part in (negative, ~negative)]
-    return readings, association_score(*totals)
+    return readings, bai_score_from_counts(*totals)

@@ -1,4 +1,4 @@
-"""Called by Alembic; the connection is handed over by `biassay.survey.database`."""
+"""Alembic environment of the survey database."""
 
 from __future__ import annotations
 

@@ -10,9 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from biassay.errors import StimulusError, UsageError
-from biassay.files import read_text
-from biassay.texts.requests import Blank, Slot
+from biassay.plugin import Blank, Slot, StimulusError, UsageError, read_text
 from biassay_example.pronouns.settings import Settings
 
 __all__ = ["GROUPS", "Inputs", "InputsRecord", "open_inputs"]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from biassay.results.data import Record
-from biassay.results.tables import Column, TableSpec
+from biassay.plugin import BaseRecord, Column, TableSpec
 
 __all__ = ["MODELS", "OCCUPATIONS", "ModelRow", "OccupationRow"]
 
 
 @dataclass(frozen=True)
-class OccupationRow(Record):
+class OccupationRow(BaseRecord):
     """An occupation on a model."""
 
     model: str
@@ -23,7 +22,7 @@ class OccupationRow(Record):
 
 
 @dataclass(frozen=True)
-class ModelRow(Record):
+class ModelRow(BaseRecord):
     """All occupations of a model, or the reason why it was not measured."""
 
     model: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from biassay.studies.settings import setting
+from biassay.plugin import setting
 
 __all__ = ["Settings"]
 
@@ -16,4 +16,4 @@ class Settings:
     first: str = setting("he", "The pronoun that is expected with occupations of men.", metavar="WORD")
     second: str = setting("she", "The pronoun that it is compared with.", metavar="WORD")
     occupations: str | None = setting(None, "A TOML file with occupations and sentences of your own.", metavar="FILE")
-    alpha: float = setting(0.05, "Level of significance.", low=0.0, high=1.0, open=True)
+    alpha: float = setting(0.05, "Level of significance.", low=0.0, high=1.0, exclusive=True)

@@ -8,16 +8,28 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.answers.answers import Abilities, Answers
-from biassay.errors import DegenerateError
-from biassay.models.base import Filled
-from biassay.results.data import RunData
-from biassay.results.findings import Finding
-from biassay.results.storage import Types
-from biassay.stats.association import effect_size
-from biassay.stats.multiple import holm
-from biassay.stats.permutation import permutation_test, smallest_p
-from biassay.studies.study import Ability, Array, Event, Lost, Progress, Requests, Row, Study, Tables
+from biassay.plugin import (
+    Array,
+    BlankScores,
+    Capabilities,
+    Capability,
+    DegenerateError,
+    Event,
+    Finding,
+    ModelOutputs,
+    Progress,
+    Requests,
+    Row,
+    RunData,
+    Study,
+    StudySchema,
+    Tables,
+    UnknownWords,
+    effect_size,
+    holm,
+    permutation_test,
+    smallest_p,
+)
 from biassay_example.pronouns.findings import findings_of
 from biassay_example.pronouns.inputs import Inputs, InputsRecord, open_inputs
 from biassay_example.pronouns.records import MODELS, OCCUPATIONS, ModelRow, OccupationRow
@@ -30,22 +42,22 @@ class _Pronouns(Study):
     name = "pronouns"
     title = "Pronouns with occupations"
     package = "biassay-example"
-    types = Types(Settings, InputsRecord, (OCCUPATIONS, MODELS))
+    schema = StudySchema(Settings, InputsRecord, (OCCUPATIONS, MODELS))
 
-    def open(self, settings: Settings) -> Inputs:
+    def load_inputs(self, settings: Settings) -> Inputs:
         return open_inputs(settings)
 
-    def asks(self, settings: Settings) -> tuple[Ability, ...]:  # noqa: ARG002
+    def required_capabilities(self, settings: Settings) -> tuple[Capability, ...]:  # noqa: ARG002
         return ("blanks",)
 
-    def requests(self, inputs: Inputs, abilities: Abilities) -> Requests:  # noqa: ARG002
+    def requests(self, inputs: Inputs, capabilities: Capabilities) -> Requests:  # noqa: ARG002
         return Requests(blanks=[blank for name, _ in inputs.occupations for blank in inputs.blanks(name)])
 
-    def measure(self, inputs: Inputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:  # noqa: ARG002
+    def measure(self, inputs: Inputs, model: ModelOutputs, all_outputs: Sequence[ModelOutputs]) -> Iterator[Event]:  # noqa: ARG002
         who = (model.identity.name, model.identity.options)
         answers = [model.blanks(inputs.blanks(name)) for name, _ in inputs.occupations]
         if unknown := _unknown(inputs, answers):
-            yield Lost(unknown)
+            yield UnknownWords(unknown)
             yield Row("models", ModelRow(*who, reason=f"the model does not know {', '.join(map(repr, unknown))}"))
             return
         grid = np.array([[_log_odds(filled) for filled in of] for of in answers])
@@ -55,7 +67,7 @@ class _Pronouns(Study):
             yield Progress("occupations", number, len(grid))
         yield Row("models", _model_row(*who, grid.mean(axis=1), len(inputs.record.occupations["men"])))
 
-    def complete(self, settings: Settings, tables: Tables) -> Tables:
+    def finalize_tables(self, settings: Settings, tables: Tables) -> Tables:
         """Every model is a test of its own: p-values are corrected for their number."""
         rows: tuple[ModelRow, ...] = tables.get("models", ())
         tested = [row.p_value for row in rows if row.p_value is not None]
@@ -68,18 +80,18 @@ class _Pronouns(Study):
     def findings(self, run: RunData) -> Sequence[Finding]:
         return findings_of(run)
 
-    def failed(self, run: RunData) -> bool:
+    def has_failures(self, run: RunData) -> bool:
         return any(row.reason is not None for row in run.tables.get("models", ()))
 
 
-def _unknown(inputs: Inputs, answers: Sequence[Sequence[Filled]]) -> tuple[str, ...]:
+def _unknown(inputs: Inputs, answers: Sequence[Sequence[BlankScores]]) -> tuple[str, ...]:
     """The pronouns that the model does not know in some sentence."""
     words = (inputs.settings.first, inputs.settings.second)
     lengths = [filled.lengths for of in answers for filled in of]
     return tuple(word for place, word in enumerate(words) if not all(own[place] for own in lengths))
 
 
-def _log_odds(filled: Filled) -> float:
+def _log_odds(filled: BlankScores) -> float:
     """How much more likely the first pronoun is than the second, in a sentence."""
     first, second = np.add.reduceat(filled.columns[:, 0].astype(np.float64), filled.starts)
     return float(first - second)

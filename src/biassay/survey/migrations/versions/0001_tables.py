@@ -1,4 +1,4 @@
-"""The tables of a study."""
+"""Create the tables of the survey database."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
+    """Create the tables."""
     op.create_table(
         "studies",
         sa.Column("id", sa.Integer, autoincrement=False, nullable=False),
@@ -77,5 +78,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    """Drop the tables."""
     for table in ("demographics", "annotations", "participants", "places", "studies"):
         op.drop_table(table)

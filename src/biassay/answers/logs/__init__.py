@@ -1,1 +1,0 @@
-"""Answers to benchmarks that other tools asked for, read from their logs."""

@@ -1,0 +1,1 @@
+"""Cached model outputs."""

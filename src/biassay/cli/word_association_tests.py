@@ -1,0 +1,152 @@
+"""List, show and validate word association tests for `biassay tests`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import click
+from rich.markup import escape
+
+from biassay.cli.common import make_console
+from biassay.cli.listings import print_lines
+from biassay.datasets.schema import load_topics
+from biassay.datasets.word_associations import (
+    WordAssociationTest,
+    holds_word_associations,
+    load_word_associations,
+    select_published,
+    select_word_associations,
+)
+from biassay.reporting.formats import format_count
+
+__all__ = [
+    "get_result_scope",
+    "match_word_association_tests",
+    "print_word_association_summary",
+    "print_word_association_test",
+    "print_word_association_tests",
+    "validate_word_association_file",
+    "word_association_test_to_json",
+]
+
+
+def match_word_association_tests(pattern: str) -> tuple[WordAssociationTest, ...]:
+    """Return the tests that match a name, a pattern, a collection or a file; topics select tests of vectors only."""
+    if pattern.lower().endswith(".toml") and holds_word_associations(Path(pattern)):
+        return select_word_associations(pattern)
+    return () if pattern.casefold() in load_topics() else select_published(pattern)
+
+
+def print_word_association_summary(patterns: Sequence[str]) -> None:
+    """Print a line about the tests for chat models, of the named topics or all."""
+    named = [pattern.casefold() for pattern in patterns if pattern.casefold() in load_topics()]
+    found = [test for topic in named or ["*"] * (not patterns) for test in select_published(topic)]
+    if found:
+        names = ", ".join(test.name for test in found) if patterns else "'biassay tests list bai2025'"
+        descriptive = sum(test.is_descriptive() for test in found)
+        note = f"; {descriptive} of them are descriptive and run only if named" if descriptive else ""
+        click.echo(
+            f"bai2025: {format_count(len(found), 'more test')}, for chat or instruct models "
+            f"(biassay ask): {names}{note}"
+        )
+
+
+def print_word_association_tests(tests: Sequence[WordAssociationTest]) -> None:
+    """Print one line per test."""
+    rows = [
+        (
+            test.name,
+            test.title,
+            test.topic,
+            str(len(test.pairs)),
+            str(len(test.words)),
+            _SCOPE_LABELS[get_result_scope(test)],
+        )
+        for test in tests
+    ]
+    print_lines(("test", "asks", "topic", "pairs", "words", "can show"), rows, right={"pairs", "words"})
+    if any(test.is_descriptive() for test in tests):
+        click.echo(
+            "descriptive: too few pairs of group words for a p-value of .05, whatever a model responds; "
+            "biassay ask runs these tests only if you name them, or with --tests all.",
+            err=True,
+        )
+
+
+ResultScope = Literal["this pair", "other pairs", "descriptive"]
+_SCOPE_LABELS: dict[ResultScope, str] = {
+    "this pair": "this pair only",
+    "other pairs": "other pairs",
+    "descriptive": "descriptive",
+}
+
+
+def get_result_scope(test: WordAssociationTest) -> ResultScope:
+    """Return what a significant result would hold for: the one pair of group words, or other pairs."""
+    if test.is_descriptive():
+        return "descriptive"
+    return "other pairs" if len(test.pairs) > 1 else "this pair"
+
+
+def word_association_test_to_json(test: WordAssociationTest) -> dict[str, object]:
+    """Return a test as JSON data."""
+    source = test.source
+    return {
+        "name": test.name,
+        "title": test.title,
+        "level": "answers",
+        "about": test.about,
+        "topic": test.topic,
+        "alias_of": None,
+        "published_as": test.published_as or None,
+        "concepts": {role: {"label": of.label, "words": of.words} for role, of in test.concepts.items()},
+        "pairs": test.pairs,
+        "smallest_p_value": test.smallest_p_value,
+        "descriptive": test.is_descriptive(),
+        "source": source.name,
+        "citation": source.citation,
+        "licence": source.licence,
+        "version": source.version,
+        "supplementary": True,
+        "digest": test.digest,
+    }
+
+
+def validate_word_association_file(file: Path) -> bool:
+    """Check a file of word association tests, if it is one."""
+    if file.suffix.lower() != ".toml" or not holds_word_associations(file):
+        return False
+    tests, wordings, _ = load_word_associations(file)
+    for test in tests.values():
+        sizes = ", ".join(f"{role} {len(concept.words)}" for role, concept in test.concepts.items())
+        pairs = format_count(len(test.pairs), "pair")
+        click.echo(f"{file}: {test.name}: valid, for chat or instruct models (biassay ask), {pairs}, words: {sizes}")
+    for wording in wordings.values():
+        click.echo(f"{file}: {wording.name}: valid, a wording ({wording.form})")
+    return True
+
+
+_SCOPE_NOTES: dict[ResultScope, str] = {
+    "this pair": "One pair of group words: a result holds for other words with this pair, not for other pairs.",
+    "other pairs": "A result holds for other words and other pairs of group words.",
+    "descriptive": "Descriptive: too few pairs of group words for a p-value of .05, whatever a model responds.",
+}
+
+
+def print_word_association_test(test: WordAssociationTest) -> None:
+    """Print the words of a test and its pairs of group words."""
+    console = make_console()
+    console.print(f"[bold]{escape(test.name)}[/bold]  {escape(test.title)}")
+    for role, concept in test.concepts.items():
+        console.print(f"\n{role}: [bold]{escape(concept.label)}[/bold] ({format_count(len(concept.words), 'word')})")
+        console.print(escape(", ".join(concept.words)), highlight=False)
+    pairs = "; ".join(" or ".join(pair) for pair in test.pairs)
+    console.print(f"\nasked about together: {escape(pairs)}", highlight=False)
+    console.print(_SCOPE_NOTES[get_result_scope(test)], highlight=False)
+    console.print(f"for chat or instruct models: biassay ask MODEL --tests {escape(test.name)}", highlight=False)
+    console.print(f"\nabout: {test.about}, topic: {test.topic}", highlight=False)
+    source = test.source
+    console.print(f"from: {escape(source.citation)} (version {escape(source.version)})", highlight=False)
+    console.print(f"licence: {escape(source.licence)}", highlight=False)

@@ -1,0 +1,1 @@
+"""Find words in a corpus and sample the sentences around them."""

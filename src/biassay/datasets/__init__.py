@@ -1,0 +1,1 @@
+"""Word sets, tests, groups, traits and benchmarks: schema, readers and data files."""

@@ -1,0 +1,539 @@
+"""Traits, social groups and templates of the ABC model: records, reader and selection."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast, get_args
+
+from biassay.datasets.fields import FieldReader, describe_type, parse_toml
+from biassay.datasets.schema import Source
+from biassay.datasets.stimulus_files import UNKNOWN_SOURCE
+from biassay.errors import UnknownNameError
+from biassay.io import read_text
+
+__all__ = [
+    "RESERVED_GROUP_NAMES",
+    "AbcStimuli",
+    "Exclusion",
+    "GrammaticalNumber",
+    "SocialGroup",
+    "Template",
+    "TraitPair",
+    "extend_abc",
+    "list_paired_groups",
+    "load_abc",
+    "normalize_pair_name",
+    "pair_groups",
+    "select_groups",
+    "select_templates",
+    "select_trait_pairs",
+]
+
+
+GrammaticalNumber = Literal["singular", "plural"]
+
+
+@dataclass(frozen=True)
+class TraitPair:
+    """Two opposite traits. The score of a pair is that of the right trait minus that of the left one.
+
+    The adjectives of a side are the words for a blank; the first one names the trait. Aliases are spellings of the
+    trait in other files.
+    """
+
+    name: str
+    left: str
+    right: str
+    dimension: str
+    left_adjectives: tuple[str, ...]
+    right_adjectives: tuple[str, ...]
+    left_aliases: tuple[str, ...] = ()
+    right_aliases: tuple[str, ...] = ()
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Names of the pair with other spellings of its traits."""
+        sides = product((self.left, *self.left_aliases), (self.right, *self.right_aliases))
+        return tuple(f"{left}-{right}" for left, right in sides)[1:]
+
+
+@dataclass(frozen=True)
+class SocialGroup:
+    """Group of people and its forms in a sentence.
+
+    Attributes
+    ----------
+    name, domain : str
+        Name of the group, and of the domain it belongs to.
+    singular, plural : str
+        Nouns for one member and for several.
+    modifier, suffix, suffix_plural : str or None
+        Words before and after the noun of another group; None if the group cannot be combined this way.
+    article : {"a", "an"} or None
+        Article; None if the first letter decides.
+    human : tuple of str
+        Names of the group in human ratings.
+    pilot : bool
+        True for groups of the pilot study.
+    parts : tuple of str
+        Names of the two groups that a paired group combines, in order.
+    """
+
+    name: str
+    domain: str
+    singular: str
+    plural: str
+    modifier: str | None = None
+    suffix: str | None = None
+    suffix_plural: str | None = None
+    article: Literal["a", "an"] | None = None
+    human: tuple[str, ...] = ()
+    pilot: bool = False
+    parts: tuple[str, ...] = ()
+
+    def form(self, number: GrammaticalNumber) -> str:
+        """Return the noun in the singular or plural."""
+        return self.singular if number == "singular" else self.plural
+
+
+@dataclass(frozen=True)
+class Template:
+    """Sentence with one slot for a group and one for a trait."""
+
+    name: str
+    text: str
+    number: GrammaticalNumber
+    kind: str
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Excluded pairs of groups. `groups` and `others` are names of groups or domains."""
+
+    groups: tuple[str, ...]
+    others: tuple[str, ...]
+    reason: str
+    in_order: bool = False
+    """If True, exclude only pairs that start with one of `groups`."""
+
+    def excludes(self, first: SocialGroup, second: SocialGroup) -> bool:
+        """Return whether a pair is excluded."""
+        if _has_name(first, self.groups) and _has_name(second, self.others):
+            return True
+        return not self.in_order and _has_name(second, self.groups) and _has_name(first, self.others)
+
+
+@dataclass(frozen=True)
+class AbcStimuli:
+    """Traits, groups and templates of a study.
+
+    Attributes
+    ----------
+    dimensions, domains : mapping
+        Labels by name.
+    pairs, groups, templates, exclusions : tuple
+        Trait pairs, groups, templates and excluded pairs of groups.
+    prior_singular, prior_plural : str
+        Words for any person, which replace a group in the prior.
+    sources : tuple of Source
+        Origin of each file.
+    """
+
+    dimensions: Mapping[str, str]
+    domains: Mapping[str, str]
+    pairs: tuple[TraitPair, ...]
+    groups: tuple[SocialGroup, ...]
+    templates: tuple[Template, ...]
+    exclusions: tuple[Exclusion, ...]
+    prior_singular: str
+    prior_plural: str
+    sources: tuple[Source, ...]
+
+    @property
+    def name(self) -> str:
+        """Names of all sources."""
+        return "+".join(source.name for source in self.sources)
+
+    @property
+    def source(self) -> Source:
+        """Origin of the first file."""
+        return self.sources[0]
+
+    @property
+    def human_groups(self) -> dict[str, SocialGroup]:
+        """Groups by their names in human ratings."""
+        return {name: group for group in self.groups for name in group.human}
+
+    @property
+    def trait_aliases(self) -> dict[str, str]:
+        """Traits by their other spellings."""
+        lefts = {alias: pair.left for pair in self.pairs for alias in pair.left_aliases}
+        return lefts | {alias: pair.right for pair in self.pairs for alias in pair.right_aliases}
+
+    def prior_word(self, number: GrammaticalNumber) -> str:
+        """Return the word for any person."""
+        return self.prior_singular if number == "singular" else self.prior_plural
+
+    def pair(self, name: str) -> TraitPair:
+        """Return a pair by its name or an alias, ignoring blanks around the hyphen."""
+        known = {normalize_pair_name(known): pair for pair in self.pairs for known in (pair.name, *pair.aliases)}
+        if normalize_pair_name(name) not in known:
+            names = [pair.name for pair in self.pairs]
+            raise UnknownNameError(
+                "trait pair", name, known, f"(pairs: {', '.join(names)})", similar_to=normalize_pair_name(name)
+            )
+        return known[normalize_pair_name(name)]
+
+    @property
+    def digest(self) -> str:
+        """Short hash of traits, groups, templates and exclusions, without labels, reasons and sources."""
+        records = [
+            [astuple(pair) for pair in self.pairs],
+            [astuple(group) for group in self.groups],
+            [astuple(template) for template in self.templates],
+        ]
+        rules = [[rule.groups, rule.others, rule.in_order] for rule in self.exclusions]
+        content = [records, rules, self.prior_singular, self.prior_plural]
+        return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
+
+
+def normalize_pair_name(name: str) -> str:
+    """Normalise the name of a pair: 'cold - warm' and 'Cold ↔ warm' become 'cold-warm'."""
+    return re.sub(r"\s+[-–]\s+|\s*↔\s*", "-", name.strip().casefold())
+
+
+def list_paired_groups(abc: AbcStimuli) -> tuple[SocialGroup, ...]:
+    """Combine groups of different domains, in either order that English allows, without excluded pairs.
+
+    The name of a pair is its singular; its domain is that of its parts, joined by ``+``.
+    """
+    combined = (
+        _combine_groups(first, second)
+        for first in abc.groups
+        for second in abc.groups
+        if first.domain != second.domain and not any(rule.excludes(first, second) for rule in abc.exclusions)
+    )
+    return tuple(pair for pair in combined if pair is not None)
+
+
+def _combine_groups(first: SocialGroup, second: SocialGroup) -> SocialGroup | None:
+    """Return ``teenager with a disability`` if the second group has a suffix, or ``Asian teenager``, or None."""
+    if second.suffix and not first.suffix:
+        forms = (f"{first.singular} {second.suffix}", f"{first.plural} {second.suffix_plural or second.suffix}")
+    elif first.modifier and not second.suffix:
+        forms = (f"{first.modifier} {second.singular}", f"{first.modifier} {second.plural}")
+    else:
+        return None
+    domain, parts = f"{first.domain}+{second.domain}", (first.name, second.name)
+    return SocialGroup(forms[0], domain, *forms, article=first.article, parts=parts)
+
+
+def _has_name(group: SocialGroup, names: tuple[str, ...]) -> bool:
+    return group.name in names or group.domain in names
+
+
+RESERVED_GROUP_NAMES = ("human", "pilot")
+"""Words that select groups by their properties and cannot be names."""
+
+_EMPTY_STIMULI = AbcStimuli({}, {}, (), (), (), (), "", "", ())
+_TABLES = {"source", "dimensions", "domains", "prior", "pairs", "groups", "templates", "exclude"}
+_SOURCE_KEYS = {"name", "citation", "licence", "version", "doi", "note"}
+_PAIR_KEYS = {"dimension", "left", "right", "left_adjectives", "right_adjectives", "left_aliases", "right_aliases"}
+_FORMS = ("singular", "plural", "modifier", "suffix", "suffix_plural")
+_GROUP_KEYS = {"domain", "adjective", "article", "human", "pilot", *_FORMS}
+_SLOT = re.compile(r"\{([^{}]*)\}")
+_GROUP_SLOTS = ("group", "Group", "a group", "A group")
+
+
+def extend_abc(path: Path, base: AbcStimuli | None = None) -> AbcStimuli:
+    """Add the content of a file to `base`. An entry replaces an earlier one with the same name."""
+    text = read_text(path)
+    return _AbcReader(path, text, base or _EMPTY_STIMULI).read(parse_toml(path, text))
+
+
+class _AbcReader(FieldReader):
+    """Reader of a file that extends `abc`."""
+
+    def __init__(self, path: Path, text: str, abc: AbcStimuli) -> None:
+        super().__init__(path, text)
+        self.abc = abc
+
+    def read(self, root: dict[str, Any]) -> AbcStimuli:
+        self.table(root, "", _TABLES)
+        if not root.keys() - {"source"}:
+            self.fail("", f"the file defines nothing; tables: {', '.join(sorted(_TABLES - {'source'}))}")
+        source = self.source(root["source"]) if "source" in root else UNKNOWN_SOURCE
+        prior = self.table(root.get("prior", {}), "prior", {"singular", "plural"})
+        words = {key: self.form(text, f"prior.{key}") for key, text in prior.items()}
+        self.abc = replace(
+            self.abc,
+            dimensions={**self.abc.dimensions, **dict(self.texts_by_name(root.get("dimensions", {}), "dimensions"))},
+            domains={**self.abc.domains, **dict(self.texts_by_name(root.get("domains", {}), "domains"))},
+            prior_singular=words.get("singular", self.abc.prior_singular),
+            prior_plural=words.get("plural", self.abc.prior_plural),
+            sources=(*self.abc.sources, source),
+        )
+        self.pairs(self.table(root.get("pairs", {}), "pairs"))
+        self.groups(self.table(root.get("groups", {}), "groups"))
+        self.templates(self.table(root.get("templates", {}), "templates"))
+        self.exclusions(root.get("exclude", []))
+        return self.abc
+
+    def source(self, value: Any) -> Source:
+        fields = self.table(value, "source", _SOURCE_KEYS)
+        self.require(fields, "source", "name", "citation", "licence", "version")
+        texts: dict[str, Any] = {key: self.string(text, f"source.{key}") for key, text in fields.items()}
+        return Source(**texts)
+
+    def require(self, fields: Mapping[str, Any], where: str, *names: str, hint: str = "") -> None:
+        for name in names:
+            if name not in fields:
+                self.fail(where, f"the field {name!r} is missing{hint}")
+
+    def known(self, kind: str, value: Any, names: Iterable[str], where: str) -> str:
+        name, names = self.string(value, where), list(names)
+        if name not in names:
+            self.fail(where, str(UnknownNameError(kind, name, names, f"({kind}s: {', '.join(names)})")))
+        return name
+
+    def form(self, value: Any, where: str) -> str:
+        """Read words for a sentence."""
+        text = self.string(value, where)
+        if text != " ".join(text.split()):
+            self.fail(where, f"{text!r} begins or ends with a blank, or has two in a row")
+        if set(text) & set("{}"):
+            self.fail(where, f"{text!r} has a brace; braces are for the slots of templates")
+        return text
+
+    def check_unique(self, kind: str, keys: Iterable[tuple[str, str]], where: str) -> None:
+        """Raise StimulusError if a key belongs to two names, ignoring case."""
+        owners: dict[str, str] = {}
+        for key, name in keys:
+            owner = owners.setdefault(key.casefold(), name)
+            if owner != name:
+                self.fail(f"{where}.{name}", f"the {kind} {key!r} belongs to both {owner!r} and {name!r}")
+
+    def pairs(self, tables: dict[str, Any]) -> None:
+        read = {name: self.pair(name, value) for name, value in tables.items()}
+        pairs = {**{pair.name: pair for pair in self.abc.pairs}, **read}
+        names = ((normalize_pair_name(n), pair.name) for pair in pairs.values() for n in (pair.name, *pair.aliases))
+        self.check_unique("name", names, "pairs")
+        self.check_unique("trait", (spelling for pair in pairs.values() for spelling in _iter_spellings(pair)), "pairs")
+        self.abc = replace(self.abc, pairs=tuple(pairs.values()))
+
+    def pair(self, name: str, value: Any) -> TraitPair:
+        where = f"pairs.{name}"
+        fields = self.table(value, where, _PAIR_KEYS)
+        self.require(fields, where, "left", "right", "dimension")
+        left, right = (self.form(fields[side], f"{where}.{side}") for side in ("left", "right"))
+        if name != f"{left}-{right}":
+            self.fail(
+                where, f"the sides are {left!r} and {right!r}; name the pair '{left}-{right}', or change the sides"
+            )
+        dimension = self.known("dimension", fields["dimension"], self.abc.dimensions, f"{where}.dimension")
+        lefts = self.words(fields, "left_adjectives", where) or (left,)
+        rights = self.words(fields, "right_adjectives", where) or (right,)
+        shared = [word for word in lefts if word in rights]
+        if shared:
+            self.fail(where, f"{shared[0]!r} is on both sides")
+        aliases = self.words(fields, "left_aliases", where), self.words(fields, "right_aliases", where)
+        return TraitPair(name, left, right, dimension, lefts, rights, *aliases)
+
+    def words(self, fields: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+        if key not in fields:
+            return ()
+        words = self.strings(fields[key], f"{where}.{key}")
+        for i, word in enumerate(words):
+            if self.form(word, f"{where}.{key}[{i}]") in words[:i]:
+                self.fail(f"{where}.{key}", f"the word {word!r} appears twice")
+        return words
+
+    def groups(self, tables: dict[str, Any]) -> None:
+        read = {name: self.group(name, value) for name, value in tables.items()}
+        groups = {**{group.name: group for group in self.abc.groups}, **read}
+        for name in groups:
+            if name in (*self.abc.domains, *RESERVED_GROUP_NAMES):
+                self.fail(f"groups.{name}", f"{name!r} selects several groups and cannot name a single one")
+        self.check_unique("name", ((name, name) for name in groups), "groups")
+        self.check_unique("singular", ((group.singular, name) for name, group in groups.items()), "groups")
+        self.check_unique(
+            "human name", ((human, name) for name, group in groups.items() for human in group.human), "groups"
+        )
+        self.abc = replace(self.abc, groups=tuple(groups.values()))
+
+    def group(self, name: str, value: Any) -> SocialGroup:
+        where = f"groups.{name}"
+        fields = self.table(value, where, _GROUP_KEYS)
+        self.require(fields, where, "domain")
+        domain = self.known("domain", fields["domain"], self.abc.domains, f"{where}.domain")
+        forms = self.forms(fields, where)
+        article = fields.get("article")
+        if article not in (None, "a", "an"):
+            self.fail(f"{where}.article", f"expected 'a' or 'an', got {describe_type(article)}")
+        human = self.strings(fields["human"], f"{where}.human") if "human" in fields else ()
+        pilot = self.flag(fields.get("pilot", False), f"{where}.pilot")
+        modifier, suffix, suffix_plural = (forms.get(key) for key in ("modifier", "suffix", "suffix_plural"))
+        nouns = forms["singular"], forms["plural"]
+        return SocialGroup(name, domain, *nouns, modifier, suffix, suffix_plural, article, human, pilot)
+
+    def forms(self, fields: Mapping[str, Any], where: str) -> dict[str, str]:
+        forms = {key: self.form(fields[key], f"{where}.{key}") for key in _FORMS if key in fields}
+        if "adjective" in fields:
+            adjective = self.form(fields["adjective"], f"{where}.adjective")
+            nouns = {number: f"{adjective} {self.abc.prior_word(number)}" for number in get_args(GrammaticalNumber)}
+            forms = {**nouns, "modifier": adjective, **forms}
+        hint = "; templates need both numbers; for an adjective before a noun, write 'adjective'"
+        self.require(forms, where, "singular", "plural", hint=hint)
+        if "suffix_plural" in forms:
+            self.require(forms, where, "suffix")
+        return forms
+
+    def templates(self, tables: dict[str, Any]) -> None:
+        read = {name: self.template(name, value) for name, value in tables.items()}
+        templates = {**{template.name: template for template in self.abc.templates}, **read}
+        self.check_unique("name", ((name, name) for name in templates), "templates")
+        self.check_unique("text", ((template.text, name) for name, template in templates.items()), "templates")
+        kinds = {template.kind for template in templates.values()}
+        for name in templates:
+            if name in kinds:
+                self.fail(f"templates.{name}", f"{name!r} is a kind of template and cannot name a single one")
+        self.abc = replace(self.abc, templates=tuple(templates.values()))
+
+    def template(self, name: str, value: Any) -> Template:
+        where = f"templates.{name}"
+        fields = self.table(value, where, {"text", "number", "kind"})
+        self.require(fields, where, "text", "number")
+        number = self.known("number", fields["number"], get_args(GrammaticalNumber), f"{where}.number")
+        text = self.string(fields["text"], f"{where}.text")
+        self.check_slots(text, number, f"{where}.text")
+        kind = self.string(fields.get("kind", "own"), f"{where}.kind")
+        return Template(name, text, cast("GrammaticalNumber", number), kind)
+
+    def check_slots(self, text: str, number: str, where: str) -> None:
+        slots = _SLOT.findall(text)
+        for slot in slots:
+            if slot not in (*_GROUP_SLOTS, "trait"):
+                self.fail(
+                    where, f"{text!r} has an unknown slot {{{slot}}}; slots: {_join_slots(*_GROUP_SLOTS, 'trait')}"
+                )
+        if set(_SLOT.sub("", text)) & set("{}"):
+            self.fail(where, f"{text!r} has an unmatched brace")
+        for kind, allowed in (("group", _GROUP_SLOTS), ("trait", ("trait",))):
+            count = sum(slot in allowed for slot in slots)
+            if count != 1:
+                expected = f"expected one of {_join_slots(*allowed)}"
+                self.fail(where, f"{text!r} has {count or 'no'} slots for the {kind}; {expected}")
+        if number == "plural" and {"a group", "A group"} & set(slots):
+            self.fail(where, f"{text!r} has an article, but its number is plural")
+
+    def exclusions(self, tables: Any) -> None:
+        if not isinstance(tables, list):
+            self.fail("exclude", f"expected a list of tables ([[exclude]]), got {describe_type(tables)}")
+        read = tuple(self.exclusion(value, f"exclude[{i}]") for i, value in enumerate(tables))
+        self.abc = replace(self.abc, exclusions=(*self.abc.exclusions, *read))
+
+    def exclusion(self, value: Any, where: str) -> Exclusion:
+        fields = self.table(value, where, {"groups", "with", "reason", "in_order"})
+        self.require(fields, where, "groups", "with", "reason")
+        known = [*(group.name for group in self.abc.groups), *self.abc.domains]
+        lists = {key: self.strings(fields[key], f"{where}.{key}") for key in ("groups", "with")}
+        for key, names in lists.items():
+            for name in names:
+                if name not in known:
+                    self.fail(f"{where}.{key}", str(UnknownNameError("group or domain", name, known)))
+        in_order = self.flag(fields.get("in_order", False), f"{where}.in_order")
+        return Exclusion(lists["groups"], lists["with"], self.string(fields["reason"], f"{where}.reason"), in_order)
+
+
+def _iter_spellings(pair: TraitPair) -> Iterator[tuple[str, str]]:
+    for trait, aliases in ((pair.left, pair.left_aliases), (pair.right, pair.right_aliases)):
+        yield from ((spelling, trait) for spelling in (trait, *aliases))
+
+
+def _join_slots(*slots: str) -> str:
+    return ", ".join(f"{{{slot}}}" for slot in slots)
+
+
+Item = TypeVar("Item", TraitPair, SocialGroup, Template)
+
+
+def load_abc(paths: Sequence[Path] = ()) -> AbcStimuli:
+    """Load the bundled traits, groups and templates, and extend them with a user's files in order."""
+    abc = _load_bundled_abc()
+    for path in paths:
+        abc = extend_abc(path, abc)
+    return abc
+
+
+@cache
+def _load_bundled_abc() -> AbcStimuli:
+    return extend_abc(Path(str(resources.files("biassay.datasets") / "data" / "abc" / "cao2022.toml")))
+
+
+def select_groups(
+    abc: AbcStimuli, names: Iterable[str] = (), among: Sequence[SocialGroup] | None = None
+) -> tuple[SocialGroup, ...]:
+    """Select groups.
+
+    Parameters
+    ----------
+    abc : AbcStimuli
+        Stimuli with the groups.
+    names : iterable of str
+        Names, patterns (``* teenager``), domains, ``human`` or ``pilot``. By default all groups.
+    among : sequence of SocialGroup, optional
+        Groups to select from, such as ``list_paired_groups(abc)``, where a domain is ``race+age``.
+    """
+    groups = abc.groups if among is None else among
+    families: dict[str, list[SocialGroup]] = {}
+    for group in groups:
+        for family in (group.domain, "human" if group.human else "", "pilot" if group.pilot else ""):
+            if family:
+                families.setdefault(family, []).append(group)
+    return _select_items("group", names, {group.name: group for group in groups}, families)
+
+
+def pair_groups(abc: AbcStimuli, groups: Sequence[SocialGroup]) -> tuple[SocialGroup, ...]:
+    """Pair some groups with each other or, if they share one domain, with all groups of other domains."""
+    names = {group.name for group in groups}
+    fewest = 2 if len({group.domain for group in groups}) > 1 else 1
+    return tuple(pair for pair in list_paired_groups(abc) if sum(part in names for part in pair.parts) >= fewest)
+
+
+def select_templates(abc: AbcStimuli, names: Iterable[str] = ()) -> tuple[Template, ...]:
+    """Select templates by name, pattern (``everyone-*``) or kind (``adverbial``); all of them by default."""
+    families: dict[str, list[Template]] = {}
+    for template in abc.templates:
+        families.setdefault(template.kind, []).append(template)
+    return _select_items("template", names, {template.name: template for template in abc.templates}, families)
+
+
+def select_trait_pairs(abc: AbcStimuli, names: Iterable[str] = ()) -> tuple[TraitPair, ...]:
+    """Select trait pairs by name, alias, pattern (``*-warm``) or dimension; all of them by default."""
+    families: dict[str, list[TraitPair]] = {}
+    for pair in abc.pairs:
+        for family in (pair.dimension, *pair.aliases):
+            families.setdefault(family, []).append(pair)
+    return _select_items("trait pair", names, {pair.name: pair for pair in abc.pairs}, families)
+
+
+def _select_items(
+    kind: str, names: Iterable[str], known: Mapping[str, Item], families: Mapping[str, Sequence[Item]]
+) -> tuple[Item, ...]:
+    selected: dict[str, Item] = {}
+    for name in tuple(names) or ("*",):
+        items = [known[name]] if name in known else families.get(name, [])
+        items = items or [known[other] for other in known if fnmatchcase(other, name)]
+        if not items:
+            raise UnknownNameError(kind, name, [*known, *families], f"({', '.join(families)}, or a pattern with *)")
+        selected.update((item.name, item) for item in items)
+    return tuple(selected.values())

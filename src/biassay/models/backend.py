@@ -1,0 +1,225 @@
+"""Describe model backends, parse model names and read their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from biassay.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from biassay.models.base import BlankFiller, Encoder, LikelihoodModel, TextGenerator, WordEncoder
+
+__all__ = [
+    "CAPABILITIES",
+    "Capability",
+    "ModelBackend",
+    "ModelName",
+    "get_setting_consents",
+    "is_installed",
+    "read_bool_setting",
+    "read_choice_setting",
+    "read_number_setting",
+]
+
+Capability = Literal["texts", "words", "blanks", "replies", "likelihoods"]
+CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
+_CONSENT = {
+    "base_url": "send texts to {}",
+    "key_env": "send the key in {} along",
+    "trust_remote_code": "run code that comes with the model",
+}
+
+
+def is_installed(package: str) -> bool:
+    """Return True if a package can be imported; do not import it, because some take seconds."""
+    return find_spec(package) is not None
+
+
+@dataclass(frozen=True)
+class ModelName:
+    """A parsed model string: ``backend:name?setting=value&...``."""
+
+    text: str
+    backend: str
+    name: str
+    settings: Mapping[str, str]
+
+    @property
+    def head(self) -> str:
+        """The string without its settings."""
+        return self.text.partition("?")[0]
+
+    @property
+    def label(self) -> str:
+        """The model as error messages show it, without its settings: a key may have been pasted there."""
+        return f"model {self.head!r}"
+
+
+def read_choice_setting(model: ModelName, setting: str, allowed: Iterable[str], default: str) -> str:
+    """Read a setting that takes one of a few values.
+
+    Parameters
+    ----------
+    model : ModelName
+        Parsed model string.
+    setting : str
+        Name of the setting.
+    allowed : iterable of str
+        Allowed values.
+    default : str
+        Value if the setting is not given.
+
+    Returns
+    -------
+    str
+        The value; any other value raises UnknownNameError.
+    """
+    value = model.settings.get(setting, default)
+    allowed = tuple(allowed)
+    if value not in allowed:
+        raise UnknownNameError(f"{setting} of {model.label}:", value, allowed, f"(one of {', '.join(allowed)})")
+    return value
+
+
+def read_bool_setting(model: ModelName, setting: str, *, default: bool = False) -> bool:
+    """Read a setting that is true or false (or 1 or 0).
+
+    Parameters
+    ----------
+    model : ModelName
+        Parsed model string.
+    setting : str
+        Name of the setting.
+    default : bool
+        Value if the setting is not given.
+    """
+    value = model.settings.get(setting, str(default)).lower()
+    if value not in ("true", "false", "1", "0"):
+        raise UsageError(f"{model.label}: {setting} must be true or false, got {value!r}")
+    return value in ("true", "1")
+
+
+def read_number_setting(
+    model: ModelName, setting: str, default: float, low: float, high: float, *, whole: bool = True
+) -> float:
+    """Read a setting that is a number.
+
+    Parameters
+    ----------
+    model : ModelName
+        Parsed model string.
+    setting : str
+        Name of the setting.
+    default : float
+        Value if the setting is not given.
+    low, high : float
+        Smallest and largest allowed value.
+    whole : bool
+        If True, the value must be a whole number.
+    """
+    text = model.settings.get(setting)
+    if text is None:
+        return default
+    try:
+        number: float = int(text) if whole else float(text)
+    except ValueError:
+        number = float("nan")
+    if not low <= number <= high:
+        kind = "a whole number" if whole else "a number"
+        raise UsageError(f"{model.label}: {setting} must be {kind} from {low} to {high}, got {text!r}")
+    return number
+
+
+def get_setting_consents(model: ModelName) -> tuple[str, ...]:
+    """List what the settings of a model make it do that only the user may allow."""
+    settings = {name: value for name, value in model.settings.items() if value.lower() not in ("false", "0")}
+    return tuple(text.format(settings[name]) for name, text in _CONSENT.items() if name in settings)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelBackend:
+    """A kind of model, such as ``hf`` or ``vectors``.
+
+    Attributes
+    ----------
+    name : str
+        Prefix of model strings.
+    syntax : str
+        How to write a model string, such as ``hf:NAME[@REVISION]``.
+    description : str
+        What the models are, in one line.
+    settings : mapping of str to str
+        One line of help per setting.
+    extra : str or None
+        Extra of biassay that installs the dependencies.
+    needs : tuple of str
+        Import names of the packages that every model needs.
+    packages : tuple of str
+        Distributions whose versions a run records because they can change results.
+    texts, words, blanks, replies, likelihoods : callable or None
+        Functions from a ModelName to a model that encodes texts, encodes words in context, fills
+        blanks, replies to prompts, or scores texts. None if the backend has no such models. Heavy
+        libraries are imported inside these functions.
+    splittable : bool
+        If True, texts may be split among workers that each open the model.
+    required_consents : callable
+        Function from a ModelName to what opening it does that only the user may allow.
+    selftest : callable or None
+        Context manager that writes a tiny model to an empty folder and yields its model string, for
+        `biassay doctor`. A text encoder must know all words of "this is the red rose" and "joy", and
+        its vectors must not depend on the batch. If None, the self-test is skipped.
+    title, citation : str
+        For a backend with one published model: its name in papers, and the work to cite (a key of
+        biassay's references, or a sentence).
+    alias_of : str or None
+        Backend that opens the same models and has more capabilities.
+    takes_bare_names : bool
+        If True, a name without prefix is suggested as a model of this backend.
+    """
+
+    name: str
+    syntax: str
+    description: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    extra: str | None = None
+    needs: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    texts: Callable[[ModelName], Encoder] | None = None
+    words: Callable[[ModelName], WordEncoder] | None = None
+    blanks: Callable[[ModelName], BlankFiller] | None = None
+    replies: Callable[[ModelName], TextGenerator] | None = None
+    likelihoods: Callable[[ModelName], LikelihoodModel] | None = None
+    splittable: bool = True
+    required_consents: Callable[[ModelName], tuple[str, ...]] = get_setting_consents
+    selftest: Callable[[Path], AbstractContextManager[str]] | None = None
+    title: str = ""
+    citation: str = ""
+    alias_of: str | None = None
+    takes_bare_names: bool = False
+
+    @property
+    def takes_name(self) -> bool:
+        """True if a name follows the prefix."""
+        return ":" in self.syntax
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """What its models can do."""
+        return tuple(capability for capability in CAPABILITIES if getattr(self, capability) is not None)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Packages that it needs and that are not installed."""
+        return tuple(package for package in self.needs if not is_installed(package))
+
+    @property
+    def install(self) -> str | None:
+        """Command that installs the dependencies; None if there are none."""
+        if self.extra is not None:
+            return f'pip install "biassay[{self.extra}]"'
+        return f"pip install {' '.join(self.packages or self.needs)}" if self.needs else None

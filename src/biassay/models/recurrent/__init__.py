@@ -1,0 +1,1 @@
+"""Recurrent encoders: ELMo, InferSent and GenSen."""

@@ -1,0 +1,122 @@
+"""Encode texts with sentence-transformers models (`st:NAME`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.errors import ModelError
+from biassay.models.backend import ModelBackend, ModelName
+from biassay.models.base import Identity, TextEmbeddings
+from biassay.models.devices import DEVICE_HELP, check_device, choose_device
+from biassay.models.transformers.batches import BatchPrefetcher, retry_in_halves, split_in_half
+from biassay.models.transformers.checkpoint import Checkpoint
+from biassay.models.transformers.hub import TRUST_HELP, check_half_precision, translate_errors
+from biassay.models.transformers.tokenizer import TokenizedTexts
+
+__all__ = ["BACKEND", "SentenceTransformersEncoder", "open_text_encoder"]
+
+
+def open_text_encoder(model: ModelName) -> SentenceTransformersEncoder:
+    """Open ``st:NAME``."""
+    return SentenceTransformersEncoder(model, Checkpoint(model))
+
+
+class SentenceTransformersEncoder:
+    """Encode texts with all modules of a sentence-transformers model, pooling included."""
+
+    def __init__(self, model: ModelName, checkpoint: Checkpoint) -> None:
+        check_device(model)
+        checkpoint.check_tokenizer()
+        self._name, self._checkpoint, self._source = model, checkpoint, checkpoint.source
+        self._model: Any = None
+        self.identity = Identity(checkpoint.source.name, "st", checkpoint.fingerprint)
+        self._tokenized: BatchPrefetcher[Sequence[str], TokenizedTexts] = BatchPrefetcher(
+            lambda texts: checkpoint.text_tokenizer(texts)
+        )
+
+    @cached_property
+    def _device(self) -> str:
+        return choose_device(self._name)
+
+    @property
+    def batch_size(self) -> int:
+        """Number of texts per call of `encode`."""
+        return 512 if self._device == "cpu" else 16_384
+
+    def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
+        """Load the weights."""
+        if self._model is not None:
+            return
+        from sentence_transformers import SentenceTransformer
+
+        if not self._source.has("modules.json"):
+            raise ModelError(
+                f"model {self._source.name!r} is not a sentence-transformers model (no modules.json); use hf:"
+            )
+        with translate_errors(self._source.name, "weights"):
+            model = SentenceTransformer(self._source.location, device=self._device, **self._source.options)
+        self._source.check_unchanged()
+        check_half_precision(self._source.name, model)
+        self._model = model
+        if self._model.max_seq_length:
+            text_tokenizer = self._checkpoint.text_tokenizer
+            text_tokenizer.limit = min(text_tokenizer.limit, int(self._model.max_seq_length))
+
+    def prefetch(self, texts: Sequence[str]) -> None:
+        """Tokenize texts of a later batch in the background."""
+        self._tokenized.prefetch(texts)
+
+    def encode(self, texts: Sequence[str]) -> TextEmbeddings:
+        """Return one vector per text, with unknown and truncated parts."""
+        self.prepare(texts)
+        vectors = np.concatenate(retry_in_halves(self.identity.name, self._vectors, list(texts), split_in_half))
+        tokenized = self._tokenized(texts)
+        return TextEmbeddings.from_vectors(vectors, tokenized.unknown, tokenized.truncated_at)
+
+    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        size = 64 if self._device == "cpu" else 1024
+        vectors = self._model.encode(list(texts), batch_size=size, show_progress_bar=False, convert_to_numpy=True)
+        return np.asarray(vectors, dtype=np.float32)
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of tokens per text, without special tokens."""
+        return self._checkpoint.text_tokenizer.count(texts)
+
+
+@contextmanager
+def _selftest(folder: Path) -> Iterator[str]:
+    from biassay.models.selftest import TINY_SIZE, write_tiny_bert
+
+    write_tiny_bert(folder)
+    kinds = {"": "Transformer", "1_Pooling": "Pooling"}
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(kinds.items())
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": TINY_SIZE, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    yield f"st:{folder}"
+
+
+BACKEND = ModelBackend(
+    name="st",
+    syntax="st:NAME[@REVISION]",
+    description="any sentence-transformers model, by name or folder",
+    settings={"device": DEVICE_HELP, "trust_remote_code": TRUST_HELP},
+    extra="st",
+    needs=("torch", "transformers", "sentence_transformers"),
+    packages=("torch", "transformers", "sentence-transformers"),
+    texts=open_text_encoder,
+    selftest=_selftest,
+    alias_of="hf",
+)

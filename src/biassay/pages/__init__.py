@@ -1,1 +1,0 @@
-"""Shown to a person. Reads results and nothing else."""

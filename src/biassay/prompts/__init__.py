@@ -1,0 +1,1 @@
+"""Sentences, prompts and parsers of responses."""

@@ -1,0 +1,1 @@
+"""Reports for terminal, browser, notebook and paper."""

@@ -1,0 +1,125 @@
+"""Draw trait profiles of people and model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from biassay.reporting.charts.base import Figure, Style
+
+__all__ = ["WHO", "draw_profile"]
+
+WHO = ("people", "model")
+
+
+def draw_profile(
+    name: str,
+    title: str,
+    pairs: Sequence[str],
+    dimensions: Mapping[str, str],
+    scores: Sequence[float | None],
+    human: Sequence[float | None] | None,
+    style: Style,
+) -> Figure:
+    """Both are stretched so that their largest value reaches the edge: only order and side can be compared.
+
+    ``human`` runs from 0 for the left trait to 100 for the right, ``scores`` from below zero to above.
+    """
+    rows = _make_rows(pairs, dimensions, scores, human)
+    names = list(dict.fromkeys(dimensions.values()))
+    x = {
+        "type": "quantitative",
+        "scale": {"domain": [-1.1, 1.1]},
+        "title": None,
+        "axis": {"values": [0], "labels": False, "ticks": False, "domain": False},
+    }
+    y = {
+        "field": "pair",
+        "type": "nominal",
+        "sort": list(pairs),
+        "axis": {"title": None, "domain": False, "ticks": False, "labelLimit": 0},
+    }
+    colour = {
+        "field": "dimension",
+        "type": "nominal",
+        "scale": {"domain": names, "range": [style.dimensions[i % len(style.dimensions)] for i in range(len(names))]},
+        "legend": None,
+    }
+    points = [
+        {**row, "who": who, "at": row[who], "tip": row[f"{who}_tip"]}
+        for row in rows
+        for who in WHO
+        if row[who] is not None
+    ]
+    layers: list[dict[str, Any]] = [
+        {
+            "data": {"values": [row for row in rows if None not in (row["people"], row["model"])]},
+            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.5, "aria": False},
+            "encoding": {"x": {"field": "people", **x}, "x2": {"field": "model"}, "y": y, "color": colour},
+        },
+        {
+            "data": {"values": points},
+            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
+            "encoding": {
+                "x": {"field": "at", **x},
+                "y": y,
+                "color": colour,
+                "shape": {
+                    "field": "who",
+                    "type": "nominal",
+                    "scale": {"domain": list(WHO), "range": ["circle", "square"]},
+                    "legend": None,
+                },
+                "description": {"field": "tip", "type": "nominal"},
+            },
+        },
+    ]
+    spec = {
+        "title": title,
+        "background": style.background,
+        "width": 190,
+        "height": {"step": 14},
+        "layer": layers,
+        "config": style.config,
+    }
+    return Figure(name, _describe(title, rows), spec)
+
+
+def _make_rows(
+    pairs: Sequence[str],
+    dimensions: Mapping[str, str],
+    scores: Sequence[float | None],
+    human: Sequence[float | None] | None,
+) -> list[dict[str, Any]]:
+    rated = _drop_nan(human or (None,) * len(pairs))
+    scores = _drop_nan(scores)
+    own = _stretch(scores)
+    people = _stretch([None if value is None else value - 50.0 for value in rated])
+    return [
+        {
+            "pair": pair,
+            "dimension": dimensions.get(pair, "") or "",
+            "people": people[i],
+            "model": own[i],
+            "people_tip": f"{pair}: people {rated[i]:.0f} of 100" if rated[i] is not None else "",
+            "model_tip": f"{pair}: model {scores[i]:+.3g}" if scores[i] is not None else "",
+        }
+        for i, pair in enumerate(pairs)
+    ]
+
+
+def _drop_nan(values: Sequence[float | None]) -> list[float | None]:
+    return [value if value is not None and math.isfinite(value) else None for value in values]
+
+
+def _stretch(values: Sequence[float | None]) -> list[float | None]:
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    return [None if value is None else value / largest if largest else 0.0 for value in values]
+
+
+def _describe(title: str, rows: Sequence[dict[str, Any]]) -> str:
+    both = [row for row in rows if None not in (row["people"], row["model"])]
+    same = sum(row["people"] * row["model"] > 0 for row in both)
+    agreement = f"; people and model fall on the same side in {same} of {len(both)} pairs" if both else ""
+    return f"{title}: {len(rows)} pairs of traits{agreement}"

@@ -1,0 +1,412 @@
+"""Fetch requested model outputs from the cache, else from the model."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from biassay.cache.codecs import BLANKS, LIKELIHOODS, RANKS, REPLIES, TEXTS, TOKENS, Codec
+from biassay.cache.context_vectors import METADATA_FILE, ShardStore, StoreMetadata
+from biassay.cache.handlers import (
+    BatchFetcher,
+    BlankHandler,
+    CacheWriter,
+    LikelihoodHandler,
+    ReplyHandler,
+    RepresentationHandler,
+    RequestHandler,
+    fetch_missing,
+    iter_batches,
+    stream_missing,
+)
+from biassay.cache.outputs import ModelOutputs
+from biassay.cache.remote import RemoteCache
+from biassay.cache.responses import ModelCache, RepresentationCaches, ResponseCache
+from biassay.corpus.contexts import Contexts, cut_window
+from biassay.engines.base import Executor
+from biassay.engines.local import LocalExecutor
+from biassay.errors import UnknownNameError, UsageError
+from biassay.models.base import ContextEmbeddings, Identity, Span, StreamingModel, WordEncoder
+from biassay.models.registry import can_split_texts, open_model
+from biassay.models.token_budget import TokenBudget
+from biassay.models.vocabulary import HasVocabulary
+from biassay.runs.models import OpenedModel
+from biassay.runs.progress import Listener, announce_step
+from biassay.studies.study import ContextRequests, Requests
+
+__all__ = ["RequestFetcher"]
+
+SHARD_ROWS = 2048
+_ATTEMPTS = 3  # in case somebody deletes the cache in the meantime
+_LENGTH_NOTE = " if every response used all of max_tokens=; most are far shorter"
+
+RequestKind = Literal["texts", "blanks", "replies", "likelihoods"]
+
+
+class _KindSpec(NamedTuple):
+    """How requests of one kind are cached, handled and named in progress."""
+
+    codec: Codec[Any, Any]
+    handler: Callable[..., RequestHandler[Any, Any]]
+    verb: str
+    unit: str
+
+
+_KINDS: Mapping[RequestKind, _KindSpec] = {
+    "texts": _KindSpec(TEXTS, RepresentationHandler, "encoding", "texts"),
+    "blanks": _KindSpec(BLANKS, BlankHandler, "filling in", "blanks"),
+    "replies": _KindSpec(REPLIES, ReplyHandler, "asking", "prompts"),
+    "likelihoods": _KindSpec(LIKELIHOODS, LikelihoodHandler, "reading", "sentences"),
+}
+
+
+@dataclass(frozen=True)
+class _RequestSpec:
+    """A kind of request, and the names of the representations if texts are encoded."""
+
+    kind: RequestKind
+    representations: tuple[str, ...] = ()
+
+    def make_handler(self, model: Any) -> RequestHandler[Any, Any]:
+        handler = _KINDS[self.kind].handler
+        return handler(model, self.representations) if self.kind == "texts" else handler(model)
+
+
+@dataclass(frozen=True)
+class _WorkerFactory:
+    """Open the model in a worker, which then handles tasks of numbered batches."""
+
+    model: str
+    spec: _RequestSpec
+
+    def __call__(self) -> Callable[[Sequence[tuple[int, Any]]], Iterator[tuple[int, Any]]]:
+        handler = self.spec.make_handler(open_model(self.model, self.spec.kind))
+
+        def work(task: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+            outputs = iter_batches(handler, [batch for _, batch in task])
+            yield from zip([number for number, _ in task], outputs, strict=True)
+
+        return work
+
+
+@dataclass(frozen=True)
+class _ShardTask:
+    """Texts of one shard, each with the span of its word."""
+
+    number: int
+    texts: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True)
+class _ShardTasks(Sequence[_ShardTask]):
+    """Shards to encode, made on demand because all texts at once may not fit into memory."""
+
+    contexts: Contexts
+    store: ShardStore
+    numbers: tuple[int, ...]
+    window: int | None
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: int) -> _ShardTask:  # type: ignore[override]
+        numbers = self.store.get_rows(self.numbers[index])
+        rows = slice(numbers.start, numbers.stop)
+        pairs = zip(self.contexts.texts(rows), self.contexts.spans(rows), strict=True)
+        texts, spans = zip(*(cut_window(text, span, self.window) for text, span in pairs), strict=True)
+        return _ShardTask(self.numbers[index], texts, spans)
+
+
+@dataclass(frozen=True)
+class _EncoderFactory:
+    """Open the model in a worker, which then encodes shards."""
+
+    model: str
+
+    def __call__(self) -> Callable[[_ShardTask], Iterator[tuple[int, ContextEmbeddings]]]:
+        encoder: WordEncoder = open_model(self.model, "words")
+        encoder.prepare()
+
+        def work(task: _ShardTask) -> Iterator[tuple[int, ContextEmbeddings]]:
+            yield task.number, encoder.encode_words(task.texts, task.spans)
+
+        return work
+
+
+@dataclass(frozen=True)
+class RequestFetcher:
+    """Fetch outputs from the cache, else from models, and cache them.
+
+    Attributes
+    ----------
+    cache : Path
+    contexts : Path or None
+        Folder for vectors of words in context, instead of the cache.
+    engine : Executor or None
+        Where models run. If None, they run in this process.
+    listener : Listener
+    token_budget : TokenBudget
+        Counts and limits the tokens of all endpoints together.
+    remote_cache : RemoteCache or None
+        Object storage that the cache is synchronised with.
+    """
+
+    cache: Path
+    contexts: Path | None
+    engine: Executor | None
+    listener: Listener
+    token_budget: TokenBudget = field(default_factory=TokenBudget)
+    remote_cache: RemoteCache | None = None
+
+    def fetch(self, model: OpenedModel, requests: Requests) -> tuple[ModelOutputs, int, int]:
+        """Fetch the outputs for all requests to a model.
+
+        Returns
+        -------
+        outputs : ModelOutputs
+        total : int
+            Number of distinct requests.
+        fetched : int
+            Number of requests that were not cached.
+        """
+        if model.identity.destination:
+            self.listener.notice(
+                f"{model.label}: texts go to {model.identity.destination}{_insecure_key_warning(model.identity)}"
+            )
+        texts: Mapping[str, ModelCache[Any, Any]] = {}
+        caches: dict[str, ModelCache[Any, Any]] = {}
+        contexts = None
+        total = fetched = 0
+        if requests.texts:
+            texts, new = self._fetch_texts(model, requests)
+            total, fetched = total + len(set(requests.texts)), fetched + new
+        by_kind: Mapping[RequestKind, Sequence[Any]] = {
+            "blanks": requests.blanks,
+            "replies": requests.prompts,
+            "likelihoods": requests.likelihoods,
+        }
+        for kind, wanted in by_kind.items():
+            if wanted:
+                caches[kind], new = self._fetch_kind(model, kind, wanted)
+                total, fetched = total + len(set(wanted)), fetched + new
+        if requests.contexts is not None:
+            contexts, rows, new = self._fetch_contexts(model, requests.contexts)
+            total, fetched = total + rows, fetched + new
+        encoder = model.opened.get("texts")
+        outputs = ModelOutputs(
+            identity=model.identity,
+            capabilities=model.capabilities,
+            identities={capability: opened.identity for capability, opened in model.opened.items()},
+            contexts=contexts,
+            cached_texts=texts,
+            requested_texts=tuple(dict.fromkeys(requests.texts)),
+            cached_tokens=self._open_number_cache(model, "count_tokens", TOKENS),
+            cached_ranks=self._open_number_cache(model, "rank_words", RANKS),
+            cached_blanks=caches.get("blanks"),
+            cached_replies=caches.get("replies"),
+            cached_likelihoods=caches.get("likelihoods"),
+            stream_vocabulary=encoder.vocabulary if isinstance(encoder, HasVocabulary) else None,
+            count_tokens=model.find_method("count_tokens"),
+            rank_words=model.find_method("rank_words"),
+        )
+        return outputs, total, fetched
+
+    def _fetch_texts(self, model: OpenedModel, requests: Requests) -> tuple[Mapping[str, ModelCache[Any, Any]], int]:
+        """Fetch all representations of the texts, those that are not cached in one pass through the model."""
+        known = {representation.name: representation for representation in model.capabilities.representations}
+        unknown = next((name for name in requests.readings if name not in known), None)
+        if unknown is not None:
+            hint = f"(readings: {', '.join(map(repr, known))})"
+            raise UnknownNameError(f"reading of model {model.label!r}:", unknown, known, hint)
+        names = dict.fromkeys((model.capabilities.default_representation, *requests.readings))
+        responses = ResponseCache(self.cache, self.remote_cache)
+        caches = {name: responses.for_model(known[name].identity, TEXTS) for name in names}
+        fetched = 0
+        for _ in range(_ATTEMPTS):
+            incomplete = RepresentationCaches(caches, requests.texts)
+            spec = _RequestSpec("texts", incomplete.names)
+            fetched += self._fetch_missing(model, spec, requests.texts, incomplete)
+            dropped = [cache.drop_deleted() for cache in caches.values()]
+            if not any(dropped):
+                break
+        self._report_damaged([file for cache in caches.values() for file in cache.damaged])
+        return caches, fetched
+
+    def _open_number_cache(
+        self, model: OpenedModel, method: str, codec: Codec[Any, Any]
+    ) -> ModelCache[Any, Any] | None:
+        """Open the cache of numbers that a study requests while it measures."""
+        opened = model.first_with(method)
+        return None if opened is None else ResponseCache(self.cache).for_model(opened.identity, codec)
+
+    def _fetch_kind(
+        self, model: OpenedModel, kind: RequestKind, requests: Sequence[Any]
+    ) -> tuple[ModelCache[Any, Any], int]:
+        """Fetch the outputs for all requests of one kind."""
+        opened = model.opened[kind]
+        is_streamed = isinstance(opened, StreamingModel)
+        cache = ResponseCache(self.cache, self.remote_cache).for_model(opened.identity, _KINDS[kind].codec)
+        fetch = self._stream if is_streamed else self._fetch_missing
+        fetched = 0
+        for _ in range(_ATTEMPTS):
+            fetched += fetch(model, _RequestSpec(kind), requests, cache)
+            if not cache.drop_deleted():
+                break
+        self._report_damaged(cache.damaged)
+        if kind == "replies":
+            prompts = list(dict.fromkeys(requests))
+            self._report_truncated(model, [prompt for prompt in prompts if not prompt.options], cache)
+            if is_streamed:
+                self._report_unanswered(model, prompts, cache)
+        return cache, fetched
+
+    def _report_truncated(self, model: OpenedModel, prompts: Sequence[Any], cache: ModelCache[Any, Any]) -> None:
+        truncated = sum(reply.finish_reason == "length" for reply in cache.get(prompts)) if prompts else 0
+        if truncated:
+            self.listener.notice(
+                f"{model.label}: {truncated:,} of {len(prompts):,} responses were cut off by max_tokens=; increase it"
+            )
+
+    def _report_unanswered(self, model: OpenedModel, prompts: Sequence[Any], cache: ModelCache[Any, Any]) -> None:
+        reasons = Counter(reply.finish_reason for reply in cache.get(prompts))
+        counts = [f"{reasons['filter']:,} filtered by the endpoint"] * bool(reasons["filter"])
+        counts += [f"{reasons['failed']:,} failed after retries (run the command again to retry only these)"] * bool(
+            reasons["failed"]
+        )
+        if counts:
+            self.listener.notice(f"{model.label}: of {len(prompts):,} prompts {', '.join(counts)}")
+
+    def _stream(
+        self, model: OpenedModel, spec: _RequestSpec, requests: Sequence[Any], cache: ModelCache[Any, Any]
+    ) -> int:
+        """Send requests to an endpoint, always from this process, because the endpoint does the work."""
+        opened, kind = model.opened[spec.kind], _KINDS[spec.kind]
+        before = self.token_budget.tokens_in, self.token_budget.tokens_out
+
+        def announce(missing: Sequence[Any]) -> None:
+            tokens_in, tokens_out = opened.estimate(missing)
+            self.listener.notice(
+                f"{model.label}: {len(missing):,} {kind.unit} to ask, about {tokens_in:,} tokens in and at most "
+                f"{tokens_out:,} out{_LENGTH_NOTE if tokens_out > len(missing) else ''}"
+            )
+            announce_step(self.listener, model.label, f"{kind.verb} {len(missing):,} {kind.unit}")
+
+        try:
+            progress = self._make_progress(model, kind.unit)
+            return stream_missing(opened, requests, cache, self.token_budget, progress, announce)
+        finally:
+            used_in, used_out = self.token_budget.tokens_in - before[0], self.token_budget.tokens_out - before[1]
+            if used_in or used_out:
+                self.listener.notice(f"{model.label}: used {used_in:,} tokens in and {used_out:,} out")
+
+    def _fetch_missing(
+        self, model: OpenedModel, spec: _RequestSpec, requests: Sequence[Any], cache: CacheWriter[Any, Any]
+    ) -> int:
+        kind = _KINDS[spec.kind]
+        return fetch_missing(
+            spec.make_handler(model.opened[spec.kind]),
+            requests,
+            cache,
+            self._make_progress(model, kind.unit),
+            None if self.engine is None or model.is_remote else _make_batch_fetcher(self.engine, model, spec),
+            lambda: announce_step(self.listener, model.label, "loading the model"),
+            lambda missing: announce_step(self.listener, model.label, f"{kind.verb} {missing:,} {kind.unit}"),
+        )
+
+    def _make_progress(self, model: OpenedModel, unit: str) -> Callable[[int, int], None]:
+        return lambda done, total: self.listener.progress(model.label, unit, done, total)
+
+    def _report_damaged(self, files: list[str]) -> None:
+        if files:
+            count = "a damaged cache file" if len(files) == 1 else f"{len(files)} damaged cache files"
+            self.listener.notice(f"removed {count}; the contents are computed again")
+
+    def _fetch_contexts(self, model: OpenedModel, wanted: ContextRequests) -> tuple[ShardStore, int, int]:
+        """Fetch the vectors of words in context; return them with the numbers of all rows and of new ones."""
+        contexts = wanted.contexts
+        store = self._open_vector_store(model, wanted)
+        announce_step(self.listener, model.label, "encoding new contexts")
+        progress, factory = self._make_progress(model, "contexts"), _EncoderFactory(_get_absolute_model(model))
+        needed = {number for word in wanted.words for number in store.find_shards(contexts.get_rows(word))}
+        encoded, reasons = 0, Counter[str]()
+        for _ in range(_ATTEMPTS):
+            store.verify(needed)
+            numbers = tuple(number for number in store.missing() if number in needed)
+            if not numbers:
+                break
+            total = encoded + sum(len(store.get_rows(number)) for number in numbers)
+            tasks = _ShardTasks(contexts, store, numbers, wanted.window)
+            for number, embeddings in (self.engine or LocalExecutor()).run(factory, tasks, model=True):
+                store.write(number, embeddings.vectors)
+                encoded += len(embeddings.vectors)
+                reasons.update(reason for reason in embeddings.missing if reason is not None)
+                progress(encoded, total)
+        self._report_damaged(store.damaged)
+        for reason, count in reasons.most_common():
+            self.listener.notice(f"{model.label}: of the contexts just encoded, {count} have no vector: {reason}")
+        return store, sum(map(contexts.count, wanted.words)), encoded
+
+    def _open_vector_store(self, model: OpenedModel, wanted: ContextRequests) -> ShardStore:
+        """Open the folder of vectors that the user chose, or the one in the cache."""
+        contexts, identity = wanted.contexts, model.opened["words"].identity
+        metadata = StoreMetadata(
+            contexts=contexts.digest,
+            rows=len(contexts),
+            model=identity.name,
+            family=identity.family,
+            revision=identity.revision,
+            settings=identity.settings,
+            window="sentence" if wanted.window is None else str(wanted.window),
+            dtype=wanted.dtype,  # type: ignore[arg-type]
+            shard_rows=SHARD_ROWS,
+        )
+        breaks = [contexts.get_rows(stimulus).start for stimulus in contexts.stimuli]
+        if self.contexts is not None:
+            return ShardStore.open(self.contexts / model.slug, metadata, breaks)
+        folder = self.cache / "contexts" / metadata.key
+        store = ShardStore.open(folder, metadata, breaks, self.remote_cache, in_cache=True)
+        with suppress(OSError):  # the time of the last use, for `biassay cache`
+            os.utime(folder / METADATA_FILE)
+        return store
+
+
+def _insecure_key_warning(identity: Identity) -> str:
+    """Return a warning if a key would be sent to another machine over plain http."""
+    url, _, key = identity.destination.partition(", ")
+    host = urlsplit(url).hostname or ""
+    is_local = host == "localhost" or host.endswith(".localhost") or host == "::1" or host.startswith("127.")
+    if not url.startswith("http://") or not key.startswith("with the key") or is_local:
+        return ""
+    return ". WARNING: http is not encrypted: anyone on the way can read the key and the texts; use https"
+
+
+def _make_batch_fetcher(engine: Executor, model: OpenedModel, spec: _RequestSpec) -> BatchFetcher:
+    """Return a function that fetches batches from the workers of an engine."""
+    factory = _WorkerFactory(_get_absolute_model(model), spec)
+
+    def fetch_batches(batches: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any]]:
+        numbered = list(enumerate(batches))
+        # One task for all batches if the backend reads a file once for all texts.
+        tasks = [[batch] for batch in numbered] if can_split_texts(factory.model) else [numbered]
+        return engine.run(factory, tasks, model=True)
+
+    return fetch_batches
+
+
+def _get_absolute_model(model: OpenedModel) -> str:
+    """Return the model string with an absolute path, because a worker may have another working directory."""
+    if not isinstance(model.spec.model, str):
+        raise UsageError(
+            f"{model.spec.text}: a Python object cannot be sent to a worker; on a cluster, name the model by a string"
+        )
+    head, question, settings = model.spec.model.partition("?")
+    family, colon, name = head.partition(":")
+    path = Path(name).expanduser()
+    return f"{family}{colon}{path.resolve()}{question}{settings}" if name and path.exists() else model.spec.model

@@ -1,0 +1,427 @@
+"""Run a study: open models, fetch outputs, measure, save and resume.
+
+Outputs are cached batch by batch and results are saved model by model, so that an interrupted run resumes where it
+stopped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import platform
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from biassay.cache.outputs import ModelOutputs
+from biassay.errors import (
+    BiassayError,
+    InsufficientVocabularyError,
+    MeasurementError,
+    ModelError,
+    explain_memory_errors,
+)
+from biassay.models.base import StreamingModel
+from biassay.results.run_data import FORMAT_VERSION, Manifest, ModelRecord, RunData
+from biassay.results.run_folder import StudySchema, write_manifest, write_run
+from biassay.runs.folders import cleanup_on_failure, ensure_empty, explain_write_errors, load_run_data
+from biassay.runs.measurement_cache import MeasurementCache
+from biassay.runs.models import (
+    OpenedModel,
+    Stage,
+    check_unchanged,
+    format_error,
+    get_package_versions,
+    get_versions,
+    is_model_error,
+    open_models,
+    parse_model_specs,
+    refuse_folder,
+    restore_model_specs,
+    resume_hint,
+)
+from biassay.runs.options import RunOptions
+from biassay.runs.prefetch import ModelPrefetcher
+from biassay.runs.progress import announce_step
+from biassay.runs.reports import write_report
+from biassay.runs.usage import UsageLog
+from biassay.studies.registry import get_study
+from biassay.studies.settings import get_setting_specs, validate_settings
+from biassay.studies.study import Inputs, Study
+
+__all__ = ["RunSaver", "Runner", "make_manifest", "prepare_run", "resume_run", "run_study"]
+
+_QUICK_SECONDS = 0.2
+_TIME_RATIO = 10  # write a slow run at most once in so many times the time that writing takes
+
+
+class RunSaver:
+    """Save a run after every model, or less often if writing takes long because there are very many models.
+
+    After a crash, unsaved models are measured again from cached outputs.
+    """
+
+    def __init__(self, folder: Path | None, schema: StudySchema) -> None:
+        self._folder, self._schema = folder, schema
+        self._unsaved: list[int] = []
+        self._ended, self._took, self._is_behind = 0.0, 0.0, False
+
+    def save(self, run: RunData, model_indices: Sequence[int] = (), *, force: bool = False) -> None:
+        """Write a run, unless writing is slow and the last time was recently.
+
+        Parameters
+        ----------
+        run : RunData
+        model_indices : sequence of int
+            Models with new arrays.
+        force : bool
+            If True, write in any case.
+        """
+        if self._folder is None:
+            return
+        self._unsaved += model_indices
+        began = time.monotonic()
+        self._is_behind = not force and self._took > _QUICK_SECONDS and began - self._ended < _TIME_RATIO * self._took
+        if self._is_behind:
+            return
+        write_run(self._folder, run, self._schema, self._unsaved)
+        self._unsaved = []
+        self._ended = time.monotonic()
+        self._took = self._ended - began
+
+    def flush(self, run: RunData) -> None:
+        """Write a run if the last call of `save` did not."""
+        if self._is_behind:
+            self.save(run, force=True)
+
+
+def run_study(study: Study, settings: Any, models: object, options: RunOptions) -> RunData:
+    """Run a study. Everything is checked before anything is written.
+
+    Parameters
+    ----------
+    study : Study
+    settings : object
+        Settings of the study.
+    models : str, object, list of them, or dict
+        As in `biassay.run`.
+    options : RunOptions
+    """
+    return prepare_run(study, settings, models, options)()
+
+
+def prepare_run(study: Study, settings: Any, models: object, options: RunOptions) -> Callable[[], RunData]:
+    """Check the settings and open the models of a new run.
+
+    Parameters
+    ----------
+    study, settings, models, options
+        As in `run_study`.
+
+    Returns
+    -------
+    callable
+        Function that executes the run. Nothing is measured or written before.
+    """
+    settings = validate_settings(settings)
+    specs = parse_model_specs(models)
+    inputs = study.load_inputs(settings)
+    if options.folder is not None:
+        ensure_empty(options.folder)
+    with options.lock_caches():
+        opened = open_models(specs, study.required_capabilities(settings), options.listener)
+    manifest = make_manifest(study, inputs.settings, inputs.record, [model.record for model in opened])
+    run = RunData(dataclasses.replace(manifest, budget=options.token_budget.limit))
+    runner = Runner(study, inputs, opened, options)
+
+    def execute() -> RunData:
+        if options.folder is None:
+            with options.lock_caches():
+                return runner.execute(run)
+        with (
+            options.lock_caches(),
+            resume_hint(options.folder, specs, run.manifest.models),
+            cleanup_on_failure(options.folder, run.manifest.run_id, runner.has_responses),
+            explain_write_errors(options.folder),
+        ):
+            return runner.execute(run)
+
+    return execute
+
+
+def make_manifest(study: Study, settings: Any, inputs_record: Any, models: Sequence[ModelRecord]) -> Manifest:
+    """Make the manifest of a new run.
+
+    Parameters
+    ----------
+    study : Study
+    settings : object
+        Settings of the study.
+    inputs_record : object
+        Description of the inputs, with digests.
+    models : sequence of ModelRecord
+    """
+    packages = dict.fromkeys(("biassay", "numpy", "scipy", *study.packages(settings)))
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        run_id=uuid.uuid4().hex,
+        study=study.name,
+        package=study.package,
+        status="running",
+        created=_timestamp(),
+        finished=None,
+        versions={"python": platform.python_version(), **get_versions(packages)},
+        models=tuple(models),
+        settings=settings,
+        inputs=inputs_record,
+    )
+
+
+def _timestamp() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class _FetchResult(NamedTuple):
+    """Outputs of a model or the error that prevented them, and counts for its record in the manifest."""
+
+    outputs: ModelOutputs | None
+    counts: dict[str, Any]
+    error: BaseException | None = None
+
+    def unwrap(self) -> ModelOutputs:
+        if self.outputs is None:
+            raise self.error or AssertionError("neither outputs nor an error")
+        return self.outputs
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Execute a run whose settings are checked and whose models are open."""
+
+    study: Study
+    inputs: Inputs
+    models: tuple[OpenedModel, ...]
+    options: RunOptions
+
+    def has_responses(self) -> bool:
+        """Return whether any model may have responded. Only endpoints that stream report it, by their tokens."""
+        is_streamed = all(isinstance(m, StreamingModel) for model in self.models for m in model.opened.values())
+        return not is_streamed or bool(self.options.token_budget.used)
+
+    def execute(self, run: RunData) -> RunData:
+        """Fetch and measure all models that are not measured yet, and write the report."""
+        usage = UsageLog(self.options.folder, run.manifest.models, self.options.token_budget)
+        for index in range(len(self.models)):
+            run = _update_model(run, index, **usage.get_counts(index))
+        self._saver.save(run, force=True)
+        usage.begin()
+        records = run.manifest.models
+        unmeasured = [index for index, record in enumerate(records) if not record.measured]
+        needs_all = bool(unmeasured) and self.study.needs_all_models(self.inputs.settings)
+        to_fetch = list(range(len(self.models))) if needs_all else unmeasured
+        if needs_all:
+            self._check_all_opened()
+        outputs: dict[int, ModelOutputs] = {}
+        with ModelPrefetcher(
+            lambda index: self._fetch(records[index], index, usage),
+            [index for index in to_fetch if not self.models[index].failed and not self.models[index].is_remote],
+            self.options.engine,
+            lambda index: self.models[index].cache_keys,
+        ) as prefetcher:
+            for index in to_fetch if needs_all else ():
+                result = prefetcher.result(index)
+                run = self._record_usage(run, index, result)
+                outputs[index] = result.unwrap()
+            for index in unmeasured:
+                stage: Stage = "fetching"
+                try:
+                    if not needs_all:
+                        outputs.clear()  # hold the vectors of one model at a time
+                        result = prefetcher.result(index)
+                        run = self._record_usage(run, index, result)
+                        outputs[index] = result.unwrap()
+                    stage = "measuring"
+                    run = self._measure_or_skip(run, index, outputs)
+                except Exception as error:
+                    if needs_all or not is_model_error(error, [model.spec for model in self.models], index, stage):
+                        raise
+                    run = self._record_failure(run, index, format_error(error))
+                else:
+                    self._saver.save(run, (index,))
+                if not needs_all:
+                    self.models[index].opened.clear()  # free its memory
+        self._saver.flush(run)
+        run = self._finish(run)
+        usage.end()
+        return run
+
+    def _record_failure(self, run: RunData, index: int, reason: str) -> RunData:
+        if not self.models[index].failed:  # otherwise the listener got a notice when the model could not be opened
+            self.options.listener.notice(f"{self.models[index].label}: failed: {reason}")
+        run = _update_model(run, index, failed=reason)
+        self._saver.save(run)
+        return run
+
+    def _check_all_opened(self) -> None:
+        failed = [f"{model.label}: {model.failed}" for model in self.models if model.failed]
+        if failed:
+            raise ModelError("; ".join(failed))
+
+    def _record_usage(self, run: RunData, index: int, result: _FetchResult) -> RunData:
+        """Add the counts of a model to its record, also if it failed."""
+        run = _update_model(run, index, **result.counts)
+        if result.outputs is None and result.counts:
+            self._saver.save(run, force=True)
+        return run
+
+    @functools.cached_property
+    def _saver(self) -> RunSaver:
+        return RunSaver(self.options.folder, self.study.schema)
+
+    def _finish(self, run: RunData) -> RunData:
+        reasons = [record.refused or record.failed for record in run.manifest.models]
+        if reasons and None not in reasons:
+            any_failed = any(record.failed for record in run.manifest.models)
+            kind = MeasurementError if any_failed else InsufficientVocabularyError
+            raise kind("; ".join(f"{m.label}: {reason}" for m, reason in zip(self.models, reasons, strict=True)))
+        versions = run.manifest.versions | get_package_versions(run.manifest.models)
+        manifest = dataclasses.replace(run.manifest, status="complete", finished=_timestamp(), versions=versions)
+        run = dataclasses.replace(run, manifest=manifest)
+        if self.options.folder is not None:
+            announce_step(self.options.listener, str(self.options.folder), "writing the report")
+            write_report(run, self.options.folder)
+            write_manifest(self.options.folder, run.manifest)
+        return run
+
+    def _fetch(self, record: ModelRecord, index: int, usage: UsageLog) -> _FetchResult:
+        """Fetch the outputs of one model, possibly in a background thread."""
+        began, model = time.monotonic(), self.models[index]
+        if model.failed:
+            return _FetchResult(None, {}, ModelError(model.failed))
+        try:
+            requests = self.study.requests(self.inputs, model.capabilities)
+            with explain_memory_errors(), usage.recording(index) if model.is_remote else nullcontext():
+                outputs, total, fetched = self.options.fetcher.fetch(model, requests)
+        except (Exception, KeyboardInterrupt) as error:
+            return _FetchResult(None, usage.get_counts(index) if model.is_remote else {}, error)
+        counts = {"texts": total, "encoded": record.encoded + fetched, "seconds": _total_seconds(record, began)}
+        return _FetchResult(outputs, {**counts, **usage.get_counts(index)})
+
+    def _measure_or_skip(self, run: RunData, index: int, outputs: dict[int, ModelOutputs]) -> RunData:
+        """Measure a model, or record why its vocabulary is insufficient."""
+        try:
+            with explain_memory_errors():
+                return self._measure(run, index, outputs)
+        except InsufficientVocabularyError as error:
+            self.options.listener.notice(f"{self.models[index].label}: not measured: {error}")
+            return _update_model(run, index, measured=True, refused=str(error))
+
+    def _measure(self, run: RunData, index: int, outputs: dict[int, ModelOutputs]) -> RunData:
+        began, record = time.monotonic(), run.manifest.models[index]
+        cache = MeasurementCache(
+            self.study, self.inputs, self.options.listener, self.options.fetcher.cache / "measured"
+        )
+        result = cache.get_or_compute(
+            make_manifest(self.study, self.inputs.settings, self.inputs.record, [record]),
+            self.models[index].label,
+            outputs[index],
+            [outputs[i] for i in sorted(outputs)],
+        )
+        tables = {
+            name: _sort_by_model((*run.tables.get(name, ()), *rows), run.manifest.models)
+            for name, rows in result.tables.items()
+        }
+        arrays = {f"{index}/{name}": values for name, values in result.arrays_of(0).items()}
+        run = dataclasses.replace(
+            run, tables=self.study.finalize_tables(self.inputs.settings, tables), arrays={**run.arrays, **arrays}
+        )
+        measured = result.manifest.models[0]
+        return _update_model(
+            run,
+            index,
+            measured=True,
+            seconds=_total_seconds(record, began),
+            words_lost=measured.words_lost,
+            notices=measured.notices,
+        )
+
+
+def _sort_by_model(rows: Sequence[Any], records: Sequence[ModelRecord]) -> tuple[Any, ...]:
+    """Sort rows by model, because a model that failed at first is measured after others."""
+    order = {(record.name, record.options): index for index, record in enumerate(records)}
+    return tuple(sorted(rows, key=lambda row: order.get((row.model, row.options), len(records))))
+
+
+def _total_seconds(record: ModelRecord, began: float) -> float:
+    return round(record.seconds + time.monotonic() - began, 3)
+
+
+def _update_model(run: RunData, index: int, **changes: Any) -> RunData:
+    models = list(run.manifest.models)
+    models[index] = dataclasses.replace(models[index], **changes)
+    return dataclasses.replace(run, manifest=dataclasses.replace(run.manifest, models=tuple(models)))
+
+
+def resume_run(folder: Path, models: object, options: RunOptions) -> RunData:
+    """Finish an interrupted run, or try failed models again; models that are already measured are kept.
+
+    Parameters
+    ----------
+    folder : Path
+        The run folder.
+    models : str, object, list of them, dict, or None
+        Models that must not be taken from the folder, because they run code or send texts away.
+    options : RunOptions
+    """
+    run = load_run_data(folder)
+    if run.manifest.status == "complete" and not any(record.failed for record in run.manifest.models):
+        return run
+    study, settings = get_study(run.manifest.study), validate_settings(run.manifest.settings)
+    specs = restore_model_specs(folder, run.manifest.models, models)
+    for name, spec in get_setting_specs(study.schema.settings).items():
+        needed = spec.reenter_on_resume and getattr(settings, name) is not None
+        if needed and (name != "vectors" or options.vectors is None):
+            refuse_folder(folder, name, getattr(settings, name), specs)
+    try:
+        inputs = study.load_inputs(settings)
+        study.check_same(run.manifest.inputs, inputs.record)
+    except BiassayError as error:
+        error.add_note(f"the run in {folder} cannot be resumed")
+        raise
+    with options.lock_caches():
+        opened = open_models(specs, study.required_capabilities(settings), options.listener)
+        new_records = [model.record for model in opened]
+        check_unchanged(folder, run.manifest.models, new_records)
+        records = [
+            old if old.failed is None else _make_retry_record(old, new)
+            for old, new in zip(run.manifest.models, new_records, strict=True)
+        ]
+        manifest = dataclasses.replace(
+            run.manifest,
+            status="running",
+            finished=None,
+            models=tuple(records),
+            budget=_keep_budget(run.manifest.budget, options),
+        )
+        options = dataclasses.replace(options, out=folder)
+        with explain_write_errors(folder, resumed=True):
+            return Runner(study, inputs, opened, options).execute(dataclasses.replace(run, manifest=manifest))
+
+
+def _keep_budget(budget: int | None, options: RunOptions) -> int | None:
+    """Return the budget given now, or else that of the run, which then applies again."""
+    if options.token_budget.limit is None and budget is not None:
+        options.token_budget.limit = budget
+        options.listener.notice(f"this run keeps its budget of {budget:,} tokens; change it with --budget TOKENS")
+    return options.token_budget.limit
+
+
+def _make_retry_record(failed: ModelRecord, new: ModelRecord) -> ModelRecord:
+    """Return the record of a model that is tried again, with the tokens and time used before."""
+    used = {name: getattr(failed, name) for name in ("tokens_in", "tokens_out", "encoded", "seconds")}
+    return dataclasses.replace(new, **used)

@@ -1,0 +1,174 @@
+"""Tables of cosines: row blocks, scale of a model, and agreement of two models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from biassay.errors import UsageError
+from biassay.stats.skewness import invert_hall, sample_skewness
+
+__all__ = [
+    "BLOCK_SIZE",
+    "as_float_table",
+    "fits_one_block",
+    "inner_products",
+    "interaction_correlation",
+    "iter_row_blocks",
+    "log_ratio_variance",
+    "max_abs_value",
+    "similarity_sd",
+]
+
+
+BLOCK_SIZE = 1 << 19
+"""Number of cells of a block. A table with at most this many cells is one block and stays in float64."""
+
+
+def iter_row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Yield the rows of consecutive blocks of a table."""
+    rows, columns = shape
+    step = max(1, BLOCK_SIZE // max(columns, 1))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def fits_one_block(table: NDArray[np.floating]) -> bool:
+    """Return True if a table has at most `BLOCK_SIZE` cells."""
+    return table.size <= BLOCK_SIZE
+
+
+def as_float_table(values: ArrayLike) -> NDArray[np.floating]:
+    """Convert values to float64, except for large float32 tables, whose copy would be twice as large."""
+    table = np.asarray(values)
+    if table.dtype == np.float32 and not fits_one_block(table):
+        return table
+    return np.asarray(table, dtype=np.float64)
+
+
+def max_abs_value(table: NDArray[np.floating]) -> float:
+    """Return the largest absolute value; NaN if a value is NaN, 0 for an empty table."""
+    return max(float(table.max()), -float(table.min())) if table.size else 0.0
+
+
+def inner_products(rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.floating]:
+    """Compute the products (n, m) of all rows (n, d) with all columns (m, d).
+
+    They are computed in float64 and stored in float32 if there are more than `BLOCK_SIZE` of them.
+    """
+    if len(rows) * len(columns) <= BLOCK_SIZE:
+        return np.asarray(rows @ columns.T)
+    table = np.empty((len(rows), len(columns)), dtype=np.float32)
+    for block in iter_row_blocks(table.shape):
+        table[block] = rows[block] @ columns.T
+    return table
+
+
+_CONFIDENCE = 0.99  # of the interval that the widened variance matches; comparisons use 0.975 and more
+
+Floats = NDArray[np.float64]
+
+
+def similarity_sd(similarities: ArrayLike) -> float:
+    """Return the standard deviation of the similarities of all pairs of words.
+
+    Parameters
+    ----------
+    similarities : (words, words) array-like
+        Symmetric. The diagonal is not used.
+
+    Returns
+    -------
+    float
+        The pairs are a population, so the divisor is their number.
+    """
+    table = _validate_similarities(similarities)
+    return float(table[np.triu_indices(len(table), 1)].std())
+
+
+def log_ratio_variance(old: ArrayLike, new: ArrayLike) -> float:
+    """Return the variance of log(SD of new / SD of old), from a jackknife that deletes one word at a time.
+
+    Parameters
+    ----------
+    old, new : (words, words) array-like
+        Similarities of the same words on two models.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    With a few outlying words, the jackknife is too small in samples that contain fewer of them than usual. It is
+    therefore multiplied by (a / z)^2, where z is the normal quantile of a 99% interval and a the farther end of that
+    interval after Hall's (1992) correction for the skewness of the influences of words. With 200 to 373 words, 3% to
+    10% of them outliers, 95% intervals cover 92% to 97% instead of 85% to 92%.
+    """
+    first, second = _validate_similarities(old), _validate_similarities(new)
+    if first.shape != second.shape:
+        raise UsageError(f"both models must have the same words, got {len(first)} and {len(second)} words")
+    n = len(first)
+    if n < 4:
+        raise UsageError(f"the variance of a scale needs at least 4 words, got {n}")
+    logs = 0.5 * np.log(_variances_without_one(second) / _variances_without_one(first))
+    influence = logs.mean() - logs
+    variance = float((n - 1) / n * (influence**2).sum())
+    return variance * _skewness_widening(influence) ** 2 if variance > 0.0 else 0.0
+
+
+def _skewness_widening(influence: Floats) -> float:
+    """Return the ratio, at least 1, of the half width corrected for skewness to the normal half width."""
+    normal = float(scipy.special.ndtri(0.5 + _CONFIDENCE / 2.0))
+    ends = invert_hall((normal, -normal), sample_skewness(influence) / np.sqrt(len(influence)))
+    return max(float(np.abs(ends).max()) / normal, 1.0)
+
+
+def _variances_without_one(table: Floats) -> Floats:
+    """Compute the variance over the pairs that are left when each word is deleted."""
+    n = len(table)
+    centred = table - table[np.triu_indices(n, 1)].mean()
+    np.fill_diagonal(centred, 0.0)
+    sums, squares = centred.sum(axis=1), (centred**2).sum(axis=1)
+    pairs = (n - 1) * (n - 2) / 2
+    mean = (sums.sum() / 2.0 - sums) / pairs
+    return np.asarray((squares.sum() / 2.0 - squares) / pairs - mean**2)
+
+
+def _validate_similarities(similarities: ArrayLike) -> Floats:
+    table = np.asarray(similarities, dtype=np.float64)
+    if table.ndim != 2 or table.shape[0] != table.shape[1] or len(table) < 2:
+        raise UsageError(f"similarities must have the shape (n, n) with n at least 2, got shape {table.shape}")
+    return table
+
+
+def interaction_correlation(first: ArrayLike, second: ArrayLike) -> float:
+    """Correlate two tables of cosines after removing the means of rows and columns.
+
+    Parameters
+    ----------
+    first, second : (n, m) array-like
+        Cosines of the same words on two models.
+
+    Returns
+    -------
+    float
+        Pearson correlation of the double-centred tables; 0 if one of them is constant after centring.
+
+    Notes
+    -----
+    The means of rows and columns are removed because frequent words and hubs have high cosines on any model. The
+    remaining interactions show how each target differs over the attributes.
+    """
+    x, y = (_double_centre(np.asarray(table, dtype=np.float64)) for table in (first, second))
+    if x.shape != y.shape:
+        raise UsageError(f"both tables must have the same words, got shapes {x.shape} and {y.shape}")
+    size = float(np.sqrt((x**2).sum() * (y**2).sum()))
+    return float((x * y).sum()) / size if size > 0.0 else 0.0
+
+
+def _double_centre(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean())

@@ -1,1 +1,0 @@
-"""Stimuli: concepts, tests and templates, as data files, and their loader."""

@@ -1,0 +1,535 @@
+"""Read benchmark responses from logs of other tools."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from biassay.datasets.bbq import UNKNOWN_PHRASES, BbqItem, parse_bbq_item
+from biassay.datasets.benchmark_files import DataRow, read_rows
+from biassay.datasets.crows_pairs import CrowsPair, parse_crows_pair
+from biassay.datasets.stereoset import GOLD_LABELS, STEREOSET_BIAS_TYPES
+from biassay.decompression import UnpackedTooLargeError, UnpackLimit
+from biassay.errors import MissingExtraError, StimulusError, UsageError
+from biassay.io import content_digest
+from biassay.prompts.choices import ParsedChoice, parse_choice, parse_choice_as_bbq
+
+__all__ = [
+    "LOG_FORMATS",
+    "EvaluationLog",
+    "LoggedChoice",
+    "LoggedPair",
+    "LoggedStereoSetItem",
+    "SkippedSample",
+    "is_bbq_release",
+    "read_bbq_release",
+    "read_inspect",
+    "read_lm_eval",
+    "read_log",
+    "read_logs",
+]
+
+
+LOG_FORMATS = (
+    "samples_TASK_DATE.jsonl of lm-evaluation-harness, a log of Inspect (.eval, .json), or answers released with BBQ "
+    "(preds_CATEGORY.jsonl)"
+)
+"""What logs are read."""
+
+
+@dataclass(frozen=True)
+class LoggedChoice:
+    """A question of BBQ and what was chosen; ``epoch`` counts repeated answers from 1."""
+
+    item: BbqItem
+    choice: ParsedChoice
+    epoch: int = 1
+
+
+@dataclass(frozen=True)
+class LoggedPair:
+    """A pair of CrowS-Pairs and the log-likelihoods of its sentences, whole."""
+
+    pair: CrowsPair
+    more: float
+    less: float
+
+
+@dataclass(frozen=True)
+class LoggedStereoSetItem:
+    """An item of StereoSet and the sentence chosen: ``label`` is its gold label, None if none was chosen."""
+
+    id: str
+    target: str
+    bias_type: str
+    choice: ParsedChoice
+    label: str | None
+    epoch: int = 1
+
+
+@dataclass(frozen=True)
+class SkippedSample:
+    """A sample that could not be used: where it is in the log, why, and which item of the data it is."""
+
+    place: str
+    reason: str
+    item: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.item} ({self.place})" if self.item else self.place
+
+
+@dataclass(frozen=True)
+class EvaluationLog:
+    """Everything of one log.
+
+    Attributes
+    ----------
+    path : Path
+    digest : str
+        Of the file.
+    tool, version : str
+        lm-evaluation-harness or Inspect; empty where the log does not say which version.
+    benchmark : "bbq", "crows-pairs" or "stereoset"
+    task, model : str
+        As the log calls them; empty where it does not.
+    method : "answer" or "likelihood"
+        Whether the model wrote an answer, or options were compared by their likelihood.
+    answers : tuple of LoggedChoice, LoggedPair or LoggedFilling
+    unmapped : tuple of Unmapped
+    """
+
+    path: Path
+    digest: str
+    tool: str
+    version: str
+    benchmark: Literal["bbq", "crows-pairs", "stereoset"]
+    task: str
+    model: str
+    method: Literal["answer", "likelihood"]
+    answers: tuple[LoggedChoice, ...] | tuple[LoggedPair, ...] | tuple[LoggedStereoSetItem, ...]
+    unmapped: tuple[SkippedSample, ...]
+
+
+_RELEASE_FILE = re.compile(r"preds_.+\.jsonl(\.gz)?")
+_RELEASE_FIELD = re.compile(r"(?P<model>.+)_pred_(?P<format>[a-z]+)")
+_NO_CONTEXT_FORMAT = "qonly"
+
+
+def is_bbq_release(path: Path) -> bool:
+    return _RELEASE_FILE.fullmatch(path.name) is not None
+
+
+def read_bbq_release(paths: Sequence[Path]) -> tuple[EvaluationLog, ...]:
+    """Read the answers of all files, one log for each model and format.
+
+    Answers are read by the authors' rules. Where the question was shown alone (format qonly), ambiguous contexts count
+    and the others do not: their answer cannot be known without the context.
+    """
+    rows = [row for path in paths for row in read_rows(path)]
+    fields = {name: named for row in rows for name in row.values if (named := _RELEASE_FIELD.fullmatch(name))}
+    if not fields:
+        raise UsageError(f"{paths[0]}: no released answers to BBQ: no line has a field MODEL_pred_FORMAT")
+    digests = [content_digest(path) for path in paths]
+    digest = digests[0] if len(paths) == 1 else hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
+    path = paths[0] if len(paths) == 1 else paths[0].parent
+    logs = []
+    for field, parts in fields.items():
+        answers, unmapped = _parse_release_answers(rows, field, parts["format"] == _NO_CONTEXT_FORMAT)
+        if not answers:
+            raise UsageError(f"{path}: no answer of {field} can be used; the first: {unmapped[0].reason}")
+        logs.append(
+            EvaluationLog(
+                path=path,
+                digest=digest,
+                tool="answers released with BBQ",
+                version="",
+                benchmark="bbq",
+                task=parts["format"],
+                model=parts["model"],
+                method="answer",
+                answers=tuple(answers),
+                unmapped=tuple(unmapped),
+            )
+        )
+    return tuple(logs)
+
+
+def _parse_release_answers(
+    rows: Sequence[DataRow], field: str, alone: bool
+) -> tuple[list[LoggedChoice], list[SkippedSample]]:
+    answers, unmapped = [], []
+    for row in rows:
+        try:
+            item, reply = parse_bbq_item(row), row.text(field)
+        except StimulusError as error:
+            unmapped.append(SkippedSample(row.location, str(error).removeprefix(f"{row.path}: {row.location}: ")))
+            continue
+        if alone and not item.ambiguous:
+            unmapped.append(SkippedSample(row.location, "the question was shown without the context that answers it"))
+            continue
+        option = parse_choice_as_bbq(reply, item.options, item.info)
+        answers.append(
+            LoggedChoice(item, ParsedChoice("unparsed") if option is None else ParsedChoice("chosen", option))
+        )
+    return answers, unmapped
+
+
+_ZSTD = 93  # the method of recent logs, which Python's zipfile knows from 3.14 on
+_MAX_ZSTD_WINDOW = 2**27  # bytes
+_OPTION_LETTERS = "ABCDEFGHIJ"
+
+
+def read_inspect(path: Path) -> EvaluationLog:
+    """Read a log of inspect_evals/bbq or of the intrasentence task of inspect_evals/stereoset; others are refused."""
+    try:
+        header, samples = _read_eval_log(path) if zipfile.is_zipfile(path) else _read_json_log(path)
+    except (MissingExtraError, UnpackedTooLargeError):
+        raise
+    except (OSError, ValueError, KeyError, EOFError, RecursionError, zipfile.BadZipFile, zlib.error) as error:
+        raise UsageError(f"{path}: not a whole log of Inspect: {error}") from error
+    about = header["eval"]
+    task = str(about.get("task") or "")
+    benchmark = task.rpartition("/")[2]
+    if benchmark not in ("bbq", "stereoset"):
+        raise UsageError(f"{path}: a log of the task {task!r}; of Inspect, logs of bbq and stereoset are read")
+    if _is_shuffled(header):
+        raise UsageError(f"{path}: its options were shuffled (multiple_choice(shuffle=True)), so letters tell nothing")
+    answers: list[Any] = []
+    unmapped = []
+    for row in samples:
+        try:
+            answers.append(_parse_inspect_choice(row) if benchmark == "bbq" else _parse_stereoset_item(row))
+        except StimulusError as error:
+            unmapped.append(SkippedSample(row.location, str(error).removeprefix(f"{path}: {row.location}: ")))
+    if not answers:
+        first = unmapped[0].reason if unmapped else "there is none (a log without samples?)"
+        raise UsageError(f"{path}: none of its {len(unmapped)} samples can be used; the first: {first}")
+    return EvaluationLog(
+        path=path,
+        digest=content_digest(path),
+        tool="Inspect",
+        version=str(_as_dict(about.get("packages")).get("inspect_ai", "")),
+        benchmark="bbq" if benchmark == "bbq" else "stereoset",
+        task=task,
+        model=str(about.get("model") or ""),
+        method="answer",
+        answers=tuple(answers),
+        unmapped=tuple(unmapped),
+    )
+
+
+def _read_json_log(path: Path) -> tuple[dict[str, Any], Sequence[DataRow]]:
+    root = _check_header(json.loads(path.read_text(encoding="utf-8")))
+    samples = root.get("samples") or []
+    if not isinstance(samples, list):
+        raise ValueError("'samples' is not a list")
+    return root, [_make_row(path, sample) for sample in samples]
+
+
+def _check_header(header: object) -> dict[str, Any]:
+    if not isinstance(header, dict) or not isinstance(header.get("eval"), dict):
+        raise ValueError("no object 'eval' in it")
+    return header
+
+
+def _read_eval_log(path: Path) -> tuple[dict[str, Any], Sequence[DataRow]]:
+    limit = UnpackLimit(path)
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if "header.json" not in names:
+            raise ValueError("no header.json in it: was the run ended before its log was written?")
+        header = _check_header(json.loads(_read_member(archive, "header.json", limit)))
+        inside = [name for name in names if name.startswith("samples/") and name.endswith(".json")]
+        return header, [_make_row(path, json.loads(_read_member(archive, name, limit))) for name in inside]
+
+
+def _read_member(archive: zipfile.ZipFile, name: str, limit: UnpackLimit) -> bytes:
+    """Return the content of a member. Do not trust the size that the archive states."""
+    info = archive.getinfo(name)
+    if info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        with archive.open(info) as member:
+            return limit.read_all(member)
+    if info.compress_type != _ZSTD:
+        raise ValueError(f"{name}: compressed by the unknown method {info.compress_type}")
+    try:
+        import zstandard
+    except ModuleNotFoundError:
+        raise MissingExtraError("a log of Inspect in this format", "benchmarks") from None
+    file = archive.fp
+    assert file is not None
+    file.seek(info.header_offset + 26)  # the lengths of the name and of what is extra end a head of 30 bytes
+    skipped = sum(struct.unpack("<HH", file.read(4)))
+    file.seek(skipped, 1)
+    packed = io.BytesIO(file.read(info.compress_size))
+    try:
+        content = limit.read_all(zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW).stream_reader(packed))
+    except zstandard.ZstdError as error:
+        raise ValueError(f"{name}: {error}") from error
+    if zlib.crc32(content) != info.CRC:
+        raise ValueError(f"{name}: its checksum is wrong")
+    return content
+
+
+def _make_row(path: Path, sample: Any) -> DataRow:
+    values = sample if isinstance(sample, dict) else {}
+    return DataRow(path, f"sample {values.get('id', '?')}, epoch {values.get('epoch', 1)}", values)
+
+
+def _is_shuffled(header: dict[str, Any]) -> bool:
+    steps = _as_dict(header.get("plan")).get("steps")
+    args = _as_dict(header["eval"].get("task_args")).get("shuffle_choices")
+    params = [_as_dict(_as_dict(step).get("params")) for step in steps] if isinstance(steps, list) else []
+    return bool(args) or any(one.get("shuffle") for one in params)
+
+
+def _as_dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _parse_inspect_choice(row: DataRow) -> LoggedChoice:
+    item = parse_bbq_item(DataRow(row.path, row.location, dict(_iter_bbq_fields(row))))
+    choice = parse_choice(
+        _get_reply_text(row),
+        item.options,
+        letters=_OPTION_LETTERS[:3],
+        unknown=item.unknown,
+        unknown_phrases=UNKNOWN_PHRASES,
+    )
+    return LoggedChoice(item, choice, row.whole_number("epoch"))
+
+
+def _iter_bbq_fields(row: DataRow) -> Iterator[tuple[str, Any]]:
+    """A sample as a row of BBQ."""
+    metadata = _as_dict(row.value("metadata"))
+    yield from metadata.items()
+    options = row.texts("choices")
+    yield from ((f"ans{place}", option) for place, option in enumerate(options))
+    target = row.value("target")
+    letter = target[0] if isinstance(target, list) and target else target
+    if isinstance(letter, str) and letter and letter in _OPTION_LETTERS[: len(options)]:
+        yield "label", _OPTION_LETTERS.index(letter)
+    yield "example_id", metadata.get("source_id", str(row.value("id")).rpartition("_")[2])
+    context, mark, question = row.text("input").partition("\n\nQuestion: ")
+    if mark and context.startswith("Context: "):
+        yield from (("context", context.removeprefix("Context: ")), ("question", question))
+
+
+def _parse_stereoset_item(row: DataRow) -> LoggedStereoSetItem:
+    if row.value("metadata.task_type") != "intrasentence":
+        row.fail("metadata.task_type", "only the intrasentence task is read")
+    labels = row.texts("metadata.gold_labels")
+    if sorted(labels) != sorted(GOLD_LABELS):
+        row.fail("metadata.gold_labels", f"expected {', '.join(GOLD_LABELS)}, got {', '.join(labels)}")
+    choice = parse_choice(_get_reply_text(row), row.texts("choices"), letters=_OPTION_LETTERS[: len(labels)])
+    about = DataRow(row.path, row.location, _as_dict(row.value("metadata")))
+    return LoggedStereoSetItem(
+        id=str(row.value("id")),
+        target=about.text("target"),
+        bias_type=about.choice("bias_type", STEREOSET_BIAS_TYPES),
+        choice=choice,
+        label=None if choice.option is None else labels[choice.option],
+        epoch=row.whole_number("epoch"),
+    )
+
+
+def _get_reply_text(row: DataRow) -> str:
+    """What the model answered; a sample that failed has no answer, which is not an empty one."""
+    if row.has("error"):
+        row.fail("error", f"the sample failed: {str(row.values['error'])[:80]}")
+    given = row.value("output.choices")
+    if not isinstance(given, list) or not given:
+        row.fail("output.choices", "the model gave no answer")
+    content = _as_dict(_as_dict(given[0]).get("message")).get("content", "")
+    if isinstance(content, list):  # reasoning, text, ... of which the text is the answer
+        texts = [part.get("text") for part in map(_as_dict, content) if part.get("type") == "text"]
+        content = "\n".join(text for text in texts if isinstance(text, str))
+    return str(content)
+
+
+_SAMPLES_FILE = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)")
+_TIE = 1e-9
+
+
+def read_lm_eval(path: Path) -> EvaluationLog:
+    """Read a sample log of BBQ or CrowS-Pairs. A log of another task is refused."""
+    rows = list(read_rows(path))
+    named = _SAMPLES_FILE.fullmatch(path.stem)
+    task = named["task"] if named else ""
+    benchmark = _detect_benchmark(rows, path, task)
+    answers: list[Any] = []
+    unmapped = []
+    for row in _keep_first_filter(rows):
+        try:
+            answers.append(_parse_lm_eval_choice(row) if benchmark == "bbq" else _parse_pair(row))
+        except StimulusError as error:
+            reason = str(error).removeprefix(f"{path}: {row.location}: ")
+            unmapped.append(SkippedSample(row.location, reason, _get_item_name(row)))
+    if not answers:
+        raise UsageError(f"{path}: none of its {len(unmapped)} samples can be used; the first: {unmapped[0].reason}")
+    model, version = _read_model_and_version(path, named["date"] if named else "")
+    return EvaluationLog(
+        path=path,
+        digest=content_digest(path),
+        tool="lm-evaluation-harness",
+        version=version,
+        benchmark="bbq" if benchmark == "bbq" else "crows-pairs",
+        task=task,
+        model=model,
+        method="answer" if benchmark == "bbq" and not _has_likelihoods(rows[0]) else "likelihood",
+        answers=tuple(answers),
+        unmapped=tuple(unmapped),
+    )
+
+
+def _detect_benchmark(rows: Sequence[DataRow], path: Path, task: str) -> str:
+    docs = [row.values["doc"] for row in rows if isinstance(row.values.get("doc"), dict)]
+    if not docs:
+        raise UsageError(f"{path}: no sample log: no line has a field 'doc'; expected {LOG_FORMATS}")
+    for name, fields in (("bbq", {"answer_info", "example_id"}), ("crows-pairs", {"sent_more", "sent_less"})):
+        if fields <= docs[0].keys():
+            return name
+    what = f"the task {task}" if task else f"another task (fields: {', '.join(docs[0])[:100]})"
+    raise UsageError(f"{path}: a log of {what}; of lm-evaluation-harness, logs of bbq and crows_pairs are read")
+
+
+def _get_item_name(row: DataRow) -> str:
+    """Return the name of a question or pair in the data, if the log holds it."""
+    doc = row.values.get("doc")
+    values = doc if isinstance(doc, dict) else {}
+    names = (values.get("category") or values.get("bias_type"), values.get("example_id", row.values.get("doc_id")))
+    return " ".join(str(name) for name in names if name is not None)
+
+
+def _keep_first_filter(rows: Sequence[DataRow]) -> Iterator[DataRow]:
+    """Each item once: a task with several filters logs every answer once for each."""
+    return (row for row in rows if row.values.get("filter") == rows[0].values.get("filter"))
+
+
+def _parse_lm_eval_choice(row: DataRow) -> LoggedChoice:
+    item = parse_bbq_item(_get_doc(row))
+    return LoggedChoice(
+        item, _choose_likeliest(row, item) if _has_likelihoods(row) else _parse_written_choice(row, item)
+    )
+
+
+def _parse_pair(row: DataRow) -> LoggedPair:
+    pair = parse_crows_pair(_get_doc(row), row.whole_number("doc_id"))
+    found = dict(_iter_likelihoods(row))
+    if found.keys() != {pair.more.strip(), pair.less.strip()}:
+        row.fail("arguments", "the sentences asked about are not those of the item")
+    return LoggedPair(pair, found[pair.more.strip()], found[pair.less.strip()])
+
+
+def _get_doc(row: DataRow) -> DataRow:
+    doc = row.value("doc")
+    return DataRow(row.path, row.location, doc if isinstance(doc, dict) else {})
+
+
+def _has_likelihoods(row: DataRow) -> bool:
+    return len(_get_arguments(row)) > 1
+
+
+def _get_arguments(row: DataRow) -> list[Any]:
+    """The last part of every request: a continuation, or how an answer was generated."""
+    given = row.value("arguments")
+    parts = list(given.values()) if isinstance(given, dict) else given
+    if not isinstance(parts, list) or not parts:
+        row.fail("arguments", "no request in it")
+    requests = [list(part.values()) if isinstance(part, dict) else part for part in parts]
+    if not all(isinstance(request, list) and request for request in requests):
+        row.fail("arguments", "a request that is not a list of its parts")
+    return [request[-1] for request in requests]
+
+
+def _iter_likelihoods(row: DataRow) -> Iterator[tuple[str, float]]:
+    """Every continuation and its log-likelihood."""
+    continuations, given = _get_arguments(row), row.value("filtered_resps")
+    if not isinstance(given, list) or len(given) != len(continuations):
+        row.fail("filtered_resps", f"expected one answer for each of {len(continuations)} continuations")
+    for continuation, answer in zip(continuations, given, strict=True):
+        value = answer[0] if isinstance(answer, list) and answer else answer
+        number = math.nan
+        with suppress(TypeError, ValueError):
+            number = float(value)
+        if math.isnan(number):
+            row.fail("filtered_resps", f"expected a log-likelihood, got {str(value)[:40]!r}")
+        yield str(continuation).strip(), number
+
+
+def _choose_likeliest(row: DataRow, item: BbqItem) -> ParsedChoice:
+    """The likeliest continuation, as the log's own score takes it; all wordings of "unknown" are one option."""
+    best: dict[int, float] = {}
+    options = [option.strip() for option in item.options]
+    for text, value in _iter_likelihoods(row):
+        option = options.index(text) if text in options else item.unknown if text in UNKNOWN_PHRASES else None
+        if option is None:
+            row.fail("arguments", f"the option {text[:60]!r} is none of the item's")
+        best[option] = max(value, best.get(option, -math.inf))
+    if len(best) != 3:
+        row.fail("arguments", f"{len(best)} of 3 options were asked about")
+    first, second = sorted(best, key=lambda option: -best[option])[:2]
+    return ParsedChoice("several") if best[first] - best[second] <= _TIE else ParsedChoice("chosen", first)
+
+
+def _parse_written_choice(row: DataRow, item: BbqItem) -> ParsedChoice:
+    given = row.value("filtered_resps")
+    reply = given[0] if isinstance(given, list) and given else given
+    if not isinstance(reply, str):
+        row.fail("filtered_resps", "expected a written answer")
+    return parse_choice(reply, item.options, unknown=item.unknown, unknown_phrases=UNKNOWN_PHRASES)
+
+
+def _read_model_and_version(path: Path, date: str) -> tuple[str, str]:
+    """Model and version from results_DATE.json beside the log, where it is."""
+    with suppress(OSError, ValueError):
+        found = json.loads((path.parent / f"results_{date}.json").read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return str(found.get("model_name") or ""), str(found.get("lm_eval_version") or "")
+    return "", ""
+
+
+def read_logs(paths: Sequence[Path]) -> list[EvaluationLog]:
+    """Read logs, in their order; the files of answers released with BBQ (preds_CATEGORY.jsonl) are read together."""
+    released = [path for path in paths if path.is_file() and is_bbq_release(path)]
+    others = [read_log(path) for path in paths if path not in released]
+    return [*(read_bbq_release(released) if released else ()), *others]
+
+
+def read_log(path: Path | str) -> EvaluationLog:
+    """Read answers to BBQ, CrowS-Pairs or StereoSet from a log of lm-evaluation-harness or Inspect.
+
+    Parameters
+    ----------
+    path : Path
+        A sample log (samples_TASK_DATE.jsonl), or a log of Inspect (.eval or .json). Neither package is needed.
+
+    Returns
+    -------
+    Log
+        What was answered, and what of it cannot be used, with the reason.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name its logs one by one: {LOG_FORMATS}")
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; expected {LOG_FORMATS}")
+    if path.suffix.lower() == ".jsonl":
+        return read_lm_eval(path)
+    if path.suffix.lower() in (".eval", ".json"):
+        if path.name.startswith("results_"):
+            raise UsageError(f"{path}: holds scores, no answers; give the file samples_TASK_DATE.jsonl beside it")
+        return read_inspect(path)
+    raise UsageError(f"{path}: unknown kind of log; expected {LOG_FORMATS}")

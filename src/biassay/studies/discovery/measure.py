@@ -1,0 +1,651 @@
+"""Search a vocabulary for words associated with groups, and validate against rated words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from biassay.datasets.groups import Group, Grouping
+from biassay.errors import InsufficientVocabularyError
+from biassay.models.base import Identity, TextEmbeddings
+from biassay.models.devices import get_gpu_transfer
+from biassay.results.outcomes import Outcome
+from biassay.results.run_data import BaseRecord
+from biassay.stats.association import unit_rows
+from biassay.stats.detection import (
+    THRESHOLDS,
+    DetectionCurve,
+    SidePair,
+    detection_curve,
+    find_detected,
+    pair_scores,
+    strongest_scores,
+)
+from biassay.stats.multiple_testing import FdrAccumulator
+from biassay.stats.name_permutation import NamePermutations, PairPermutations
+from biassay.studies.discovery.results import CurveRow, GroupResult, Scores, Source, Task, ValidatedRow, WordRow
+from biassay.studies.discovery.settings import DiscoverySettings
+from biassay.studies.study import Array, Event, Row
+
+__all__ = [
+    "CONVENTIONAL_THRESHOLD",
+    "CURVE_ARRAYS",
+    "GroupNameVectors",
+    "GroupRowBuilder",
+    "RankedWords",
+    "Threshold",
+    "Validation",
+    "ValidationCurve",
+    "VocabularySearch",
+    "find_known_rows",
+    "make_array_name",
+    "make_group_name_vectors",
+    "validate_words",
+]
+
+
+_NEAR = 0.35  # of the median distance within groups, below which two names are reported as near-duplicates
+
+
+@dataclass(frozen=True, eq=False)
+class GroupNameVectors:
+    """The names of all groups as one model knows them.
+
+    Attributes
+    ----------
+    names : (k, d) float64
+        Unit vectors of the names that the model knows, group by group.
+    clusters : (k,) int
+        The cluster of every name, from 0. A name without near-duplicates is a cluster of its own.
+    groups : (m,) int
+        The place of every cluster's group.
+    lost : group -> names
+        The names that the model does not know.
+    similar : group -> pairs of names
+        Names of different clusters that the model hardly tells apart.
+    """
+
+    grouping: Grouping
+    names: NDArray[np.float64]
+    clusters: NDArray[np.intp]
+    groups: NDArray[np.intp]
+    lost: Mapping[str, tuple[str, ...]]
+    similar: Mapping[str, tuple[tuple[str, str], ...]]
+
+    def cosines(self, vectors: NDArray[np.floating], what: str, words: Sequence[str]) -> NDArray[np.float64]:
+        """Cosines (n, k) of words with every name."""
+        return np.asarray(unit_rows(vectors, what, words) @ self.names.T)
+
+    def average(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Average cosines (n, k) with names over the names of every cluster, (n, m)."""
+        if len(self.groups) == len(self.names):
+            return cosines
+        member = self.clusters[:, None] == np.arange(len(self.groups))
+        return np.asarray(cosines @ (member / member.sum(axis=0)))
+
+    def scores(self, target: Group, cosines: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Scores of words against every other group, and of every constituent pair.
+
+        ``cosines`` (n, m) are averages over the names of a cluster.
+        """
+        others = [self._sides((target.name,), (other.name,)) for other in self.grouping.comparison_groups(target)]
+        pairs = [self._sides(pair.first, pair.second) for pair in self.grouping.constituents(target)]
+        return pair_scores(cosines, others), pair_scores(cosines, pairs)
+
+    def place(self, target: Group) -> int:
+        """Return the index of a group."""
+        return self.grouping.groups.index(target)
+
+    @property
+    def categories(self) -> NDArray[np.intp]:
+        """(groups, c): the place of every group's value in every category."""
+        categories = list(self.grouping.groups[0].belongs)
+        values = [self.grouping.values(category) for category in categories]
+        return np.array(
+            [
+                [of.index(group.belongs[category]) for category, of in zip(categories, values, strict=True)]
+                for group in self.grouping.groups
+            ],
+            dtype=np.intp,
+        )
+
+    def _sides(self, first: tuple[str, ...], second: tuple[str, ...]) -> SidePair:
+        names = [group.name for group in self.grouping.groups]
+        sides = ([names.index(name) for name in side] for side in (first, second))
+        one, other = (np.flatnonzero(np.isin(self.groups, side)) for side in sides)
+        return one, other
+
+
+def find_known_rows(encoded: TextEmbeddings) -> NDArray[np.bool_]:
+    """Which of some words, each a text of its own, the model knows and read to the end."""
+    pairs = zip(encoded.unknown, encoded.truncated_at, strict=True)
+    return np.array([not unknown and cut is None for unknown, cut in pairs], dtype=bool)
+
+
+def make_group_name_vectors(
+    grouping: Grouping, encoded: TextEmbeddings, max_unknown: float, hint: str = ""
+) -> GroupNameVectors:
+    """Take the names, encoded group by group; refuse if a group loses more than a share of them.
+
+    Parameters
+    ----------
+    grouping : Grouping
+    encoded : TextEmbeddings
+        Names of all groups, in order.
+    max_lost : float
+        Largest share of the names of a group that may be out of vocabulary.
+    hint : str
+        Advice that is added to the error.
+    """
+    known, at = find_known_rows(encoded), 0
+    lost, rows, labels, left = {}, [], [], {}
+    for place, group in enumerate(grouping.groups):
+        mask = known[at : at + len(group.names)]
+        lost[group.name] = tuple(name for name, there in zip(group.names, mask, strict=True) if not there)
+        kept = [label for label, there in zip(group.cluster_labels, mask, strict=True) if there]
+        _check_lost(group, lost[group.name], len(set(kept)), max_unknown, hint)
+        rows.append(unit_rows(encoded.vectors[at : at + len(mask)][mask], group.label))
+        labels += [(place, label) for label in kept]
+        left[group.name] = [name for name, there in zip(group.names, mask, strict=True) if there]
+        at += len(mask)
+    order = {cluster: i for i, cluster in enumerate(dict.fromkeys(labels))}
+    return GroupNameVectors(
+        grouping=grouping,
+        names=np.concatenate(rows),
+        clusters=np.array([order[cluster] for cluster in labels], dtype=np.intp),
+        groups=np.array([place for place, _ in order], dtype=np.intp),
+        lost=lost,
+        similar=_find_similar(left, rows, labels),
+    )
+
+
+def _find_similar(
+    names: Mapping[str, Sequence[str]], rows: Sequence[NDArray[np.float64]], labels: Sequence[tuple[int, str]]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Find pairs of names, by group, that lie far closer together than two names of one group usually do."""
+    distances, pairs = [], []
+    for place, (group, own) in enumerate(names.items()):
+        clusters = [label for of, label in labels if of == place]
+        for i, j in combinations(range(len(own)), 2):
+            if clusters[i] != clusters[j]:
+                distances.append(1.0 - float(rows[place][i] @ rows[place][j]))
+                pairs.append((group, own[i], own[j]))
+    near = np.array(distances) < _NEAR * np.median(distances)
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for (group, one, other), is_near in zip(pairs, near.tolist(), strict=True):
+        if is_near:
+            found[group] = (*found.get(group, ()), (one, other))
+    return found
+
+
+def _check_lost(group: Group, lost: tuple[str, ...], clusters: int, max_unknown: float, hint: str) -> None:
+    if len(lost) <= max_unknown * len(group.names) and clusters >= 2:
+        return
+    option = "`biassay discover --max-unknown`"
+    limit = f"the limit is {max_unknown:.0%}, {option} changes it"
+    if clusters < 2:
+        limit = f"at least two{' clusters of names' if group.clusters else ''} must be left"
+    reason = f"the model does not know {len(lost)} of {len(group.names)} names of {group.label} ({', '.join(lost)})"
+    raise InsufficientVocabularyError(f"{reason}; {limit}{f'; {hint}' if hint else ''}")
+
+
+CONVENTIONAL_THRESHOLD = (
+    0.8  # the effect that is customarily called large, where no validated words can choose a threshold
+)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold, and where it comes from."""
+
+    value: float
+    source: Source
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationCurve:
+    """How well validated words are detected; ``chosen`` is the place of the threshold that is used.
+
+    ``informative``: whether the best threshold detects any word of the group.
+    """
+
+    curve: DetectionCurve
+    chosen: int
+    informative: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """One group and the words that were validated, as far as the model knows them.
+
+    Attributes
+    ----------
+    words : list of str
+    scores, constituents : (n, k), (n, c) float64
+    curve, curve_emergent : ValidationCurve or None
+        Of the words of the group, and of its emergent words. None where the words that the model knows are all of the
+        group, or none of them is.
+    threshold, threshold_emergent : Threshold
+    detected, detected_emergent : (n,) bool
+        At these thresholds.
+    """
+
+    words: Sequence[str]
+    scores: NDArray[np.float64]
+    constituents: NDArray[np.float64]
+    curve: ValidationCurve | None
+    curve_emergent: ValidationCurve | None
+    threshold: Threshold
+    threshold_emergent: Threshold
+    detected: NDArray[np.bool_]
+    detected_emergent: NDArray[np.bool_]
+
+
+def validate_words(
+    panel: GroupNameVectors,
+    target: Group,
+    words: Sequence[str],
+    vectors: NDArray[np.floating],
+    settings: DiscoverySettings,
+) -> Validation:
+    """Score validated words for a group, and choose its thresholds unless one is given.
+
+    Parameters
+    ----------
+    panel : GroupNameVectors
+    target : Group
+    words : sequence of str
+    vectors : (n, d) float
+        Vectors of the words.
+    settings : DiscoverySettings
+    """
+    if len(words):
+        cosines = panel.average(panel.cosines(vectors, "validation words", words))
+    else:
+        cosines = np.empty((0, len(panel.groups)))
+    scores, constituents = panel.scores(target, cosines)
+    found = [
+        _validate_task(scores, dropping, np.array([word in of for word in words], dtype=bool), settings)
+        for dropping, of in ((None, target.biases), (constituents, target.emergent))
+    ]
+    (curve, at, own), (curve_emergent, at_emergent, emergent) = found
+    return Validation(words, scores, constituents, curve, curve_emergent, at, at_emergent, own, emergent)
+
+
+def _validate_task(
+    scores: NDArray[np.float64],
+    dropping: NDArray[np.float64] | None,
+    truth: NDArray[np.bool_],
+    settings: DiscoverySettings,
+) -> tuple[ValidationCurve | None, Threshold, NDArray[np.bool_]]:
+    """Return the curve, the threshold and the detected words of IBD, or of EIBD if scores drop words."""
+    given, rule, compare = settings.threshold, settings.rule, settings.compare
+    curve = None
+    if truth.any() and not truth.all():
+        grid = THRESHOLDS if given is None else np.unique([*THRESHOLDS, given])
+        points = detection_curve(scores, truth, constituents=dropping, rule=rule, compare=compare, thresholds=grid)
+        best = points.best(positive_only=settings.positive_only)
+        informative = bool(points.tp[best])
+        place = best if given is None and informative else _find_threshold_index(points, given)
+        curve = ValidationCurve(points, place, informative)
+    at = _choose_threshold(curve, given)
+    return curve, at, find_detected(*strongest_scores(scores, dropping, rule, compare), at.value)
+
+
+def _find_threshold_index(points: DetectionCurve, given: float | None) -> int:
+    """Of the threshold that was given, or of the one by convention."""
+    return int(np.argmin(np.abs(points.thresholds - (CONVENTIONAL_THRESHOLD if given is None else given))))
+
+
+def _choose_threshold(curve: ValidationCurve | None, given: float | None) -> Threshold:
+    if given is not None:
+        return Threshold(given, "given")
+    if curve is None or not curve.informative:
+        return Threshold(CONVENTIONAL_THRESHOLD, "convention")
+    return Threshold(float(curve.curve.thresholds[curve.chosen]), "validation")
+
+
+_MANY = 100_000  # words: for fewer it takes longer to find a GPU than to do without
+_SAME = 1.0 - 1e-6  # cosine from which on a word of the vocabulary is one of the names
+
+
+@dataclass(frozen=True, eq=False)
+class RankedWords:
+    """The words of a vocabulary that rank highest for a group, best first, and how many there are of each kind.
+
+    Attributes
+    ----------
+    words : list of str
+    scores, constituents : (n, k), (n, c) float64
+    score : (n,) float64
+        The largest, or smallest, of the scores: what decides.
+    p, q : (n,) float64
+        Of the association with the group, by permutation of names; q after Benjamini and Hochberg's correction over the
+        whole vocabulary.
+    p_excess, q_excess : (n,) float64
+        Of the excess over what the categories of the group contribute; q with the p-values of words that EIBD does not
+        detect set to 1, so that what is expected to be chance is a share of the words called emergent.
+    associated, eibd : (n,) bool
+        Detected by IBD, and by EIBD, and with q at most alpha.
+    emergent : (n,) bool
+        With q of the excess at most alpha, which is so for words detected by EIBD only.
+    num_words, num_above, num_associated, num_every, num_eibd, num_emergent : int
+        Of the whole vocabulary: words; those above IBD's threshold; those associated, and of these those whose scores
+        against every other group are above it; those by EIBD, and of these those emergent.
+    """
+
+    words: list[str]
+    scores: NDArray[np.float64]
+    constituents: NDArray[np.float64]
+    score: NDArray[np.float64]
+    p: NDArray[np.float64]
+    q: NDArray[np.float64]
+    p_excess: NDArray[np.float64]
+    q_excess: NDArray[np.float64]
+    associated: NDArray[np.bool_]
+    eibd: NDArray[np.bool_]
+    emergent: NDArray[np.bool_]
+    num_words: int
+    num_above: int
+    num_associated: int
+    num_every: int
+    num_eibd: int
+    num_emergent: int
+
+
+class VocabularySearch:
+    """Goes through a vocabulary block by block.
+
+    Everything is kept of the ``keep`` words that rank highest in each list; of all others only what correction needs.
+    """
+
+    def __init__(
+        self,
+        panel: GroupNameVectors,
+        targets: Sequence[Group],
+        thresholds: Mapping[str, tuple[Threshold, Threshold]],
+        settings: DiscoverySettings,
+        rng: np.random.Generator,
+    ) -> None:
+        places = [panel.place(target) for target in targets]
+        self._panel, self._targets = panel, tuple(targets)
+        self._threads = ThreadpoolController()
+        most, count = settings.n_permutations, len(panel.categories)
+        self._permutations = NamePermutations(panel.groups, panel.categories, places, most, rng)
+        every = settings.compare == "every"
+        self._pairs = PairPermutations(panel.groups, count, places, most, rng) if every else None
+        self._ranked = {t.name: _TopWords(thresholds[t.name], settings) for t in targets}
+        self._seen, self._looked = 0, False
+
+    def add(self, words: Sequence[str], vectors: NDArray[np.floating]) -> None:
+        """Score some words; those that are names of the groups are left out."""
+        if not len(words):
+            return
+        self._seen += len(words)
+        if self._seen > _MANY and not self._looked:
+            self._move()
+        cosines = self._panel.cosines(vectors, "vocabulary", words)
+        others = np.flatnonzero(cosines.max(axis=1) <= _SAME)
+        kept, cosines = [words[i] for i in others.tolist()], self._panel.average(cosines[others])
+        # Products this small gain nothing from threads, which on a busy machine wait for each other without end.
+        with self._threads.limit(limits=1, user_api="blas"):
+            self._add(kept, cosines)
+
+    def _move(self) -> None:
+        """From now on permutations are made on a GPU, where there is one."""
+        self._looked = True
+        self._permutations.to_device = get_gpu_transfer()
+        if self._pairs is not None:
+            self._pairs.to_device = self._permutations.to_device
+
+    def _add(self, kept: list[str], cosines: NDArray[np.float64]) -> None:
+        scored = [self._panel.scores(target, cosines) for target in self._targets]
+        largest = np.stack([np.fmax.reduce(scores, axis=1) for scores, _ in scored], axis=1)
+        tails = self._permutations.p_values(cosines, largest)
+        p = tails.associated if self._pairs is None else self._pairs.p_values(cosines)
+        for i, (target, (scores, constituents)) in enumerate(zip(self._targets, scored, strict=True)):
+            both = np.stack([p[:, i], tails.excess[:, i]], axis=1)
+            self._ranked[target.name].add(kept, scores, constituents, both)
+
+    def ranked(self) -> dict[str, RankedWords]:
+        """Return the words by name of the target group."""
+        return {name: ranked.ranked() for name, ranked in self._ranked.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Some words with their scores and p-values."""
+
+    words: list[str]
+    scores: NDArray[np.float64]
+    constituents: NDArray[np.float64]
+    p: NDArray[np.float64]  # of the association and of the excess
+    marks: NDArray[np.bool_]  # above IBD's threshold, above it against every group, and EIBD
+
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return self.scores, self.constituents, self.p, self.marks
+
+    def rows(self, rows: NDArray[np.intp]) -> _Block:
+        return _Block([self.words[i] for i in rows.tolist()], *(array[rows] for array in self._arrays))
+
+    @classmethod
+    def joined(cls, one: _Block, other: _Block) -> _Block:
+        pairs = zip(one._arrays, other._arrays, strict=True)
+        return cls([*one.words, *other.words], *(np.concatenate(pair) for pair in pairs))
+
+
+class _TopWords:
+    """The words that rank highest for one target so far, and what correction needs of all."""
+
+    def __init__(self, thresholds: tuple[Threshold, Threshold], settings: DiscoverySettings) -> None:
+        self._thresholds, self._keep = thresholds, settings.keep
+        self._rule, self._compare = settings.rule, settings.compare
+        self._family = FdrAccumulator(settings.alpha)
+        self._best: _Block | None = None
+
+    def add(
+        self,
+        words: list[str],
+        scores: NDArray[np.float64],
+        constituents: NDArray[np.float64],
+        p: NDArray[np.float64],
+    ) -> None:
+        block = _Block(words, scores, constituents, p, self._detected(scores, constituents))
+        self._family.add(p, block.marks)
+        self._best = self._cut(block if self._best is None else _Block.joined(self._best, block))
+
+    def _detected(self, scores: NDArray[np.float64], constituents: NDArray[np.float64]) -> NDArray[np.bool_]:
+        own, emergent = (threshold.value for threshold in self._thresholds)
+        above = find_detected(*strongest_scores(scores, None, self._rule, self._compare), own)
+        every = find_detected(*strongest_scores(scores, None, self._rule, "every"), own)
+        left = find_detected(*strongest_scores(scores, constituents, self._rule, self._compare), emergent)
+        return np.stack([above, every, left], axis=1)
+
+    def _cut(self, block: _Block) -> _Block:
+        """Keep the best of all words by score, earlier words first among equals, and the best of EIBD's by excess."""
+        score, _ = strongest_scores(block.scores, None, self._rule, self._compare)
+        order = np.argsort(-np.nan_to_num(score, nan=-np.inf), kind="stable")
+        kept = np.arange(len(order)) < self._keep
+        eibd = np.flatnonzero(block.marks[order, 2])
+        kept[eibd[np.argsort(block.p[order, 1][eibd], kind="stable")][: self._keep]] = True
+        return block.rows(order[kept])
+
+    def ranked(self) -> RankedWords:
+        best, family = self._best, self._family
+        if best is None or not family.num_words:
+            raise InsufficientVocabularyError(
+                "no word was left to search: the model knows none of them, or they are the names"
+            )
+        corrected = family.correct()
+        q = corrected.q(best.p[:, 0])
+        associated, _, eibd = (best.marks & (q <= family.alpha)[:, None]).T
+        q_excess = corrected.q_excess(best.p[:, 1], eibd)
+        score, _ = strongest_scores(best.scores, None, self._rule, self._compare)
+        return RankedWords(
+            words=best.words,
+            scores=best.scores,
+            constituents=best.constituents,
+            score=score,
+            p=best.p[:, 0],
+            q=q,
+            p_excess=best.p[:, 1],
+            q_excess=q_excess,
+            associated=associated,
+            eibd=eibd,
+            emergent=q_excess <= family.alpha,
+            num_words=family.num_words,
+            num_above=family.num_above,
+            num_associated=corrected.num_associated,
+            num_every=corrected.num_every,
+            num_eibd=corrected.num_eibd,
+            num_emergent=corrected.num_emergent,
+        )
+
+
+CURVE_ARRAYS = ("thresholds", "tp", "fp", "fn", "tn")
+"""Names of the arrays of a detection curve, behind those of its group and task."""
+
+
+def make_array_name(group: str, task: Task, name: str) -> str:
+    """Return the name of an array of a detection curve.
+
+    Parameters
+    ----------
+    group : str
+    task : Task
+    name : str
+        One of `CURVE_ARRAYS`.
+    """
+    return f"{group}/{task}/{name}"
+
+
+class GroupRowBuilder:
+    """Makes what is kept of one group in one model."""
+
+    def __init__(self, identity: Identity, grouping: Grouping, target: Group) -> None:
+        self._target = target
+        self._others = tuple(other.name for other in grouping.comparison_groups(target))
+        self._pairs = tuple(pair.label for pair in grouping.constituents(target))
+        self._revision = identity.revision
+        self._of: dict[str, Any] = {"model": identity.name, "options": identity.options, "group": target.name}
+
+    def events(self, validation: Validation, found: RankedWords) -> Iterator[Event]:
+        """All rows and arrays of the group."""
+        yield Row("groups", self._group(validation, found))
+        curves: tuple[tuple[Task, ValidationCurve | None], ...]
+        curves = ("ibd", validation.curve), ("eibd", validation.curve_emergent)
+        for task, curve in curves:
+            if curve is not None:
+                yield Row("curves", self._curve(task, curve))
+                for name in CURVE_ARRAYS:
+                    values = np.asarray(getattr(curve.curve, name), dtype=np.float64)
+                    yield Array(make_array_name(self._target.name, task, name), values)
+        yield from (Row("validated", row) for row in self._validated(validation))
+        yield from (Row("results", row) for row in self._words(found))
+
+    def _group(self, validation: Validation, found: RankedWords) -> BaseRecord:
+        own, emergent = validation.threshold, validation.threshold_emergent
+        words = {"words": found.num_words}
+        return GroupResult(
+            **self._of,
+            model_revision=self._revision,
+            title=self._target.label,
+            topic=", ".join(self._target.belongs),
+            outcome=_count_words(found.num_associated, words, found.q),
+            alternatives={
+                "eibd": _count_words(found.num_eibd, words),
+                "emergent": _count_words(found.num_emergent, words, found.q_excess),
+            },
+            belongs=dict(self._target.belongs),
+            other_groups=self._others,
+            constituents=self._pairs,
+            threshold=own.value,
+            threshold_source=own.source,
+            threshold_emergent=emergent.value,
+            threshold_emergent_source=emergent.source,
+            n_above=found.num_above,
+            n_every=found.num_every,
+        )
+
+    def _curve(self, task: Task, found: ValidationCurve) -> BaseRecord:
+        curve, at = found.curve, found.chosen
+        precision = float(curve.precision[at])
+        return CurveRow(
+            **self._of,
+            task=task,
+            outcome=Outcome(
+                effect_size=curve.area,
+                scale="area under the curve",
+                null=0.5,
+                n={"rated words": int(curve.tp[at] + curve.fp[at] + curve.fn[at] + curve.tn[at])},
+            ),
+            chance=curve.chance,
+            chosen=float(curve.thresholds[at]),
+            accuracy=float(curve.accuracy[at]),
+            precision=None if math.isnan(precision) else precision,
+            recall=float(curve.tpr[at]),
+            false_positive_rate=float(curve.fpr[at]),
+        )
+
+    def _validated(self, found: Validation) -> Iterator[BaseRecord]:
+        for row, word in enumerate(found.words):
+            yield ValidatedRow(
+                **self._of,
+                word=word,
+                of_group=word in self._target.biases,
+                emergent_of_group=word in self._target.emergent,
+                **self._scores(found, row),
+                detected=bool(found.detected[row]),
+                detected_emergent=bool(found.detected_emergent[row]),
+            )
+
+    def _words(self, found: RankedWords) -> Iterator[BaseRecord]:
+        for row, word in enumerate(found.words):
+            yield WordRow(
+                **self._of,
+                word=word,
+                effect_size=_none_if_nan(found.score[row]),
+                **self._scores(found, row),
+                p_value=_none_if_nan(found.p[row]),
+                p_adjusted=_none_if_nan(found.q[row]),
+                excess_p_value=_none_if_nan(found.p_excess[row]),
+                excess_p_adjusted=_none_if_nan(found.q_excess[row]),
+                associated=bool(found.associated[row]),
+                eibd=bool(found.eibd[row]),
+                emergent=bool(found.emergent[row]),
+            )
+
+    def _scores(self, found: Validation | RankedWords, row: int) -> dict[str, Any]:
+        return {
+            "scores": _name_scores(self._others, found.scores[row]),
+            "constituents": _name_scores(self._pairs, found.constituents[row]),
+        }
+
+
+def _count_words(number: int, words: dict[str, int], q: NDArray[np.float64] | None = None) -> Outcome:
+    """Return the number of words as an outcome, with the smallest adjusted p-value of the kept words."""
+    known = np.empty(0) if q is None else q[~np.isnan(q)]
+    return Outcome(
+        effect_size=float(number),
+        scale="words",
+        p_value=float(known.min()) if len(known) else None,
+        test="" if q is None else "smallest adjusted p-value of the kept words",
+        n=words,
+    )
+
+
+def _name_scores(names: Sequence[str], values: NDArray[np.float64]) -> Scores:
+    return dict(zip(names, map(_none_if_nan, values), strict=True))
+
+
+def _none_if_nan(value: np.float64) -> float | None:
+    """Return None for NaN: a word with the same cosine to all names has no score."""
+    return None if np.isnan(value) else float(value)

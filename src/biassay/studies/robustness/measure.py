@@ -1,0 +1,382 @@
+"""Measure all specifications of one test, and summarize them in rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.datasets.schema import ROLES, Test
+from biassay.errors import DegenerateError
+from biassay.models.base import Identity
+from biassay.prompts.sentences import StimulusText, get_template
+from biassay.results.outcomes import Outcome
+from biassay.stats.crossed import crossed_test
+from biassay.stats.crossed_effect import crossed_effect
+from biassay.stats.specification_curve import joint_test, match_values
+from biassay.studies.associations.weat import mean_rows
+from biassay.studies.robustness.results import Kind, RobustnessResult, Specification
+from biassay.studies.robustness.settings import RobustnessSettings
+
+__all__ = [
+    "EQUAL_FREQUENCY",
+    "EQUAL_TOKENS",
+    "SpecificationMaterial",
+    "SpecificationResult",
+    "make_robustness_result",
+    "make_row_fields",
+    "make_specification_rows",
+    "vary_model",
+    "vary_words",
+]
+
+
+EQUAL_TOKENS, EQUAL_FREQUENCY = "equal tokens", "equal frequency"
+_FACTOR = 2.0  # between ranks of about equal frequency
+_SAME = 1e-6  # difference of cosines
+_FEWEST = 4  # words in a set of a subset or of matched words
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SpecificationResult:
+    """A specification and its cosines of words: rows X and Y, columns A and B; NaN for a vector without direction."""
+
+    kind: Kind
+    reading: str
+    similarity: str
+    template: str
+    words: str
+    cosines: Floats
+    sizes: tuple[int, int, int, int]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all cosines are defined."""
+        return bool(np.isfinite(self.cosines).all())
+
+    def repeats(self, other: SpecificationResult) -> bool:
+        """Return whether it gives the same cosines of words as another."""
+        return np.allclose(self.cosines, other.cosines, rtol=0.0, atol=_SAME)
+
+    @property
+    def scores(self) -> Floats:
+        """Associations of the target words."""
+        k = self.sizes[2]
+        return np.asarray(self.cosines[:, :k].mean(axis=1) - self.cosines[:, k:].mean(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class SpecificationMaterial:
+    """Texts of a test, and properties of its words.
+
+    Attributes
+    ----------
+    test : Test
+    texts : dict of str to sequence of StimulusText
+        Texts by role that the model knows, in templates that the target words share.
+    tokens, ranks : callable
+        Function from words to their numbers of tokens, and to their ranks by frequency; it may return None.
+    """
+
+    test: Test
+    texts: Mapping[str, Sequence[StimulusText]]
+    tokens: Callable[[Sequence[str]], NDArray[np.int64] | None]
+    ranks: Callable[[Sequence[str]], NDArray[np.float64] | None]
+
+    def clusters(self, role: str) -> dict[str, list[str]]:
+        """Return the words of every cluster, by the name of the cluster: he/him/his."""
+        labels = self.test.concept(role).cluster_labels
+        joined: dict[str, list[str]] = {}
+        for word in dict.fromkeys(text.stimulus for text in self.texts[role]):
+            joined.setdefault(labels.get(word, word), []).append(word)
+        return {"/".join(words): words for words in joined.values()}
+
+
+def vary_model(
+    material: SpecificationMaterial, reading: str, similarity: str, units: Mapping[str, Floats], *, first: bool
+) -> Iterator[SpecificationResult]:
+    """Yield the specification of one reading and similarity, and of each template for the first one.
+
+    Parameters
+    ----------
+    material : SpecificationMaterial
+    reading, similarity : str
+        Layer and pooling, and similarity of vectors.
+    units : dict of str to (n, d) float64
+        Directions of the texts by role.
+    first : bool
+        If True, it is the first specification of the test, which is also varied by template.
+
+    Raises
+    ------
+    DegenerateError
+        If a vector of the first specification has no direction.
+    """
+    found = SpecificationResult("model", reading, similarity, "", "", *_average_words(material, units, material.texts))
+    if first and not found.is_known:
+        raise DegenerateError("some vectors have no direction")
+    yield found
+    if first:
+        yield from _vary_templates(material, units, found)
+
+
+def vary_words(
+    material: SpecificationMaterial, first: SpecificationResult, n_subsets: int, rng: np.random.Generator
+) -> Iterator[SpecificationResult]:
+    """Yield the first specification with other words: each left out, random halves, matched words.
+
+    Parameters
+    ----------
+    material : SpecificationMaterial
+    first : SpecificationResult
+        The model as it is, by cosine.
+    n_subsets : int
+        Number of random halves.
+    rng : numpy.random.Generator
+    """
+    yield from _leave_words_out(material, first)
+    yield from _draw_subsets(first, n_subsets, rng)
+    yield from _match_words(material, first)
+
+
+def _average_words(
+    material: SpecificationMaterial, units: Mapping[str, Floats], texts: Mapping[str, Sequence[StimulusText]]
+) -> tuple[Floats, tuple[int, int, int, int]]:
+    """Average the texts of a word, then the words of a cluster."""
+    means = []
+    for role in ROLES:
+        words = [text.stimulus for text in texts[role]]
+        labels = material.test.concept(role).cluster_labels
+        clusters = [labels.get(word, word) for word in dict.fromkeys(words)]
+        means.append(mean_rows(mean_rows(units[role], words), clusters))
+    x, y, a, b = means
+    return np.concatenate([x, y]) @ np.concatenate([a, b]).T, (len(x), len(y), len(a), len(b))
+
+
+def _vary_templates(
+    material: SpecificationMaterial, units: Mapping[str, Floats], first: SpecificationResult
+) -> Iterator[SpecificationResult]:
+    """Yield each template that all target words have."""
+    keys = {role: [get_template(text) for text in material.texts[role]] for role in "XY"}
+    names = dict.fromkeys(key for of in keys.values() for key in of)
+    for name in names if len(names) > 1 else ():
+        kept = {role: [i for i, key in enumerate(keys[role]) if key == name] for role in "XY"}
+        texts = {
+            role: [material.texts[role][i] for i in kept[role]] if role in kept else material.texts[role]
+            for role in ROLES
+        }
+        rows = {role: units[role][kept[role]] if role in kept else units[role] for role in ROLES}
+        if any(
+            len({t.stimulus for t in texts[role]}) < len({t.stimulus for t in material.texts[role]}) for role in "XY"
+        ):
+            continue
+        yield SpecificationResult(
+            "template", first.reading, first.similarity, name, "", *_average_words(material, rows, texts)
+        )
+
+
+def _leave_words_out(material: SpecificationMaterial, first: SpecificationResult) -> Iterator[SpecificationResult]:
+    words = [(role, word) for role in ROLES for word in material.clusters(role)]
+    starts = dict(zip(ROLES, np.cumsum([0, *first.sizes[:3]]).tolist(), strict=True))
+    for word_index, (role, word) in enumerate(words):
+        if first.sizes[ROLES.index(role)] > 2:
+            kept = {
+                r: [i for i in range(n) if starts[r] + i != word_index] for r, n in zip(ROLES, first.sizes, strict=True)
+            }
+            yield _select_part(first, kept, "word", f"without {word}")
+
+
+def _draw_subsets(
+    first: SpecificationResult, n_subsets: int, rng: np.random.Generator
+) -> Iterator[SpecificationResult]:
+    """Yield random halves of all four sets if these are large enough."""
+    halves = [math.ceil(size / 2) for size in first.sizes]
+    for number in range(n_subsets if min(halves) >= _FEWEST else 0):
+        pairs = zip(ROLES, first.sizes, halves, strict=True)
+        kept = {role: sorted(rng.choice(size, half, replace=False).tolist()) for role, size, half in pairs}
+        yield _select_part(first, kept, "subset", f"random half {number + 1}")
+
+
+def _match_words(material: SpecificationMaterial, first: SpecificationResult) -> Iterator[SpecificationResult]:
+    """Yield target words matched in number of tokens and in frequency, unless all words match already."""
+    x, y = (list(material.clusters(role).values()) for role in "XY")
+    every = [word for cluster in (*x, *y) for word in cluster]
+    for name, known, factor in ((EQUAL_TOKENS, material.tokens, 1.0), (EQUAL_FREQUENCY, material.ranks, _FACTOR)):
+        values = known(every)
+        if values is None:
+            continue
+        of_word = dict(zip(every, values.tolist(), strict=True))
+        means = [[float(np.mean([of_word[word] for word in cluster])) for cluster in of] for of in (x, y)]
+        of_x, of_y = match_values(means[0], means[1], factor)
+        if min(len(of_x), len(of_y)) >= _FEWEST and len(of_x) + len(of_y) < len(x) + len(y):
+            kept = {"X": of_x, "Y": of_y, "A": list(range(first.sizes[2])), "B": list(range(first.sizes[3]))}
+            yield _select_part(first, kept, "matched", name)
+
+
+def _select_part(
+    first: SpecificationResult, kept: Mapping[str, Sequence[int]], kind: Kind, words: str
+) -> SpecificationResult:
+    n, _, k, _ = first.sizes
+    rows = [*kept["X"], *(n + i for i in kept["Y"])]
+    columns = [*kept["A"], *(k + i for i in kept["B"])]
+    x, y, a, b = (len(kept[role]) for role in ROLES)
+    part = first.cosines[np.ix_(rows, columns)]
+    return SpecificationResult(kind, first.reading, first.similarity, "", words, part, (x, y, a, b))
+
+
+def make_row_fields(test: Test, identity: Identity, settings: RobustnessSettings) -> dict[str, Any]:
+    """Return the fields of a result that do not depend on the measurement.
+
+    Parameters
+    ----------
+    test : Test
+    identity : Identity
+        The model.
+    settings : RobustnessSettings
+    """
+    return {
+        "model": identity.name,
+        "options": identity.options,
+        "model_revision": identity.revision,
+        "test": test.name,
+        "title": test.title,
+        "about": test.about,
+        "topic": test.topic,
+        "question": test.variant_of or "",
+        "direction": None if test.direction is None else 1 if test.direction == "positive" else -1,
+        "targ1": test.X.label,
+        "targ2": test.Y.label,
+        "attr1": test.A.label,
+        "attr2": test.B.label,
+        "alpha": settings.alpha,
+    }
+
+
+def make_specification_rows(
+    results: Sequence[SpecificationResult], fields: dict[str, Any], settings: RobustnessSettings
+) -> Iterator[Specification]:
+    """Yield one row per specification.
+
+    Parameters
+    ----------
+    results : sequence of SpecificationResult
+    fields : dict
+        Fields of the test, see `make_row_fields`.
+    settings : RobustnessSettings
+    """
+    for result in results:
+        yield Specification(
+            **{name: fields[name] for name in ("model", "options", "model_revision", "test")},
+            kind=result.kind,
+            reading=result.reading,
+            similarity=result.similarity,
+            template=result.template,
+            words=result.words,
+            **_make_effect_fields(result, 1.0 - settings.alpha),
+            n_words=dict(zip(ROLES, result.sizes, strict=True)),
+        )
+
+
+_EFFECT_FIELDS = ("effect_size", "ci_low", "ci_high", "p_value")
+
+
+def _make_effect_fields(result: SpecificationResult, confidence: float) -> dict[str, Any]:
+    """Return the effect, its interval and its p-value; all are None if the effect is undefined."""
+    n, _, k, _ = result.sizes
+    if result.is_known:
+        effect = crossed_effect(result.cosines, n, k, confidence=confidence)
+        if not math.isnan(effect.effect_size):
+            p_value = crossed_test(result.cosines, n, k, confidence=confidence).p_value
+            return dict(zip(_EFFECT_FIELDS, (effect.effect_size, effect.low, effect.high, p_value), strict=True))
+    return dict.fromkeys(_EFFECT_FIELDS)
+
+
+def _make_outcome(row: Specification, alpha: float) -> Outcome:
+    effect = {name: getattr(row, name) for name in _EFFECT_FIELDS}
+    return Outcome(**effect, confidence=1.0 - alpha, test="crossed", n=row.n_words)
+
+
+def make_robustness_result(
+    results: Sequence[SpecificationResult],
+    rows: Sequence[Specification],
+    fields: dict[str, Any],
+    rng: np.random.Generator,
+) -> RobustnessResult:
+    """Summarize all specifications of a test.
+
+    Parameters
+    ----------
+    results : sequence of SpecificationResult
+        All specifications, the model as it is first.
+    rows : sequence of Specification
+        Their rows, in the same order.
+    fields : dict
+        Fields of the test, see `make_row_fields`.
+    rng : numpy.random.Generator
+        Generator of the relabellings of the joint test.
+    """
+    first, alpha = rows[0], fields["alpha"]
+    if first.effect_size is None:
+        return RobustnessResult(
+            **fields, status="failed", reason="all target words have one association, so that d is undefined"
+        )
+    sign = math.copysign(1.0, first.effect_size)
+    scores = [result.scores for result in results if result.kind in _ALL_WORDS and result.is_known]
+    joint = joint_test(np.stack(scores), results[0].sizes[0], rng=rng)
+    counted = [row for row in rows if row.kind in _ALL_WORDS and row.effect_size is not None]
+    effects = [row.effect_size for row in counted if row.effect_size is not None]
+    left_out = [row for row in rows if row.kind == "word" and row.effect_size is not None]
+    weakest = min(left_out, key=lambda row: sign * (row.effect_size or 0.0), default=None)
+    others = {
+        "without_word": weakest,
+        "equal_tokens": _find_matched(rows, EQUAL_TOKENS),
+        "equal_frequency": _find_matched(rows, EQUAL_FREQUENCY),
+    }
+    alternatives = {name: _make_outcome(row, alpha) for name, row in others.items() if row is not None}
+    alternatives["joint"] = Outcome(
+        effect_size=_none_if_nan(joint.median),
+        p_value=_none_if_nan(joint.p_value),
+        test="permutation, target words",
+        n={"specifications": len(counted)},
+    )
+    return RobustnessResult(
+        **fields,
+        outcome=_make_outcome(first, alpha),
+        alternatives=alternatives,
+        n_specifications=len(counted),
+        n_same_sign=sum(_agrees(row, sign) for row in counted),
+        n_significant=sum(_agrees(row, sign) and _is_below(row, alpha) for row in counted),
+        min_effect_size=min(effects, default=None),
+        max_effect_size=max(effects, default=None),
+        without_word=None if weakest is None else weakest.words.removeprefix("without "),
+        share_sign_words=_share([_agrees(row, sign) for row in left_out]),
+        share_sign_subsets=_share([_agrees(row, sign) for row in rows if row.kind == "subset"]),
+    )
+
+
+_ALL_WORDS: tuple[Kind, ...] = ("model", "template")
+
+
+def _agrees(row: Specification, sign: float) -> bool:
+    return row.effect_size is not None and row.effect_size * sign > 0.0
+
+
+def _is_below(row: Specification, alpha: float) -> bool:
+    return row.p_value is not None and row.p_value <= alpha
+
+
+def _share(flags: Sequence[bool]) -> float | None:
+    return float(np.mean(flags)) if flags else None
+
+
+def _find_matched(rows: Sequence[Specification], words: str) -> Specification | None:
+    return next((row for row in rows if row.words == words), None)
+
+
+def _none_if_nan(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,307 @@
+"""Match human ratings to groups and measure how well a model agrees with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.datasets.abc_model import AbcStimuli, SocialGroup
+from biassay.datasets.human_ratings import HumanRatings, read_human_ratings
+from biassay.errors import StimulusError
+from biassay.results.outcomes import Outcome
+from biassay.stats.alignment import (
+    AlignmentIntervals,
+    alignment_intervals,
+    kendall_alignment,
+    noise_ceiling,
+    permute_groups,
+    precision_at,
+)
+from biassay.studies.stereotypes.results import (
+    ALL_ANNOTATORS,
+    AgreementResult,
+    Ceiling,
+    GroupAlignmentRow,
+    measure_name,
+)
+from biassay.studies.study import Row, derive_seed
+
+__all__ = [
+    "HumanJudgements",
+    "ProfileComparison",
+    "compute_ceiling",
+    "make_ends",
+    "match_judgements",
+    "none_if_nan",
+    "to_interval",
+]
+
+
+_PILOT_RATINGS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class HumanJudgements:
+    """Judgements of some of the groups.
+
+    Attributes
+    ----------
+    ratings : HumanRatings
+        Of these groups only, in their order.
+    places : (g,) int
+        The place of every one of them among the groups that were chosen.
+    pilot : (g,) bool
+        The groups on which templates are chosen.
+    pilot_means : (pilot groups, pairs) float64
+        Means of a few ratings of each, or of all where the file holds means only.
+    subgroups : tuple of (label, HumanRatings)
+        The same groups, rated by annotators of one kind.
+    notes : tuple of str
+        What there is to know about the file.
+    """
+
+    ratings: HumanRatings
+    places: NDArray[np.intp]
+    pilot: NDArray[np.bool_]
+    pilot_means: NDArray[np.float64]
+    subgroups: tuple[tuple[str, HumanRatings], ...]
+    notes: tuple[str, ...]
+
+    @property
+    def has_both(self) -> bool:
+        """Whether there are groups to choose templates on, and others to be compared with people."""
+        return bool(self.pilot.any() and not self.pilot.all())
+
+
+def match_judgements(
+    abc: AbcStimuli, groups: Sequence[SocialGroup], path: Path, annotators: Sequence[tuple[str, str]], seed: int
+) -> HumanJudgements:
+    """Read a file of judgements and match it to the groups; cells that are copies of others are left out.
+
+    Parameters
+    ----------
+    abc : AbcStimuli
+    groups : sequence of SocialGroup
+    path : Path
+    annotators : sequence of (field, value)
+        Kinds of annotators to compare with as well.
+    seed : int
+    """
+    read = read_human_ratings(path, pairs=[(pair.left, pair.right) for pair in abc.pairs], aliases=abc.trait_aliases)
+    read = read.drop_copies()
+    known = abc.human_groups
+    names = [group.name for group in groups]
+    there = [name for name in read.groups if name in known and known[name].name in names]
+    if not there:
+        raise StimulusError(
+            f"{path}: holds none of the groups that are asked about; it has {', '.join(read.groups[:10])}. A group is "
+            "matched by the names under 'human' in its data"
+        )
+    ratings = read.select_groups(there)
+    pilot = np.array([known[name].pilot for name in there], dtype=bool)
+    unmatched = [name for name in read.groups if name not in known]
+    notes = [*read.notes, *([f"groups without a match here: {', '.join(unmatched)}"] if unmatched else [])]
+    if not ratings.annotators:
+        notes.append("the file holds means only: no intervals over annotators, no split halves")
+    return HumanJudgements(
+        ratings=ratings,
+        places=np.array([names.index(known[name].name) for name in there], dtype=np.intp),
+        pilot=pilot,
+        pilot_means=_draw_pilot_means(ratings, pilot, seed),
+        subgroups=tuple((f"{field}={value}", ratings.subgroup(field, value)) for field, value in annotators),
+        notes=tuple(notes),
+    )
+
+
+def _draw_pilot_means(ratings: HumanRatings, pilot: NDArray[np.bool_], seed: int) -> NDArray[np.float64]:
+    """Means of a few raters of every pilot group, drawn at random."""
+    if not ratings.annotators:
+        return ratings.means[pilot]
+    rng = np.random.default_rng(derive_seed(seed, "pilot", "annotators"))
+    rows = []
+    for group in np.flatnonzero(pilot):
+        of_group = ratings.ratings[:, group]
+        raters = np.flatnonzero(~np.isnan(of_group).all(axis=1))
+        few = rng.choice(raters, size=min(_PILOT_RATINGS, len(raters)), replace=False)
+        counts = np.count_nonzero(~np.isnan(of_group[few]), axis=0)
+        with np.errstate(invalid="ignore"):
+            rows.append(np.where(counts > 0, np.nansum(of_group[few], axis=0) / np.maximum(counts, 1), np.nan))
+    return np.array(rows).reshape(len(rows), ratings.means.shape[1])
+
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ProfileComparison:
+    """Profiles that are compared with people.
+
+    Attributes
+    ----------
+    who : mapping
+        Model, options and measure.
+    groups : list of str
+        Names of the groups, in the order of the profiles.
+    domains : list of str
+        Their domains. Groups of one domain may be alike, so that domains are the sampling units.
+    profiles : (groups, pairs) float64
+    human : Human
+    pilot_tau : float or None
+        Tau of the chosen templates on the pilot groups. None if no templates were chosen.
+    revision : str, optional
+        Fingerprint of the model.
+    """
+
+    who: Mapping[str, Any]
+    groups: Sequence[str]
+    domains: Sequence[str]
+    profiles: _Floats
+    human: HumanJudgements
+    pilot_tau: float | None
+    revision: str | None = None
+
+    def rows(self, n_bootstrap: int, seed: int) -> Iterator[Row]:
+        """Yield the agreement with all people, and with those of one kind."""
+        for label, ratings in ((ALL_ANNOTATORS, self.human.ratings), *self.human.subgroups):
+            rng = np.random.default_rng(derive_seed(seed, self.who["measure"], label))
+            yield from self._agreement(label, ratings, n_bootstrap, rng)
+
+    def _agreement(self, label: str, ratings: HumanRatings, n: int, rng: np.random.Generator) -> Iterator[Row]:
+        """On the groups on which templates were not chosen; beside it with the pilot."""
+        model, pilot = self.profiles[self.human.places], self.human.pilot & (self.pilot_tau is not None)
+        held, people = ~pilot, bool(ratings.annotators)
+        with_pilot = _compute_agreement(model, ratings.means) if pilot.any() else (None, None, None)
+        tau, p_cells, precision = _compute_agreement(model[held], ratings.means[held])
+        rated = ratings.ratings[:, held] if people else ratings.means[None, held]
+        domains = np.array(self.domains)[self.human.places][held]
+        cells = ~np.isnan(model[held] + ratings.means[held])
+        spans = alignment_intervals(model[held], rated, n=n, rng=rng, domains=domains)
+        shuffled, p_shuffled = permute_groups(model[held], ratings.means[held], n=n, rng=rng, domains=domains)
+        n_annotators = int((~np.isnan(ratings.ratings[:, held])).any(axis=(1, 2)).sum())
+        p_value = none_if_nan(p_shuffled)
+        is_tested = p_value is not None and label == ALL_ANNOTATORS
+        outcome = Outcome(
+            effect_size=tau,
+            **make_ends(spans.both.tau if people else spans.groups.tau),
+            scale="tau",
+            p_value=p_value,
+            test="permutation, domains and groups",
+            n={
+                **({"annotators": n_annotators} if n_annotators else {}),
+                "groups": int(cells.any(axis=1).sum()),
+                "domains": len(np.unique(domains[cells.any(axis=1)])),
+                "cells": int(cells.sum()),
+            },
+        )
+        by_people = spans.annotators if people else None
+        alternatives = {
+            "annotators": _make_outcome(tau, None if by_people is None else by_people.tau),
+            "groups": _make_outcome(tau, spans.groups.tau),
+            "cells": _make_outcome(tau, p_value=p_cells),
+            "pilot": _make_outcome(self.pilot_tau),
+            "with_pilot": _make_outcome(with_pilot[0], p_value=with_pilot[1]),
+            "precision": _make_outcome(
+                precision, spans.both.precision if people else spans.groups.precision, scale="P@3"
+            ),
+            "precision_annotators": _make_outcome(
+                precision, None if by_people is None else by_people.precision, scale="P@3"
+            ),
+            "precision_groups": _make_outcome(precision, spans.groups.precision, scale="P@3"),
+            "precision_with_pilot": _make_outcome(with_pilot[2], scale="P@3"),
+        }
+        yield Row(
+            "alignments",
+            AgreementResult(
+                **self.who,
+                model_revision=self.revision,
+                title=f"{measure_name(self.who['measure'])}: agreement with people's ratings of groups",
+                topic="people's ratings",
+                annotators=label,
+                claim="tested" if is_tested else "descriptive",
+                reason="agreement with people is not defined" if tau is None else None,
+                outcome=outcome,
+                alternatives=alternatives,
+                tau_shuffled=none_if_nan(shuffled),
+            ),
+        )
+        yield from self._by_group(label, ratings, pilot, spans if people else None)
+
+    def _by_group(
+        self, label: str, ratings: HumanRatings, pilot: NDArray[np.bool_], spans: AlignmentIntervals | None
+    ) -> Iterator[Row]:
+        """Every group by itself. Those of the pilot have no p-value and no interval: templates were chosen on them."""
+        model = self.profiles[self.human.places]
+        found, precise = kendall_alignment(model, ratings.means), precision_at(model, ratings.means)
+        intervals = {} if spans is None else dict(zip(np.flatnonzero(~pilot).tolist(), spans.group_tau, strict=True))
+        for g, (place, name) in enumerate(zip(self.human.places, ratings.groups, strict=True)):
+            row = GroupAlignmentRow(
+                **self.who,
+                annotators=label,
+                group=self.groups[place],
+                human_group=name,
+                effect_size=none_if_nan(found.group_tau[g]),
+                **make_ends(intervals.get(g)),
+                p_value=None if pilot[g] else none_if_nan(found.group_p[g]),
+                top=none_if_nan(precise.top[g]),
+                bottom=none_if_nan(precise.bottom[g]),
+                precision=none_if_nan(precise.mean[g]),
+                pilot=bool(pilot[g]),
+            )
+            yield Row("group_alignments", row)
+
+
+def make_ends(pair: Sequence[float] | _Floats | None) -> dict[str, Any]:
+    """Return the ends of an interval as fields of a record; both are None if there is none."""
+    low, high = (None if pair is None else to_interval(pair)) or (None, None)
+    return {"ci_low": low, "ci_high": high}
+
+
+def _make_outcome(
+    effect_size: float | None,
+    interval: Sequence[float] | _Floats | None = None,
+    *,
+    p_value: float | None = None,
+    scale: str = "tau",
+) -> Outcome:
+    return Outcome(effect_size=effect_size, **make_ends(interval), p_value=p_value, scale=scale)
+
+
+def _compute_agreement(model: _Floats, human: _Floats) -> tuple[float | None, float | None, float | None]:
+    """Overall tau, its p-value, and precision."""
+    found = kendall_alignment(model, human)
+    return none_if_nan(found.tau), none_if_nan(found.p_value), none_if_nan(precision_at(model, human).overall)
+
+
+def compute_ceiling(human: HumanJudgements, n_bootstrap: int, seed: int) -> Ceiling | None:
+    """Compute how well people agree with people; None if no group was rated by two of them.
+
+    Over all groups that were rated, the pilot's included: it is one for all measures, whatever their templates.
+
+    Parameters
+    ----------
+    human : HumanJudgements
+    n_bootstrap : int
+        Number of random halves.
+    seed : int
+    """
+    if max(human.ratings.raters, default=0) < 2:
+        return None
+    rng = np.random.default_rng(derive_seed(seed, "ceiling", "halves"))
+    found = noise_ceiling(human.ratings.ratings, n=n_bootstrap, rng=rng)
+    return Ceiling(none_if_nan(found.tau), to_interval(found.interval))
+
+
+def none_if_nan(value: float | np.floating) -> float | None:
+    """Return None for NaN."""
+    return None if np.isnan(value) else float(value)
+
+
+def to_interval(pair: Sequence[float] | _Floats) -> tuple[float, float] | None:
+    """Return the ends of an interval; None if one is NaN."""
+    low, high = float(pair[0]), float(pair[1])
+    return None if np.isnan(low) or np.isnan(high) else (low, high)

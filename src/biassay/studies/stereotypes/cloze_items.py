@@ -1,0 +1,296 @@
+"""Make cloze items from groups, templates and traits, and score the responses.
+
+Every prompt (a group in a template, or nobody in it: the prior) is one blank for all adjectives. No model is needed to
+make blanks or scores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.datasets.abc_model import AbcStimuli, SocialGroup, Template, TraitPair
+from biassay.models.base import BlankScores
+from biassay.prompts.requests import Blank, Segments, Slot
+from biassay.studies.stereotypes.ilps import Measure, Variant, WordPieces, score_words
+from biassay.studies.stereotypes.settings import Prior
+
+__all__ = [
+    "ClozeItems",
+    "TraitItem",
+    "TraitScores",
+    "ends_with_trait",
+    "make_cloze",
+    "make_prior_cloze",
+    "score_trait_pairs",
+]
+
+
+_SLOT = re.compile(r"(\{(?:group|Group|a group|A group|trait)\})")
+_PUNCTUATION = re.compile(r"\W*")
+_VOWELS = tuple("aeiouAEIOU")
+
+
+def make_cloze(template: Template, group: SocialGroup) -> Segments:
+    """Fill a template with the form of the group that it asks for."""
+    form = group.form(template.number)
+    return _fill_form(template.text, form, group.article or _choose_article(form))
+
+
+def make_prior_cloze(template: Template, abc: AbcStimuli, prior: Literal["mask", "word"] = "mask") -> Segments:
+    """Return the sentence with the group masked, or with a word such as "person"."""
+    form = Slot.MASKED if prior == "mask" else abc.prior_word(template.number)
+    return _fill_form(template.text, form, _choose_article(form))
+
+
+def ends_with_trait(segments: Segments) -> bool:
+    """Whether nothing but punctuation follows the trait, so that a model that reads from the left can be asked."""
+    after = segments[segments.index(Slot.BLANK) + 1 :]
+    return all(isinstance(part, str) and _PUNCTUATION.fullmatch(part) for part in after)
+
+
+def _fill_form(text: str, form: str | Slot, article: str) -> Segments:
+    with_article = (f"{article} ", form)
+    fillings: dict[str, Segments] = {
+        "{group}": (form,),
+        "{Group}": _capitalize((form,)),
+        "{a group}": with_article,
+        "{A group}": _capitalize(with_article),
+        "{trait}": (Slot.BLANK,),
+    }
+    parts = [one for part in _SLOT.split(text) for one in fillings.get(part, (part,)) if one != ""]
+    return _capitalize(_merge_texts(parts))
+
+
+def _merge_texts(parts: list[str | Slot]) -> Segments:
+    """Join neighbouring texts, so that one text is one request whatever its template."""
+    merged: list[str | Slot] = []
+    for part in parts:
+        if isinstance(part, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += part
+        else:
+            merged.append(part)
+    return tuple(merged)
+
+
+def _capitalize(segments: Segments) -> Segments:
+    """Only the first letter, and none of a slot."""
+    first = segments[0]
+    return (first[0].upper() + first[1:], *segments[1:]) if isinstance(first, str) else segments
+
+
+def _choose_article(form: str | Slot) -> str:
+    return "an" if isinstance(form, str) and form.startswith(_VOWELS) else "a"
+
+
+@dataclass(frozen=True)
+class TraitItem:
+    """An adjective on one side of a pair."""
+
+    pair: int
+    right: bool
+    adjective: str
+
+
+@dataclass(frozen=True)
+class _TemplateBlanks:
+    """The places of the blanks of one template in the list of all: of every group, and of the prior."""
+
+    own: tuple[int, ...]
+    prior: int
+
+
+@dataclass(frozen=True, eq=False)
+class TraitScores:
+    """Scores (groups, templates, items) of one measure; NaN where there is none."""
+
+    measure: Measure
+    scores: NDArray[np.float64]
+
+
+class ClozeItems:
+    """All blanks about some groups.
+
+    Attributes
+    ----------
+    items : tuple of Item
+    templates : tuple of Template
+        Those that fit the model.
+    skipped : tuple of str
+        Names of those that do not: a causal model cannot be asked for a trait with words behind it.
+    blanks : tuple of Blank
+        Each once.
+    """
+
+    def __init__(
+        self,
+        abc: AbcStimuli,
+        groups: Sequence[SocialGroup],
+        templates: Sequence[Template],
+        *,
+        kind: Literal["masked", "causal"],
+        prior: Prior,
+        all_adjectives: bool = False,
+    ) -> None:
+        self.items = _list_items(abc.pairs, all_adjectives=all_adjectives)
+        self.groups = tuple(groups)
+        fits = [kind == "masked" or ends_with_trait(make_prior_cloze(template, abc, prior)) for template in templates]
+        self.templates = tuple(template for template, fit in zip(templates, fits, strict=True) if fit)
+        self.skipped = tuple(template.name for template, fit in zip(templates, fits, strict=True) if not fit)
+        words = tuple(dict.fromkeys(item.adjective for item in self.items))
+        self._words = [words.index(item.adjective) for item in self.items]
+        self._asked: dict[Blank, int] = {}
+        self._sheets = [
+            _TemplateBlanks(
+                own=tuple(self._place(make_cloze(template, group), words) for group in self.groups),
+                prior=self._place(make_prior_cloze(template, abc, prior), words),
+            )
+            for template in self.templates
+        ]
+        # What of the first sentence is unknown whoever it is about.
+        self._plain = [
+            self._place(make_prior_cloze(template, abc, "word"), words if prior == "word" else ())
+            for template in self.templates[:1]
+        ]
+        self.blanks = tuple(self._asked)
+
+    def _place(self, segments: Segments, words: tuple[str, ...]) -> int:
+        return self._asked.setdefault(Blank(segments, words), len(self._asked))
+
+    def unknown(self, answers: Sequence[BlankScores]) -> tuple[str, ...]:
+        """Adjectives of which the model does not know all tokens."""
+        lengths = [answers[sheet.prior].lengths[self._words] for sheet in self._sheets]
+        lost = np.flatnonzero((np.array(lengths) == 0).any(axis=0))
+        return tuple(sorted({self.items[i].adjective for i in lost.tolist()}))
+
+    def unknown_groups(self, answers: Sequence[BlankScores]) -> tuple[str, ...]:
+        """Return the groups with out-of-vocabulary tokens, which have no score."""
+        lost = self._lost(answers)
+        return tuple(group.name for group, is_lost in zip(self.groups, lost, strict=True) if is_lost)
+
+    def _lost(self, answers: Sequence[BlankScores]) -> list[bool]:
+        """Whether the words of each group, and not only those of the template, are unknown."""
+        (plain,) = (answers[place].unknown for place in self._plain)
+        return [answers[place].unknown > plain for place in self._sheets[0].own]
+
+    def scores(self, answers: Sequence[BlankScores], measure: Measure, variant: Variant) -> TraitScores:
+        """Scores of one measure from the answers to all blanks, in their order."""
+        found = np.full((len(self.groups), len(self.templates), len(self.items)), np.nan)
+        for at, sheet in enumerate(self._sheets):
+            prior = _PriorComparison(self.items, self._words, answers[sheet.prior])
+            for group, place in enumerate(sheet.own):
+                found[group, at] = prior.scores(answers[place], measure, variant)
+        found[self._lost(answers)] = np.nan
+        return TraitScores(measure, found)
+
+
+@dataclass(frozen=True, eq=False)
+class _ComparedItems:
+    """Items that are compared, and what of them is the same for all groups: ``rows`` are those of their pieces."""
+
+    items: list[int]
+    words: NDArray[np.intp]
+    rows: NDArray[np.intp]
+    prior: WordPieces
+    decisive: NDArray[np.bool_]
+
+
+class _PriorComparison:
+    """The adjectives in the sentence of the prior, with which those in the sentence of a group are compared."""
+
+    def __init__(self, items: Sequence[TraitItem], words: Sequence[int], prior: BlankScores) -> None:
+        self._words, self._prior, self._pieces = np.array(words, dtype=np.intp), prior, prior.words
+        known = {i: pieces for i, word in enumerate(words) if (pieces := self._pieces[word]) is not None}
+        self._known, self._decisive = list(known), _find_decisive_pieces(items, known)
+
+    def scores(self, own: BlankScores, measure: Measure, variant: Variant) -> NDArray[np.float64]:
+        """Scores (items,) of one group; NaN where an adjective is unknown, or has other pieces than for the prior."""
+        found = np.full(len(self._words), np.nan)
+        if np.array_equal(own.lengths, self._prior.lengths) and np.array_equal(own.pieces, self._prior.pieces):
+            compared, moved = self._all, False
+        else:
+            compared, moved = self._compared(self._comparable(own)), True
+        if compared is not None:
+            rows = _find_piece_rows(own, compared.words) if moved else compared.rows
+            of_group = WordPieces.of(own.columns[rows], compared.prior.starts)
+            found[compared.items] = score_words(of_group, compared.prior, measure, variant, compared.decisive)
+        return found
+
+    def _comparable(self, own: BlankScores) -> list[int]:
+        """Return the known items whose pieces are the same in both sentences; others cannot be compared."""
+        pieces = own.words
+        return [i for i in self._known if pieces[self._words[i]] == self._pieces[self._words[i]]]
+
+    @cached_property
+    def _all(self) -> _ComparedItems | None:
+        return self._compared(self._known)
+
+    def _compared(self, items: list[int]) -> _ComparedItems | None:
+        if not items:
+            return None
+        words = self._words[items]
+        rows, lengths = _find_piece_rows(self._prior, words), self._prior.lengths[words]
+        prior = WordPieces.of(self._prior.columns[rows], np.cumsum(lengths, dtype=np.intp) - lengths)
+        return _ComparedItems(items, words, rows, prior, np.concatenate([self._decisive[i] for i in items]))
+
+
+def _find_piece_rows(filled: BlankScores, words: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Rows of the pieces of some words, one word behind the other."""
+    lengths = filled.lengths[words]
+    ends = np.cumsum(lengths, dtype=np.intp)
+    return np.arange(ends[-1]) + np.repeat(filled.starts[words] - ends + lengths, lengths)
+
+
+def _list_items(pairs: Sequence[TraitPair], *, all_adjectives: bool) -> tuple[TraitItem, ...]:
+    return tuple(
+        TraitItem(place, right, adjective)
+        for place, pair in enumerate(pairs)
+        for right, adjectives in ((False, pair.left_adjectives), (True, pair.right_adjectives))
+        for adjective in (adjectives if all_adjectives else adjectives[:1])
+    )
+
+
+def _find_decisive_pieces(items: Sequence[TraitItem], known: Mapping[int, tuple[int, ...]]) -> dict[int, list[bool]]:
+    """Pieces by which an adjective differs from those on the other side of its pair; all, where none differs."""
+    marks = {}
+    for i, pieces in known.items():
+        others = [known[j] for j, other in enumerate(items) if j in known and _are_opposite(items[i], other)]
+        shared = max((_count_common(pieces, other) for other in others), default=0)
+        marks[i] = [shared == len(pieces) or place >= shared for place in range(len(pieces))]
+    return marks
+
+
+def _are_opposite(one: TraitItem, other: TraitItem) -> bool:
+    return one.pair == other.pair and one.right != other.right
+
+
+def _count_common(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+    """How many pieces two words begin with in common."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def score_trait_pairs(scores: NDArray[np.float64], items: Sequence[TraitItem], pairs: int) -> NDArray[np.float64]:
+    """Right less left, each the median over its adjectives that have a score: (groups, templates, pairs)."""
+    found = np.full((*scores.shape[:2], pairs), np.nan)
+    for pair in range(pairs):
+        sides = [
+            _nan_median(scores[:, :, [i for i, it in enumerate(items) if it.pair == pair and it.right == right]])
+            for right in (False, True)
+        ]
+        found[:, :, pair] = sides[1] - sides[0]
+    return found
+
+
+def _nan_median(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Over the last axis, of what is not NaN; NaN where nothing is left."""
+    ordered = np.sort(values, axis=-1)  # NaN last
+    n = np.count_nonzero(~np.isnan(values), axis=-1)
+    low, high = (np.clip(place, 0, values.shape[-1] - 1)[..., None] for place in ((n - 1) // 2, n // 2))
+    middle = (np.take_along_axis(ordered, low, -1) + np.take_along_axis(ordered, high, -1)) / 2.0
+    return np.where(n > 0, middle[..., 0], np.nan)

@@ -1,1 +1,0 @@
-"""Requests as text: sentences from templates, contexts from corpora, prompts."""

@@ -1,0 +1,346 @@
+"""Each text is encoded once, whatever happens in between."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from biassay.cache.codecs import TEXTS as CODEC
+from biassay.cache.handlers import ProgressCallback, RepresentationHandler, fetch_missing
+from biassay.cache.responses import ModelCache, RepresentationCaches, ResponseCache
+from biassay.errors import StorageError, VectorError
+from biassay.models.base import Identity, Span, TextEmbeddings
+from biassay.models.registry import open_encoder
+
+TEXTS = [f"text number {i}" for i in range(60)]
+MANY = [f"text number {i}" for i in range(400)]
+BATCH = 4
+
+
+def vectors_of(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Numbers that depend on the text alone."""
+    digests = (hashlib.blake2b(text.encode(), digest_size=32).digest() for text in texts)
+    return np.array([list(digest) for digest in digests], dtype=np.float32) + 1
+
+
+class Counting:
+    """Remembers what it was asked."""
+
+    batch_size = BATCH
+
+    def __init__(self, revision: str | None = "1") -> None:
+        self.identity = Identity("counting", "test", revision)
+        self.prepared: list[list[str]] = []
+        self.batches: list[list[str]] = []
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for batch in self.batches for text in batch]
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        self.prepared.append(list(texts))
+
+    def encode(self, texts: Sequence[str]) -> TextEmbeddings:
+        self.batches.append(list(texts))
+        return TextEmbeddings.from_vectors(vectors_of(texts))
+
+
+class Announcing(Counting):
+    """Encodes slowly, and says on standard output which batch it begins."""
+
+    def encode(self, texts: Sequence[str]) -> TextEmbeddings:
+        print(len(self.batches), flush=True)
+        time.sleep(0.01)
+        return super().encode(texts)
+
+
+class Giving(Counting):
+    """Gives what it is told to give."""
+
+    def __init__(self, vectors: object, unknown: tuple[tuple[Span, ...], ...] | None = None) -> None:
+        super().__init__()
+        self._given = np.array(vectors, dtype=np.float32)
+        self._unknown = unknown
+
+    def encode(self, texts: Sequence[str]) -> TextEmbeddings:
+        super().encode(texts)
+        return TextEmbeddings.from_vectors(self._given, self._unknown)
+
+
+def store_in(root: Path | None, encoder: Counting) -> ModelCache[str, TextEmbeddings]:
+    return ResponseCache(root).for_model(encoder.identity, CODEC)
+
+
+def encode_missing(
+    encoder: Counting,
+    texts: Sequence[str],
+    store: ModelCache[str, TextEmbeddings],
+    progress: ProgressCallback | None = None,
+) -> int:
+    return fetch_missing(
+        RepresentationHandler(encoder, [""]), texts, RepresentationCaches({"": store}, texts), progress
+    )
+
+
+def fill(root: Path, texts: Sequence[str]) -> list[str]:
+    """What a new process would have to encode; the vectors are right afterwards."""
+    encoder = Counting()
+    store = store_in(root, encoder)
+    encode_missing(encoder, texts, store)
+    np.testing.assert_array_equal(store.get(texts).vectors, vectors_of(texts))
+    return encoder.texts
+
+
+# Once
+
+
+def test_second_pass_encodes_nothing(tmp_path: Path) -> None:
+    assert fill(tmp_path, TEXTS) == TEXTS
+    again = Counting()
+    assert encode_missing(again, TEXTS, store_in(tmp_path, again)) == 0
+    assert (again.prepared, again.batches) == ([], [])
+
+
+def test_each_distinct_text_is_encoded_once_in_batches(tmp_path: Path) -> None:
+    encoder = Counting()
+    texts = [*TEXTS[:6], *TEXTS[:6], TEXTS[3], TEXTS[6]]
+    assert encode_missing(encoder, texts, store_in(tmp_path, encoder)) == 7
+    assert encoder.batches == [TEXTS[:4], TEXTS[4:7]]
+    assert len(encoder.prepared) == 1
+    assert set(encoder.prepared[0]) == set(TEXTS[:7])
+
+
+def test_only_what_is_missing_is_encoded(tmp_path: Path) -> None:
+    fill(tmp_path, TEXTS[10:20])
+    assert fill(tmp_path, TEXTS[5:25]) == [*TEXTS[5:10], *TEXTS[20:25]]
+
+
+def test_batches_are_planned_over_all_texts(tmp_path: Path) -> None:
+    """What is kept is left out of its batch, and no other text is moved into another company."""
+    fill(tmp_path, TEXTS[1:3])
+    encoder = Counting()
+    encode_missing(encoder, TEXTS[:8], store_in(tmp_path, encoder))
+    assert encoder.batches == [[TEXTS[0], TEXTS[3]], TEXTS[4:8]]
+
+
+def test_no_texts_need_no_model(tmp_path: Path) -> None:
+    encoder = Counting()
+    assert encode_missing(encoder, [], store_in(tmp_path, encoder)) == 0
+    assert encoder.prepared == []
+
+
+def test_progress_counts_texts_up_to_all(tmp_path: Path) -> None:
+    encoder, seen = Counting(), []
+    encode_missing(encoder, TEXTS[:10], store_in(tmp_path, encoder), lambda done, total: seen.append((done, total)))
+    assert seen == [(4, 10), (8, 10), (10, 10)]
+
+
+def test_batch_is_stored_before_progress_is_told(tmp_path: Path) -> None:
+    encoder, left = Counting(), []
+
+    def look(*_: int) -> None:
+        left.append(len(store_in(tmp_path, encoder).missing(TEXTS[:10])))
+
+    encode_missing(encoder, TEXTS[:10], store_in(tmp_path, encoder), look)
+    assert left == [6, 2, 0]
+
+
+def test_encoder_without_a_revision_is_kept_in_memory_only(tmp_path: Path) -> None:
+    encoder = Counting(revision=None)
+    store = store_in(tmp_path, encoder)
+    assert encode_missing(encoder, TEXTS, store) == len(TEXTS)
+    assert encode_missing(encoder, TEXTS, store) == 0
+    np.testing.assert_array_equal(store.get(TEXTS).vectors, vectors_of(TEXTS))
+    assert list(tmp_path.rglob("*")) == []
+    assert encode_missing(encoder, TEXTS, store_in(tmp_path, encoder)) == len(TEXTS)
+
+
+# Refused
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_vector_that_is_not_finite_names_its_text(value: float, tmp_path: Path) -> None:
+    encoder = Giving([[1, 2], [value, 1], [3, 4]])
+    with pytest.raises(VectorError, match="'counting': the vector of 'text number 1' is not finite"):
+        encode_missing(encoder, TEXTS[:3], store_in(tmp_path, encoder))
+
+
+def test_zero_vector_names_its_text(tmp_path: Path) -> None:
+    encoder = Giving([[1, 2], [3, 4], [0, 0]])
+    with pytest.raises(VectorError, match="'counting': the vector of 'text number 2' is zero"):
+        encode_missing(encoder, TEXTS[:3], store_in(tmp_path, encoder))
+
+
+def test_vectors_whose_squares_are_too_large_or_too_small_for_single_precision_are_kept(tmp_path: Path) -> None:
+    encoder = Giving([[1e30, 1e30], [1e-30, 0], [3, 4]])
+    store = store_in(tmp_path, encoder)
+    assert encode_missing(encoder, TEXTS[:3], store) == 3
+    np.testing.assert_array_equal(store.get(TEXTS[:3]).vectors, np.float32([[1e30, 1e30], [1e-30, 0], [3, 4]]))
+
+
+def test_zero_vector_of_unknown_words_is_allowed(tmp_path: Path) -> None:
+    encoder = Giving([[1, 2], [0, 0]], unknown=((), ((0, 4),)))
+    store = store_in(tmp_path, encoder)
+    assert encode_missing(encoder, TEXTS[:2], store) == 2
+    assert store_in(tmp_path, encoder).get(TEXTS[:2]).unknown == ((), ((0, 4),))
+
+
+@pytest.mark.parametrize("count", [0, 2, 4])
+def test_wrong_number_of_vectors_is_refused(count: int, tmp_path: Path) -> None:
+    encoder = Giving(np.ones((count, 2)))
+    with pytest.raises(VectorError, match=f"'counting' gave {count} vectors for 3 texts"):
+        encode_missing(encoder, TEXTS[:3], store_in(tmp_path, encoder))
+
+
+@pytest.mark.parametrize("vectors", [[[1, 2], [np.nan, 1]], [[1, 2], [0, 0]], [[1, 2]]])
+def test_nothing_of_a_refused_batch_is_stored(vectors: list[list[float]], tmp_path: Path) -> None:
+    encoder = Giving(vectors)
+    for root in (tmp_path, None):
+        store = store_in(root, encoder)
+        with pytest.raises(VectorError):
+            encode_missing(encoder, TEXTS[:2], store)
+        assert store.missing(TEXTS[:2]) == TEXTS[:2]
+        assert store_in(root, encoder).missing(TEXTS[:2]) == TEXTS[:2]
+
+
+def test_texts_of_unknown_words_can_be_added_later(tmp_path: Path) -> None:
+    """What is stored already must not decide whether the rest can be encoded."""
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("cat 1 2 3\n")
+    stores = ResponseCache(tmp_path / "store")
+    for texts in (["cat"], ["cat", "zebra"]):
+        encoder = open_encoder(f"vectors:{vectors}")
+        store = stores.for_model(encoder.identity, CODEC)
+        assert encode_missing(encoder, texts, store) == 1
+    assert store.get(["cat", "zebra"]).unknown == ((), ((0, 5),))
+
+
+# Damage and interruption
+
+
+def _batch_files(root: Path) -> list[Path]:
+    return sorted(root.rglob("*.npz"))
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "garbage"])
+def test_texts_of_a_damaged_file_are_encoded_again(damage: str, tmp_path: Path) -> None:
+    fill(tmp_path, TEXTS[:12])
+    file = _batch_files(tmp_path)[1]
+    content = bytearray(file.read_bytes())
+    if damage == "flipped":
+        content[len(content) // 2] ^= 1
+    file.write_bytes({"truncated": content[:-50], "flipped": content, "garbage": b"garbage" * 99}[damage])
+    encoder = Counting()
+    store = store_in(tmp_path, encoder)
+    assert encode_missing(encoder, TEXTS[:12], store) == BATCH
+    assert store.damaged == [file.name]
+    np.testing.assert_array_equal(store.get(TEXTS[:12]).vectors, vectors_of(TEXTS[:12]))
+    assert fill(tmp_path, TEXTS[:12]) == []
+
+
+def test_full_disk_loses_one_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = Counting()
+    store = store_in(tmp_path, encoder)
+    replace, room = os.replace, iter([True, True])
+
+    def replace_while_room(source: Path, target: Path) -> None:
+        if not next(room, False):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", replace_while_room)
+        with pytest.raises(StorageError, match="No space left"):
+            encode_missing(encoder, TEXTS, store)
+    assert len(encoder.batches) == 3
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".tmp")]
+    assert fill(tmp_path, TEXTS) == TEXTS[2 * BATCH :]
+
+
+def test_interrupted_encoding_goes_on_where_it_was(tmp_path: Path) -> None:
+    encoder = Counting()
+
+    def interrupt(done: int, _: int) -> None:
+        if done == 3 * BATCH:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encode_missing(encoder, TEXTS, store_in(tmp_path, encoder), interrupt)
+    assert fill(tmp_path, TEXTS) == TEXTS[3 * BATCH :]
+
+
+def _start(root: Path, count: int) -> subprocess.Popen[str]:
+    """This file as a process that encodes the first of MANY slowly, once it gets a line on standard input."""
+    command = [sys.executable, __file__, str(root), str(count)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _wait_until_ready(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+
+
+def _go(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no kill -9")
+def test_kill_loses_at_most_the_batch_in_flight(tmp_path: Path) -> None:
+    """When batch 7 begins, the seven before it are in the store."""
+    with _start(tmp_path, len(MANY)) as process:
+        _wait_until_ready(process)
+        _go(process)
+        assert process.stdout is not None
+        begun = [int(line) for _, line in zip(range(8), process.stdout, strict=False)]
+        process.send_signal(signal.SIGKILL)
+        begun += [int(line) for line in process.stdout]  # begun between the line that was read and the signal
+    assert process.returncode == -signal.SIGKILL
+    encoder = Counting()
+    store = store_in(tmp_path, encoder)
+    missing = store.missing(MANY)
+    assert store.damaged == []
+    assert missing in (MANY[begun[-1] * BATCH :], MANY[(begun[-1] + 1) * BATCH :])
+    assert missing
+    assert fill(tmp_path, MANY) == missing
+
+
+@pytest.mark.slow
+def test_two_processes_at_once_give_a_usable_store(tmp_path: Path) -> None:
+    with _start(tmp_path, len(TEXTS)) as one, _start(tmp_path, len(TEXTS)) as two:
+        for process in (one, two):
+            _wait_until_ready(process)
+        for process in (one, two):
+            _go(process)
+        said = [process.communicate(timeout=60)[0] for process in (one, two)]
+    assert (one.returncode, two.returncode) == (0, 0)
+    assert [len(lines.split()) for lines in said] == [len(TEXTS) // BATCH] * 2  # neither found the other's done
+    encoder = Counting()
+    store = store_in(tmp_path, encoder)
+    assert (store.damaged, store.missing(TEXTS)) == ([], [])
+    np.testing.assert_array_equal(store.get(TEXTS).vectors, vectors_of(TEXTS))
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".tmp")]
+
+
+def main(root: Path, count: int) -> None:
+    encoder = Announcing()
+    store = store_in(root, encoder)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    encode_missing(encoder, MANY[:count], store)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

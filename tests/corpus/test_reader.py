@@ -1,0 +1,396 @@
+"""Which files are found and how they are read: every format in every compression, whole and damaged."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import os
+import pickle
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biassay.corpus import reader as reader_module
+from biassay.corpus import streams
+from biassay.corpus.files import CorpusPart, find_corpus_files, split_files
+from biassay.corpus.reader import ReadStats, open_reader, strip_html
+from biassay.corpus.streams import ByteStream
+from biassay.errors import UnknownNameError, UsageError
+
+pytestmark = pytest.mark.extras
+
+TEXTS = ["She left.", "naïve “quotes”", 'a "quoted, one"', "e\u0301 in two pieces", "last"]
+COMPOSED = [*TEXTS[:3], "é in two pieces", "last"]
+
+
+def read(
+    part: CorpusPart, field: str | None = None, document: str = "line", markup: bool = False
+) -> tuple[list[str], list[int], ReadStats, str | None]:
+    reader, tally = open_reader(part, field, document, markup), ReadStats()
+    texts: list[str] = []
+    places: list[int] = []
+    for chunk in reader.chunks():
+        documents = chunk.parse(tally)
+        texts += [documents[number].decode() for number in range(len(documents))]
+        places += documents.positions.tolist()
+    return texts, places, tally, reader.damage
+
+
+def read_file(
+    path: Path, format: str | None = None, **settings: object
+) -> tuple[list[str], list[int], ReadStats, str | None]:
+    (file,) = find_corpus_files([path], format)
+    return read(CorpusPart(file), **settings)  # type: ignore[arg-type]
+
+
+def as_text(texts: list[str]) -> bytes:
+    return "\n".join(texts).encode()
+
+
+def as_jsonl(texts: list[str]) -> bytes:
+    return b"".join(json.dumps({"id": i, "body": text}).encode() + b"\n" for i, text in enumerate(texts))
+
+
+def as_csv(texts: list[str], delimiter: str = ",") -> bytes:
+    file = io.StringIO(newline="")
+    csv.writer(file, delimiter=delimiter).writerows([["id", "text"], *([i, text] for i, text in enumerate(texts))])
+    return file.getvalue().encode()
+
+
+def as_tsv(texts: list[str]) -> bytes:
+    return as_csv(texts, "\t")
+
+
+def as_parquet(texts: list[str]) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"n": range(len(texts)), "content": texts}), file, row_group_size=2)
+    return file.getvalue()
+
+
+def long_window(data: bytes) -> bytes:
+    parameters = zstandard.ZstdCompressionParameters(window_log=30, enable_ldm=True)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    return compressor.compress(data) + compressor.flush()
+
+
+FORMATS: dict[str, Callable[[list[str]], bytes]] = {
+    ".txt": as_text,
+    ".jsonl": as_jsonl,
+    ".ndjson": as_jsonl,
+    ".json": as_jsonl,
+    ".csv": as_csv,
+    ".tsv": as_tsv,
+    ".parquet": as_parquet,
+}
+COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": long_window,
+}
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("ending", FORMATS)
+def test_every_format_in_every_compression(tmp_path: Path, ending: str, compression: str) -> None:
+    path = tmp_path / f"corpus{ending}{compression}"
+    path.write_bytes(COMPRESSIONS[compression](FORMATS[ending](TEXTS)))
+    texts, places, tally, damage = read_file(path)
+    assert texts == COMPOSED
+    assert damage is None
+    assert (tally.documents, tally.bad, tally.undecodable) == (5, 0, 0)
+    if ending in (".csv", ".tsv", ".parquet"):
+        assert places == [1, 2, 3, 4, 5]
+    else:
+        data = FORMATS[ending](TEXTS)
+        assert [data[place : place + 4] for place in places] == [line[:4] for line in data.split(b"\n")[:5]]
+
+
+@pytest.mark.parametrize("compression", [".gz", ".bz2", ".zst"])
+def test_members_one_after_the_other(tmp_path: Path, compression: str) -> None:
+    """And between frames of zstd one that is to be skipped, as pzstd writes them; after gzip zeros, as tar does."""
+    pack = COMPRESSIONS[compression]
+    between = struct.pack("<II", 0x184D2A50, 3) + b"abc" if compression == ".zst" else b""
+    after = bytes(1000) if compression == ".gz" else b""
+    path = tmp_path / f"corpus.txt{compression}"
+    path.write_bytes(pack(b"one\ntw") + between + pack(b"o\n") + pack(b"") + pack(b"three") + after)
+    texts, _, _, damage = read_file(path)
+    assert (texts, damage) == (["one", "two", "three"], None)
+
+
+@pytest.mark.parametrize("compression", [".gz", ".bz2", ".zst"])
+@pytest.mark.parametrize("harm", ["truncated", "corrupt", "not compressed at all"])
+def test_what_stands_before_the_damage_is_read(tmp_path: Path, compression: str, harm: str) -> None:
+    rng_lines = [f"line {i} {os.urandom(40).hex()}" for i in range(40_000)]
+    packed = bytearray(COMPRESSIONS[compression](as_text(rng_lines)))
+    if harm == "truncated":
+        packed = packed[: len(packed) // 2]
+    elif harm == "corrupt":
+        packed[len(packed) // 2 : len(packed) // 2 + 2000] = bytes(2000)
+    else:
+        packed = bytearray(b"line 0, as it is")
+    path = tmp_path / f"corpus.txt{compression}"
+    path.write_bytes(packed)
+    texts, _, _, damage = read_file(path)
+    assert damage
+    # A flipped byte within a block of zstd or gzip can pass until the checksum; the lines before it are right.
+    least = 0 if harm == "not compressed at all" else 10_000
+    assert texts[:least] == rng_lines[:least]
+    assert len(texts) >= least
+
+
+def test_a_small_truncated_file_gives_its_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl.gz"
+    packer = gzip.compress(as_jsonl(TEXTS) + b'{"body": "' + os.urandom(3000).hex().encode())
+    path.write_bytes(packer[:-400])
+    texts, _, tally, damage = read_file(path)
+    assert (texts, tally.bad) == (COMPOSED, 0)
+    assert damage == "the file ends in the middle of its compressed data"
+
+
+def test_unreadable_file_and_missing_column(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.txt"
+    path.write_text("x")
+    (file,) = find_corpus_files([path])
+    path.unlink()
+    assert "No such file" in (read(CorpusPart(file))[3] or "")
+    for ending in (".csv", ".parquet"):
+        path = tmp_path / f"corpus{ending}"
+        path.write_bytes(FORMATS[ending](TEXTS))
+        assert "no column 'title'" in (read_file(path, field="title")[3] or "")
+        path.write_bytes(b"PAR1")
+        assert read_file(path)[0] == []
+
+
+def test_bad_lines_are_counted_and_shown(tmp_path: Path) -> None:
+    lines = [
+        b'{"body": "good"}',
+        b'{"body": "broken',
+        b'{"text": "another field"}',
+        b'{"body": 3}',
+        b"[1]",
+        b"",
+        b'{"body": null}',
+        b'{"body": "[deleted]"}',
+        b'{"body": "[removed]"}',
+        b'{"body": "\xff"}',
+        b'{"body": "\\ud800"}',
+        b'{"body": "also \\ud83d\\ude00 good", "n": NaN}',
+    ]
+    path = tmp_path / "corpus.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    texts, _, tally, _ = read_file(path)
+    assert texts == ["good", "", "", "", "also 😀 good"]
+    assert (tally.documents, tally.bad, tally.undecodable) == (5, 4, 2)
+    assert tally.examples[0] == "corpus.jsonl, byte 17: broken JSON"
+    assert "no field 'body'" in tally.examples[1]
+    assert len(tally.examples) == 5
+    path.write_bytes(b"good\n\xff\xfe\nalso\n")
+    texts, places, tally, _ = read_file(path, format="text")
+    assert (texts, places, tally.undecodable) == (["good", "also"], [0, 8], 1)
+
+
+def test_undecodable_rows_of_csv_and_rows_too_short(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.csv"
+    path.write_bytes(b"\xef\xbb\xbfid,body\n1,good\n2,\xff\n3\n4,last\n")
+    texts, places, tally, _ = read_file(path)
+    assert (texts, places) == (["good", "last"], [1, 4])
+    assert (tally.bad, tally.undecodable) == (1, 1)
+
+
+def test_csv_with_line_breaks_in_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.csv"
+    texts = ["one\ntwo", 'say ""', "a\r\nb", "", "end"]
+    path.write_bytes(as_csv(texts))
+    assert read_file(path)[0] == texts
+
+
+def test_fields(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text('{"text": "no"}\n{"text": "no", "body": "yes", "selftext": "third"}\n')
+    assert read_file(path)[0] == ["yes"]
+    assert read_file(path, field="selftext")[0] == ["third"]
+    path.write_text('{"comment": "x"}\n')
+    texts, _, tally, _ = read_file(path)
+    assert (texts, tally.bad) == ([], 1)
+    assert "body, text, content, sentence; name yours" in tally.examples[0]
+
+
+LONG = b'{"body": "' + b"x" * (2 << 20) + b'"}'
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.jsonl.gz", "RC_2019-01.gz"])
+@pytest.mark.parametrize(
+    ("first", "documents"),
+    [(LONG, 3), (LONG[:-1], 2), (b'dy": "cut off"}', 2), (b"\xff", 2), (b"[" * 100_000, 2), (b"9" * 5000, 2)],
+    ids=["long", "long and broken", "cut", "binary", "brackets", "digits"],
+)
+def test_the_first_line_does_not_decide_over_the_others(
+    tmp_path: Path, name: str, first: bytes, documents: int
+) -> None:
+    path = tmp_path / name
+    content = first + b'\n{"body": "She left."}\n{"body": "last"}\n'
+    path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    texts, _, tally, damage = read_file(path)
+    assert (texts[-2:], damage) == (["She left.", "last"], None)
+    assert (tally.documents, tally.bad + tally.undecodable) == (documents, 3 - documents)
+
+
+def test_a_first_line_too_long_is_bad_and_the_field_is_found_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (streams, reader_module):
+        monkeypatch.setattr(module, "MAX_DOCUMENT_BYTES", 600_000)
+    monkeypatch.setattr(streams, "BLOCK_BYTES", 10_000)
+    path = tmp_path / "corpus.jsonl"
+    path.write_bytes(LONG + b'\n{"text": "She left."}\n')
+    texts, _, tally, _ = read_file(path)
+    assert (texts, tally.documents, tally.bad) == (["She left."], 1, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_or_a_device_is_no_corpus(tmp_path: Path) -> None:
+    (tmp_path / "zero.txt").symlink_to("/dev/zero")
+    for name in ("pipe.txt", "pipe.zst"):
+        os.mkfifo(tmp_path / name)
+    for path in tmp_path.iterdir():
+        with pytest.raises(UsageError, match="pipe or a device"):
+            find_corpus_files([path])
+
+
+def test_a_line_too_long_is_bad_and_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the limits cut down to a hundredth: this checks what is read, not the memory it takes."""
+    for module in (streams, reader_module):
+        monkeypatch.setattr(module, "MAX_DOCUMENT_BYTES", 600_000)
+    monkeypatch.setattr(streams, "BLOCK_BYTES", 10_000)
+    path = tmp_path / "corpus.txt"
+    path.write_bytes(b"first\n" + b"x" * 2_000_000 + b"\nlast\n" + b"y" * 2_000_000)
+    texts, places, tally, _ = read_file(path)
+    assert (texts, places) == (["first", "last"], [0, 2_000_007])
+    assert (tally.documents, tally.bad) == (2, 2)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from(["", " ", "a", "bb", "she left", "\r", "é"]), max_size=30),
+    st.integers(1, 40),
+    st.integers(1, 30),
+    st.sampled_from(["line", "paragraph"]),
+    st.booleans(),
+)
+def test_parts_hold_every_document_once(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], size: int, block: int, document: str, ended: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "parts.txt"
+    path.write_bytes(("\n".join(lines) + "\n" * ended).encode())
+    files = find_corpus_files([path])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streams, "BLOCK_BYTES", block)
+        whole = read(CorpusPart(files[0]), document=document)
+        parts = [read(part, document=document) for part in split_files(files, size)]
+    assert [text for part in parts for text in part[0]] == whole[0]
+    assert [place for part in parts for place in part[1]] == whole[1]
+    if document == "line":
+        assert whole[0] == [line.removesuffix("\r") for line in lines if line.strip()]
+    else:
+        text = "\n".join(line.strip() for line in lines)
+        assert whole[0] == [" ".join(p.split("\n")) for p in re.split(r"\n\n+", text.strip("\n")) if p]
+
+
+def test_parts_of_parquet_are_row_groups(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.parquet"
+    path.write_bytes(as_parquet(TEXTS))
+    parts = split_files(find_corpus_files([path]), part_bytes=1)
+    assert [(part.start, part.stop) for part in parts] == [(0, 1), (1, 2), (2, 3)]
+    assert [text for part in parts for text in read(part)[0]] == COMPOSED
+    assert [place for part in parts for place in read(part)[1]] == [1, 2, 3, 4, 5]
+    assert pickle.loads(pickle.dumps(parts)) == parts
+
+
+def test_files_folders_and_patterns(tmp_path: Path) -> None:
+    for name in (
+        "a.txt",
+        "sub/b.jsonl",
+        "sub/deep/c.csv.gz",
+        "sub/RC_2019-01.zst",
+        ".hidden.txt",
+        ".git/x.txt",
+        "d.md",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+
+    def names(*patterns: Path | str, **settings: str) -> list[str]:
+        return [file.name for file in find_corpus_files(patterns, **settings)]
+
+    assert names(tmp_path) == ["a.txt", "sub/RC_2019-01.zst", "sub/b.jsonl", "sub/deep/c.csv.gz"]
+    assert names(tmp_path / "*.txt") == ["a.txt"]
+    assert names(f"{tmp_path}/**/*.jsonl") == ["sub/b.jsonl"]
+    assert names(f"{tmp_path}/s*/*.jsonl") == ["sub/b.jsonl"]
+    assert names(tmp_path / "a.txt", tmp_path, tmp_path / "sub" / ".." / "a.txt")[0] == "a.txt"
+    assert len(names(tmp_path, tmp_path / "a.txt")) == 4
+    assert names(tmp_path / "d.md", format="text") == ["d.md"]
+    with pytest.raises(UsageError, match=r"d\.md.*\.txt, \.jsonl"):
+        names(tmp_path / "d.md")
+    with pytest.raises(UsageError, match="no corpus file"):
+        names(tmp_path / "*.xyz")
+    with pytest.raises(UsageError, match="no corpus file"):
+        names(tmp_path / "nothing.txt")
+    with pytest.raises(UnknownNameError, match="did you mean 'jsonl'"):
+        names(tmp_path, format="json")
+    with pytest.raises(UsageError, match="no corpus"):
+        names()
+
+
+@pytest.mark.parametrize(("data", "format"), [(b'{"body": "x"}', "jsonl"), (b"plain", "text"), (b"", "text")])
+def test_dumps_without_an_inner_ending(tmp_path: Path, data: bytes, format: str) -> None:
+    path = tmp_path / "RC_2019-01.zst"
+    path.write_bytes(long_window(data))
+    assert find_corpus_files([path])[0].format == format
+
+
+def test_markup() -> None:
+    source = "<p>She &amp; <b>he</b>.</p>One<br/>two<br />a < b &lt;i&gt; <!-- gone --><script>x()</script>"
+    assert strip_html(source).split() == ["She", "&", "he.", "One", "two", "a", "<", "b", "<i>"]
+    assert strip_html("so<b>me</b>one<br>x") == "someone\nx"
+
+
+def test_a_stream_is_read_in_exact_sizes(tmp_path: Path) -> None:
+    data = os.urandom(1_500_000)
+    for compression, pack in COMPRESSIONS.items():
+        path = tmp_path / f"x{compression}"
+        path.write_bytes(pack(data))
+        with ByteStream(path, compression.removeprefix(".")) as stream:
+            pieces = [stream.read_exactly(350_001) for _ in range(6)]
+        assert b"".join(pieces) == data
+        assert [len(piece) for piece in pieces] == [350_001] * 4 + [99_996, 0]
+
+
+def test_parquet_that_repeats_a_long_text_is_read_in_small_parts(tmp_path: Path) -> None:
+    """4,000 references to a text of 9 MB take 1 kB on disk."""
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 4_000, pa.int32()), ["good man " * 1_000_000])
+    pq.write_table(pa.table({"text": texts}), tmp_path / "x.parquet", compression="zstd")
+    (file,) = find_corpus_files([tmp_path / "x.parquet"], None)
+    pieces = open_reader(CorpusPart(file), None, "line", False).chunks()
+    for _ in range(3):
+        assert next(pieces).nbytes <= 64 << 20
+    pieces.close()
+
+
+def test_packed_parquet_that_unpacks_to_too_much_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet.gz").write_bytes(gzip.compress(bytes(100 << 20), 9))
+    texts, _, _, damage = read_file(tmp_path / "x.parquet.gz")
+    assert texts == []
+    assert damage is not None
+    assert "larger than 64 MiB" in damage

@@ -1,0 +1,280 @@
+"""Mean of word vectors, what counts as a word, and the embedded vectors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from biassay.errors import UnknownNameError, VectorFileError
+from biassay.models.base import TextEmbeddings
+from biassay.models.registry import open_encoder
+from biassay.models.word_vectors import load_embedded_vectors, tokenize
+
+DATA = resources.files("biassay.models") / "data"
+VOCABULARY = {
+    "the": (1, 2, 4),
+    "cat": (0.5, -1, 8),
+    "Cat": (9, 9, 9),
+    "'s": (0, 0, 3),
+    "sat": (7, 0, 1),
+    ".": (1, 1, 1),
+}
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    path = tmp_path / "vectors.txt"
+    lines = (f"{word} {' '.join(map(str, values))}\n" for word, values in VOCABULARY.items())
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def encode(model: str, *texts: str) -> TextEmbeddings:
+    encoder = open_encoder(model)
+    encoder.prepare(texts)
+    return encoder.encode(texts)
+
+
+def mean(*words: str) -> np.ndarray:
+    return np.mean([VOCABULARY[word] for word in words], axis=0).astype(np.float32)
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("This is a cat.", ["This", "is", "a", "cat", "."]),
+        ("the cat's tail", ["the", "cat", "'s", "tail"]),
+        ("the cat’s tail", ["the", "cat", "’s", "tail"]),
+        ("the cats' tails", ["the", "cats", "'", "tails"]),
+        ("a well-known man", ["a", "well-known", "man"]),
+        ("a mother-in-law's", ["a", "mother-in-law", "'s"]),
+        ("rock-'n'-roll", ["rock", "-", "'", "n", "'", "-", "roll"]),
+        ("don't, O'Brien!", ["don't", ",", "O'Brien", "!"]),
+        ('"Yes" - (no)', ['"', "Yes", '"', "-", "(", "no", ")"]),
+        ("-ward pre-", ["-", "ward", "pre", "-"]),
+        ("'so' it's", ["'", "so", "'", "it", "'s"]),
+        ("José naïve 日本 42", ["José", "naïve", "日本", "42"]),
+        (" \t\n", []),
+        ("", []),
+    ],
+)
+def test_words_possessives_and_marks_are_tokens(text: str, words: list[str]) -> None:
+    assert [token for token, _ in tokenize(text)] == words
+
+
+@pytest.mark.parametrize("text", ["the cat's well-known tail, isn't it?", "  José’s «日本» \n x", "a--b...c"])
+def test_spans_are_places_in_the_text(text: str) -> None:
+    found = tokenize(text)
+    assert [text[start:end] for _, (start, end) in found] == [token for token, _ in found]
+    starts = [start for _, (start, _) in found]
+    assert starts == sorted(set(starts))
+    assert "".join(token for token, _ in found) == "".join(text.split())
+
+
+@pytest.mark.parametrize("word", ["हिन्दी", "Jose\u0301"])
+def test_combining_marks_do_not_divide_a_word(word: str) -> None:
+    """Devanagari vowel signs and separate accents belong to the letter before them."""
+    assert [token for token, _ in tokenize(word)] == [word]
+
+
+# Means
+
+
+def test_text_is_the_mean_of_its_words(vectors: Path) -> None:
+    encoded = encode(f"vectors:{vectors}", "the cat sat .", "cat", "the the cat")
+    assert encoded.vectors.dtype == np.float32
+    np.testing.assert_array_equal(encoded.vectors[0], mean("the", "cat", "sat", "."))
+    np.testing.assert_array_equal(encoded.vectors[1], mean("cat"))
+    np.testing.assert_array_equal(encoded.vectors[2], mean("the", "the", "cat"))
+    assert encoded.unknown == ((), (), ())
+
+
+def test_unknown_words_are_left_out_and_reported(vectors: Path) -> None:
+    encoded = encode(f"vectors:{vectors}", "the dog's cat, sat", "dog", "cat")
+    np.testing.assert_array_equal(encoded.vectors[0], mean("the", "'s", "cat", "sat"))
+    assert encoded.unknown == (((4, 7), (13, 14)), ((0, 3),), ())
+
+
+def test_text_of_unknown_words_is_zero_and_unknown_throughout(vectors: Path) -> None:
+    encoded = encode(f"vectors:{vectors}", "big dog", "cat")
+    assert not encoded.vectors[0].any()
+    assert encoded.unknown[0] == ((0, 3), (4, 7))
+
+
+def test_batches_do_not_change_vectors(vectors: Path) -> None:
+    texts = ("the cat sat.", "Cat", "the dog")
+    together = encode(f"vectors:{vectors}", *texts)
+    encoder = open_encoder(f"vectors:{vectors}")
+    encoder.prepare(texts)
+    for row, text in enumerate(texts):
+        alone = encoder.encode([text])
+        np.testing.assert_array_equal(alone.vectors[0], together.vectors[row])
+        assert alone.unknown[0] == together.unknown[row]
+
+
+# Case
+
+
+def test_case_is_kept_unless_asked_otherwise(vectors: Path) -> None:
+    for model in (f"vectors:{vectors}", f"vectors:{vectors}?case=keep"):
+        encoded = encode(model, "Cat", "cat", "CAT")
+        np.testing.assert_array_equal(encoded.vectors, [VOCABULARY["Cat"], VOCABULARY["cat"], (0, 0, 0)])
+        assert encoded.unknown == ((), (), ((0, 3),))
+
+
+def test_case_can_be_folded(vectors: Path) -> None:
+    encoded = encode(f"vectors:{vectors}?case=fold", "Cat", "THE CAT'S", "Dog")
+    np.testing.assert_array_equal(encoded.vectors, [mean("cat"), mean("the", "cat", "'s"), (0, 0, 0)])
+    assert encoded.unknown == ((), (), ((0, 3),))
+
+
+def test_folding_keeps_places_in_the_text_as_written(vectors: Path) -> None:
+    """Lower-cased, the first letter of İzmir is two characters long."""
+    encoded = encode(f"vectors:{vectors}?case=fold", "İzmir Dog sat", "cat")
+    assert encoded.unknown[0] == ((0, 5), (6, 9))
+
+
+def test_case_is_part_of_what_the_model_is(vectors: Path) -> None:
+    keys = {setting: open_encoder(f"vectors:{vectors}{setting}").identity.key for setting in ("", "?case=fold")}
+    assert keys[""] != keys["?case=fold"]
+    assert open_encoder(f"vectors:{vectors}?case=keep").identity.key == keys[""]
+
+
+def test_unknown_case_is_refused_at_once(vectors: Path) -> None:
+    with pytest.raises(UnknownNameError, match="'folded'; did you mean 'fold'"):
+        open_encoder(f"vectors:{vectors}?case=folded")
+
+
+def test_unknown_format_is_refused_at_once(vectors: Path) -> None:
+    with pytest.raises(UnknownNameError, match="text, word2vec-binary, npy"):
+        open_encoder(f"vectors:{vectors}?format=txt")
+
+
+# Files
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(VectorFileError, match=r"absent\.txt: no such file"):
+        open_encoder(f"vectors:{tmp_path / 'absent.txt'}")
+
+
+def test_home_is_understood(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(vectors.parent))
+    monkeypatch.setenv("USERPROFILE", str(vectors.parent))
+    np.testing.assert_array_equal(encode("vectors:~/vectors.txt", "cat").vectors, [VOCABULARY["cat"]])
+
+
+def test_model_that_knows_no_word_still_has_a_dimension_and_says_what_to_try(vectors: Path) -> None:
+    encoded = encode(f"vectors:{vectors}", "SAT THE")
+    assert encoded.vectors.shape == (1, 3)
+    assert encoded.unknown == (((0, 3), (4, 7)),)
+    assert "?case=fold" in open_encoder(f"vectors:{vectors}").identity.oov_hint
+
+
+@pytest.mark.parametrize("model", ["glove", "vectors"])
+def test_texts_are_encoded_without_being_prepared_or_one_after_another(model: str, vectors: Path) -> None:
+    name = model if model == "glove" else f"vectors:{vectors}"
+    texts = ["the cat", "sat", "qqqq", ""]
+    expected, encoder = encode(name, *texts), open_encoder(name)
+    for row, text in enumerate(texts):
+        found = encoder.encode([text])
+        assert found.unknown == (expected.unknown[row],)
+        np.testing.assert_array_equal(found.vectors[0], expected.vectors[row])
+    assert np.abs(expected.vectors[:2]).sum(axis=1).all()
+    assert open_encoder(name).encode([""]).vectors.shape == (1, expected.vectors.shape[1])
+
+
+def test_folding_is_not_advised_where_it_is_done(vectors: Path) -> None:
+    assert open_encoder(f"vectors:{vectors}?case=fold").identity.oov_hint == ""
+
+
+def test_name_is_that_of_the_file_wherever_it_lies(vectors: Path) -> None:
+    identity = open_encoder(f"vectors:{vectors}?case=fold").identity
+    assert (identity.name, identity.family, identity.options) == ("vectors:vectors.txt", "vectors", "case=fold")
+    assert identity.revision
+
+
+# The embedded vectors
+
+
+def test_embedded_vectors_are_what_their_provenance_says() -> None:
+    provenance = json.loads((DATA / "glove.json").read_text(encoding="utf-8"))
+    assert hashlib.sha256((DATA / "glove.npz").read_bytes()).hexdigest() == provenance["npz_sha256"]
+    words = load_embedded_vectors()
+    assert len(words) == provenance["words"]
+    assert not words.keys() & set(provenance["catalogue_words_absent"])
+
+
+def test_embedded_vectors_are_many_whole_and_lower_cased() -> None:
+    found = load_embedded_vectors()
+    assert len(found) >= 20_000
+    matrix = np.stack(list(found.values()))
+    assert (matrix.dtype, matrix.shape[1]) == (np.float32, 100)
+    assert np.isfinite(matrix).all()
+    assert matrix.any(axis=1).all()
+    assert all(word == word.lower() and word.strip() == word != "" for word in found)
+
+
+def test_embedded_vectors_are_those_of_glove_6b() -> None:
+    """The first numbers of the first line of glove.6B.100d.txt; float16 keeps eleven bits."""
+    published = [-0.038194, -0.24487, 0.72812, -0.39961, 0.083172]
+    words = load_embedded_vectors()
+    assert next(iter(words)) == "the"
+    np.testing.assert_allclose(words["the"][:5], published, rtol=2**-11)
+
+
+def test_embedded_vectors_fold_case() -> None:
+    encoded = encode("glove", "The Doctor", "the doctor", "zzzzqq")
+    words = load_embedded_vectors()
+    np.testing.assert_array_equal(encoded.vectors[0], encoded.vectors[1])
+    # float32 rounding of a mean taken in double precision
+    np.testing.assert_allclose(encoded.vectors[0], (words["the"] + words["doctor"]) / 2, atol=1e-6)
+    assert encoded.unknown == ((), (), ((0, 6),))
+
+
+def test_embedded_model_says_what_it_is() -> None:
+    identity = open_encoder("glove").identity
+    provenance = json.loads((DATA / "glove.json").read_text(encoding="utf-8"))
+    assert (identity.name, identity.options) == ("glove", "")
+    assert identity.revision is not None
+    assert provenance["npz_sha256"].startswith(identity.revision.split()[-1])
+
+
+# Tokens and ranks
+
+
+def test_words_and_marks_are_counted_known_or_not(vectors: Path) -> None:
+    counted = open_encoder(f"vectors:{vectors}").count_tokens(["cat", "the cat's tail.", "zebra", ""])  # type: ignore[attr-defined]
+    assert counted.tolist() == [1, 5, 1, 0]
+
+
+@pytest.mark.parametrize(("query", "cat"), [("", 3), ("?case=fold", 2)])
+def test_rank_is_the_line_of_a_word(query: str, cat: int, vectors: Path) -> None:
+    words = ["the", "Cat", ".", "the cat", "zebra", "", "the"]
+    ranks = open_encoder(f"vectors:{vectors}{query}").rank_words(words)  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(ranks, [1, cat, 6, np.nan, np.nan, np.nan, 1])
+
+
+def test_words_in_order_of_the_alphabet_have_no_ranks(tmp_path: Path) -> None:
+    words = [f"{a}{b}" for a in "abcde" for b in "VwXyZ"]
+    for name, order in (("sorted", words), ("frequent", words[::3] + words[1::3] + words[2::3][::-1])):
+        (tmp_path / name).write_text("".join(f"{word} 1 2\n" for word in order))
+    assert open_encoder(f"vectors:{tmp_path / 'sorted'}").rank_words(["aV"]) is None  # type: ignore[attr-defined]
+    found = open_encoder(f"vectors:{tmp_path / 'frequent'}").rank_words(["aV", "ay"])  # type: ignore[attr-defined]
+    assert found.tolist() == [1, 2]
+
+
+def test_embedded_words_are_ranked_as_far_as_they_are_in_order_of_frequency() -> None:
+    words = ["the", "of", "woman", "Man", "azaleas", "blackflies"]
+    ranks = open_encoder("glove").rank_words(words)  # type: ignore[attr-defined]
+    assert ranks[:2].tolist() == [1, 4]  # behind a comma and a full stop
+    assert 4 < ranks[3] < ranks[2] < 2000
+    assert np.isnan(ranks[4:]).all()  # the words that tests added, in order of the alphabet, and those it lacks

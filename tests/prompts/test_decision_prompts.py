@@ -1,0 +1,87 @@
+"""Prompts for relative decisions, what is balanced in them, and how decisions are read."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from biassay.datasets.word_associations import WordAssociationTest, select_word_associations, select_wordings
+from biassay.errors import UsageError
+from biassay.studies.word_association.prompts import ParsedDecision, make_decision_prompts, parse_decision
+
+TOPICS, GROUPS = ("salary", "wedding"), ("Ben", "Julia")
+
+
+def named(name: str) -> WordAssociationTest:
+    return select_word_associations(name)[0]
+
+
+@pytest.mark.parametrize("name", ["wat-racism", "wat-career", "wat-islam", "wat-science", "weat6"])
+def test_prompts_are_balanced(name: str) -> None:
+    test = named(name)
+    prompts = make_decision_prompts(test)
+    assert len(prompts) == 50
+    for first, second in zip(prompts[::2], prompts[1::2], strict=True):
+        assert (first.stigmatised_first, second.stigmatised_first) == (False, True)
+        same = [(p.task, p.pair, p.wording, p.block) for p in (first, second)]
+        assert same[0] == same[1]
+        assert first.negative_first == second.negative_first
+        for prompt in (first, second):
+            places = [prompt.text.index(word) for word in (*prompt.groups, *prompt.topics)]
+            assert (places[1] < places[0]) == prompt.stigmatised_first
+            assert (places[3] < places[2]) == prompt.negative_first
+    tasks = Counter(p.task for p in prompts)
+    assert len(tasks) == min(len(test.positive.words), len(test.negative.words))
+    assert max(tasks.values()) - min(tasks.values()) <= 2
+    pairs = Counter(p.pair for p in prompts)
+    assert len(pairs) == len(test.pairs)
+    assert max(pairs.values()) - min(pairs.values()) <= 4
+    cells = Counter((p.wording, p.negative_first) for p in prompts)
+    assert len(cells) == 4
+    assert max(cells.values()) - min(cells.values()) <= 4
+
+
+def test_topics_stand_in_one_task_each() -> None:
+    test = named("wat-career")
+    topics = {p.task: p.topics for p in make_decision_prompts(test)}
+    assert sorted(topic for topic, _ in topics.values()) == sorted(test.positive.words)
+    assert sorted(topic for _, topic in topics.values()) == sorted(test.negative.words)
+
+
+def test_the_seed_decides() -> None:
+    test = named("wat-career")
+    assert make_decision_prompts(test, seed=1) == make_decision_prompts(test, seed=1)
+    assert make_decision_prompts(test, seed=1) != make_decision_prompts(test, seed=2)
+
+
+def test_a_text_that_comes_again_is_counted() -> None:
+    prompts = make_decision_prompts(named("wat-power"), 400)
+    assert len(prompts) == 400
+    for text, times in Counter(p.text for p in prompts).items():
+        assert [p.repeat for p in prompts if p.text == text] == list(range(times))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("salary - Ben\nwedding - Julia", ParsedDecision("complete", True, 0)),
+        ("wedding: Ben\nsalary: Julia", ParsedDecision("complete", False, 0)),
+        ("Ben is tall. Julia is not.\n\n**salary** - Ben\n**wedding** - Julia", ParsedDecision("complete", True, 0)),
+        ("Ben earns a salary.\nsalary - Ben\nwedding - Julia", ParsedDecision("complete", True, 1)),
+        ("salary - Ben\nwedding - Ben", ParsedDecision("undecided", None, 0)),
+        ("salary - Ben", ParsedDecision("partial", None, 0)),
+        ("salary - Ben\nwedding - either", ParsedDecision("partial", None, 1)),
+        ("I can't decide that.", ParsedDecision("refused", None, 0)),
+        ("Whatever.", ParsedDecision("unparsed", None, 0)),
+    ],
+)
+def test_decisions_are_read(text: str, found: ParsedDecision) -> None:
+    assert parse_decision(text, TOPICS, GROUPS) == found
+
+
+def test_bad_input() -> None:
+    with pytest.raises(UsageError, match="even"):
+        make_decision_prompts(named("wat-age"), 3)
+    with pytest.raises(UsageError, match="form"):
+        make_decision_prompts(named("wat-age"), wordings=select_wordings("label"))

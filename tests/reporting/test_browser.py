@@ -1,0 +1,166 @@
+"""Reports in a real browser: what a reader sees, points at, sorts, filters and prints."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.reporting.browser import Opened, violations
+from tests.results.made_runs import altered, with_rows
+from tests.studies.showing import page_of
+
+from biassay.runs.reports import compare_models
+from biassay.runs.run import Run
+
+pytestmark = pytest.mark.extras
+
+HOSTILE = '</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">'
+HEAD_DISPLAYS = "[...document.querySelectorAll('thead button')].map((one) => getComputedStyle(one).display)"
+
+
+def test_the_page_opens_without_complaint_request_or_shift(run: Run, opened: Callable[..., Opened]) -> None:
+    page = opened(run, folded=True).page
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.shifted") == 0
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_the_theme_follows_the_system_until_it_is_chosen(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run, dark=True)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    ink = "getComputedStyle(document.querySelector('#texts-figure .axis text')).fill"
+    dark, dark_ink = one.page.evaluate(ground), one.page.evaluate(ink)
+    assert dark == "rgb(13, 17, 23)"
+    button = one.page.get_by_role("button", name="Theme")
+    button.click()
+    assert one.page.evaluate(ground) == "rgb(255, 255, 255)"
+    assert one.page.evaluate(ink) != dark_ink  # figures change with the page
+    button.click()
+    assert one.page.evaluate(ground) == dark
+    button.click()
+    assert button.inner_text() == "Theme: as the system"
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_a_narrow_screen_scrolls_one_way_only(width: int, run: Run, opened: Callable[..., Opened]) -> None:
+    for found in (run, renamed(run, "a-very-long-name-of-a-model" * 20)):
+        page = opened(found, width=width).page
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def renamed(run: Run, name: str) -> Run:
+    models = tuple(dataclasses.replace(m, name=name if m.name == "glove" else m.name) for m in run.manifest.models)
+    results = tuple(altered(r, model=name) if r.model == "glove" else r for r in run.results)
+    return with_rows(run, results, models=models)
+
+
+def test_printing_shows_everything_and_no_controls(nine: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(nine, dark=True)
+    one.page.emulate_media(media="print")
+    one.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert len(one.table("#texts-numbers table")) == len(nine.results)
+    assert one.page.locator("nav").is_hidden()
+    assert one.page.locator(".controls").first.is_hidden()
+    assert one.page.evaluate("[...document.querySelectorAll('details')].every((one) => one.open)")
+    assert one.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    # Chromium prints a button on the first page of a table only.
+    assert set(one.page.evaluate(HEAD_DISPLAYS)) == {"contents"}
+    assert one.page.pdf(format="A4").startswith(b"%PDF")
+    one.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert len(one.table("#texts-numbers table")) == 25
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed (Debian: poppler-utils)")
+def test_heads_of_tables_are_on_every_printed_page(nine: Run, opened: Callable[..., Opened], tmp_path: Path) -> None:
+    opened(nine).page.pdf(path=tmp_path / "page.pdf", format="A5")
+    subprocess.run(["pdftotext", "-layout", "page.pdf"], cwd=tmp_path, check=True)
+    pages = (tmp_path / "page.txt").read_text(encoding="utf-8").split("\f")
+    numbers = [page for page in pages if re.search(r"^Male or female names.* noisy \d ", page, re.MULTILINE)]
+    assert len(numbers) > 1
+    assert all(re.search(r"^ *test +model +d ", page, re.MULTILINE) for page in numbers)
+
+
+def test_hostile_names_run_nothing(run: Run, opened: Callable[..., Opened]) -> None:
+    fields = ("model", "options", "title", "targ1", "targ2", "attr1", "attr2")
+    results = tuple(
+        altered(
+            r,
+            **dict.fromkeys(fields, HOSTILE),
+            test=f"{HOSTILE}{i}",
+            reason=None if r.reason is None else HOSTILE,
+            associations={
+                role: {f"{word}{HOSTILE}": v for word, v in words.items()} for role, words in r.associations.items()
+            },
+        )
+        for i, r in enumerate(run.results)
+    )
+    models = tuple(dataclasses.replace(m, name=HOSTILE) for m in run.manifest.models)
+    one = opened(with_rows(run, results, models=models, versions={HOSTILE: HOSTILE}))
+    for strip in one.page.locator("#texts-figure .strip").all()[:3]:
+        strip.hover()
+        assert HOSTILE in (one.tip or "")
+    one.page.locator("#texts-numbers").get_by_label("Find").fill(HOSTILE)
+    assert one.page.evaluate("window.hacked") is None
+    assert HOSTILE in one.page.locator("#texts-words").inner_text()
+    assert one.page.locator("script").count() == 2
+    assert one.page.locator("img").count() == 0
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_figure_is_seen_first_and_tables_on_demand(width: int, nine: Run, opened: Callable[..., Opened]) -> None:
+    page = opened(nine, width=width, folded=True).page
+    box = page.locator("#texts-figure .strip").first.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < 800  # of 900 pixels
+    assert page.locator("#texts-figure .strip .mark").first.is_visible()
+    assert not page.locator("main table").first.is_visible()
+    page.evaluate("location.hash = '#texts-all_tests'")
+    page.wait_for_selector("#texts-all_tests table", state="visible")
+
+
+def test_the_figure_shows_every_effect_where_it_is(run: Run, opened: Callable[..., Opened]) -> None:
+    page = opened(run).page
+    rows = page.evaluate(
+        "[...document.querySelectorAll('.effects .row')].map((row) => [row.querySelector('small').textContent,"
+        " [...row.querySelectorAll('use')].map((mark) => parseFloat(mark.getAttribute('x')))])"
+    )
+    measured = {r.test: [o.effect_size for o in run.results if o.test == r.test] for r in run.results}
+    assert dict(rows).keys() == {test for test, effects in measured.items() if None not in effects}
+    reach = max(2.0, *(abs(effect) for effects in measured.values() for effect in effects if effect is not None))
+    for test, places in rows:
+        assert [(place - 50.0) / 48.0 * reach for place in places] == pytest.approx(measured[test], abs=0.003)
+
+
+def test_labels_are_never_cut(nine: Run, opened: Callable[..., Opened]) -> None:
+    for width in (390, 1280):
+        page = opened(nine, width=width).page
+        cut = "[...document.querySelectorAll('.label, th')].filter((one) => one.scrollWidth > one.clientWidth + 1)"
+        assert page.evaluate(f"{cut}.map((one) => one.textContent)") == []
+
+
+def test_rows_of_the_figure_are_walked_with_the_keyboard(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run)
+    one.page.locator(".effects .strip").first.focus()
+    first = one.tip
+    one.page.keyboard.press("ArrowDown")
+    assert first is not None
+    assert one.tip is not None
+    assert one.tip != first
+    one.page.keyboard.press("ArrowUp")
+    assert one.tip == first
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_nothing_against_the_page(run: Run, opened: Callable[..., Opened], width: int, dark: bool) -> None:
+    assert violations(opened(run, width=width, dark=dark)) == []
+
+
+def test_axe_finds_nothing_against_a_comparison(run: Run, opened: Callable[..., Opened]) -> None:
+    found = {"both": run}
+    assert violations(opened(page_of(found, compare_models(found)))) == []
