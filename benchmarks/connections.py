@@ -1,4 +1,4 @@
-"""How much faster `biassay.ask` is with 16 connections than with one: a server of its own process that takes 50 ms.
+"""Measure the speed-up of `biassay.ask` by 16 connections, with a local server that takes 50 ms per request.
 
 python benchmarks/connections.py [PROMPTS]
 """
@@ -30,7 +30,7 @@ with Endpoint() as server:
 
 
 def a_prompt(address: str, connections: int, count: int) -> float:
-    """Seconds per prompt of `biassay.ask`, of which so many are asked."""
+    """Return the seconds per prompt of `biassay.ask` with this number of prompts."""
     model, phase = f"chat:toy?base_url={address}&concurrency={connections}", Phase("prompts")
     with tempfile.TemporaryDirectory() as cache:
         biassay.ask(model, "wat-racism", n_answers=count, read="replies", cache=cache, listener=phase)

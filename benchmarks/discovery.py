@@ -1,8 +1,8 @@
-"""IBD and EIBD over a whole vocabulary: 400,000 words of 100 dimensions, six groups, 999 permutations.
+"""Time IBD and EIBD over a whole vocabulary: 400,000 words of 100 dimensions, six groups, 999 permutations.
 
 python benchmarks/discovery.py [words] [dimensions]
 
-Times `biassay.discover`, which uses a GPU where torch finds one.
+Calls `biassay.discover`, which uses a GPU if torch finds one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ print(took, cpu, peak, found.tables["groups"][0].n_words)
 
 
 def write_vectors(folder: Path, words: int, dimensions: int) -> Path:
-    """A GloVe-like text file: names of a direction of their group, and words of any. 20,000 vectors come in turns."""
+    """Write a GloVe text file: names near the direction of their group, and words with random vectors."""
     rng = np.random.default_rng(0)
     path = folder / "vectors.txt"
     centres = rng.normal(size=(len(GROUPS), dimensions))
@@ -60,7 +60,7 @@ def write_groups(folder: Path) -> Path:
 
 
 def one_by_one(words: np.ndarray, names: np.ndarray, groups: np.ndarray, permutations: int) -> list[float]:
-    """Word by word and deal by deal: the largest score of the first group, and how often it is reached."""
+    """Permute names in a plain loop over words, and return p-values of the first group's largest scores."""
     rng = np.random.default_rng(0)
     found = []
     for word in words:

@@ -1,10 +1,10 @@
-"""Runs that lose their driver, a worker or a node of a Ray cluster in the middle: are they the same in the end?
+"""Kill the driver, a worker or a node of a Ray cluster during runs, and check that the results do not change.
 
 python benchmarks/faults.py [--trials 20] [--only driver worker node drivers]
 
-The cluster is simulated on this machine: a head, and two nodes of one core. In each trial a process is killed by
-signal 9 at a random moment, and a run that lost its driver is gone on with; or two drivers ask into one cache at the
-same time. Rows, and the names of the files of kept answers, which are hashes of their content, are compared with those
+The cluster is simulated on this machine: a head, and two nodes of one core. Each trial kills a process by
+signal 9 at a random moment and resumes a run that lost its driver, or two drivers fill one cache at the
+same time. Rows and the names of cache files, which are hashes of their content, are compared with those
 of a run without a cluster.
 """
 
@@ -27,7 +27,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
-os.environ["PYTHONPATH"] = str(ROOT / "src")  # also for the nodes
+os.environ["PYTHONPATH"] = str(ROOT / "src")  # the nodes inherit it
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import biassay  # noqa: E402
@@ -36,12 +36,12 @@ from biassay.engines.ray_cluster import RayExecutor  # noqa: E402
 MODELS = {"one": "use", "two": "glove"}
 TESTS = ["weat?", "sent-weat6*", "sent-weat7"]
 DRIVER = "import sys; from biassay.cli import main; main(sys.argv[1:])"
-_LONGEST = 600.0  # seconds of one trial
+_LONGEST = 600.0  # seconds per trial
 Found = tuple[list[Any], list[str]]
 
 
 class Place:
-    """A folder for runs, the cluster, and what is expected."""
+    """Folder for runs, cluster, and expected results."""
 
     def __init__(self, folder: Path, cluster: Any) -> None:
         self.folder, self.cluster, self.cache = folder, cluster, folder / "cache"
@@ -59,12 +59,12 @@ class Place:
         return len(list(self.cache.rglob("*.npz")))
 
     def a_moment(self, rng: random.Random) -> Callable[[], bool]:
-        """Whether so many files are kept, from none to all but one."""
+        """Return a condition: the cache has a random number of files, from none to all but one."""
         wanted = rng.randrange(len(self.expected[1]))
         return lambda: self.kept() >= wanted
 
     def begin(self, name: str) -> subprocess.Popen[bytes]:
-        """A driver in a process of its own; it goes on if there is something to go on with."""
+        """Start a driver process, which resumes the run if there is one."""
         out = self.folder / name
         models = [f"{name}={model}" for name, model in MODELS.items()]
         what = ["resume", str(out)] if (out / "manifest.json").exists() else ["run", *models, "--out", str(out)]
@@ -75,7 +75,7 @@ class Place:
 
 @contextmanager
 def cluster_of(nodes: int) -> Iterator[Any]:
-    """A head without workers, and nodes of one core."""
+    """Simulate a cluster: a head without workers, and nodes of one core."""
     import ray
     from ray.cluster_utils import Cluster
 
@@ -91,7 +91,7 @@ def cluster_of(nodes: int) -> Iterator[Any]:
 
 
 def workers() -> list[int]:
-    """Processes of workers that hold a model, of this cluster: of nodes that this process started."""
+    """List the worker processes of nodes that this process started."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
@@ -108,7 +108,7 @@ def parent(process: int) -> int:
 
 
 def until(is_so: Callable[[], bool], is_over: Callable[[], bool]) -> bool:
-    """Wait until something is so; False if it is over before."""
+    """Wait until a condition holds; return False if the run ends first."""
     began = time.monotonic()
     while not is_so():
         if is_over() or time.monotonic() - began > _LONGEST:
@@ -118,7 +118,7 @@ def until(is_so: Callable[[], bool], is_over: Callable[[], bool]) -> bool:
 
 
 def while_running(place: Place, moment: Callable[[], bool], do: Callable[[], bool]) -> tuple[Found, bool]:
-    """A run here, during which something is done at a moment."""
+    """Run in this process and call `do` once the condition `moment` holds."""
     over = threading.Event()
     done: list[bool] = []
     thread = threading.Thread(target=lambda: done.append(until(moment, over.is_set) and do()))
@@ -164,7 +164,7 @@ def lose_driver(place: Place, rng: random.Random) -> tuple[Found, bool]:
 
 
 def two_drivers(place: Place, rng: random.Random) -> tuple[Found, bool]:
-    """Both keep answers in one cache; files that both write have one name and the same content."""
+    """Start two drivers with one cache; files that both write must have the same name and content."""
     first = place.begin("run")
     time.sleep(rng.random())
     second = place.begin("other")
@@ -180,7 +180,7 @@ KINDS = {"driver": lose_driver, "worker": lose_worker, "node": lose_node, "drive
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=20)
-    parser.add_argument("--first", type=int, default=0, help="number of the first trial, from which its moments follow")
+    parser.add_argument("--first", type=int, default=0, help="number of the first trial (seeds the random moments)")
     parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
     chosen = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="faults-"))

@@ -1,4 +1,4 @@
-"""Throughput of the embedding phase of `biassay run` on one GPU: BERT-base size, random weights.
+"""Measure the throughput of the embedding phase of `biassay run` on one GPU: BERT-base size, random weights.
 
 python benchmarks/gpu.py                                  on a GPU: 200,000 distinct sentences of 7 tokens
 python benchmarks/gpu.py --tiny --device cpu --sentences 5000     a trial on any machine
@@ -56,13 +56,13 @@ def save_model(folder: Path, *, tiny: bool) -> Path:
 
 
 def word(number: int) -> str:
-    """Return a made-up word of letters, another one for every number."""
+    """Return a made-up word of letters, different for every number."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     return "x" + "".join(letters[number // 26**place % 26] for place in range(4))
 
 
 def write_tests(folder: Path, sentences: int, words: int) -> list[str]:
-    """Write tests whose sentences, of so many words and a full stop, are all distinct."""
+    """Write tests with distinct sentences of this number of words and a full stop."""
     rng, files, number = np.random.default_rng(0), [], 0
     for test in range(sentences // SENTENCES_PER_TEST):
         content = {}

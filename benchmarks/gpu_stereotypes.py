@@ -1,4 +1,4 @@
-"""Stereotypes and association tests on one GPU, random weights: the whole command, and the same again.
+"""Time stereotypes and association tests on one GPU with random weights: first and cached runs of the command.
 
 python benchmarks/gpu_stereotypes.py
 """
@@ -24,12 +24,12 @@ from biassay.datasets.abc_model import load_abc
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ("caliskan2017", "may2019")
-# What transformers imports is imported when it is used.
+# transformers imports modules lazily
 NEEDED = "import torch, transformers as t; torch.zeros(1).cuda(); t.AutoTokenizer, t.AutoModelForMaskedLM, t.{}"
 
 
 def command(*arguments: str, cache: Path) -> float:
-    """Seconds of a command, from the start of Python to its end."""
+    """Return the seconds of a command, from the start of Python to its end."""
     paths = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
     began = time.perf_counter()
     subprocess.run(
@@ -42,7 +42,7 @@ def command(*arguments: str, cache: Path) -> float:
 
 
 def twice(name: str, needed: str, *arguments: str, cache: Path) -> None:
-    """A command, and the same again, when all answers are kept; beside importing what the first one needs."""
+    """Time a command, its repetition from the cache, and the imports that the first run needs."""
     libraries = min(command("-c", NEEDED.format(needed), cache=cache) for _ in range(2))
     first, *again = (command("-m", "biassay", *arguments, cache=cache) for _ in range(3))
     print(f"{name}: {first:.1f} s, of which importing the libraries {libraries:.1f} ({first / libraries:.2f} times)")
@@ -50,7 +50,7 @@ def twice(name: str, needed: str, *arguments: str, cache: Path) -> None:
 
 
 def base(folder: Path) -> None:
-    """BERT-base-sized models: one knows the words of all sentences and cuts some adjectives, one reads bytes."""
+    """Time BERT-base-sized models: one with the words of all sentences in its vocabulary, one that reads bytes."""
     model = save_masked(folder / "bert", load_abc())
     config = transformers.BertConfig(vocab_size=30_522, pad_token_id=0)
     transformers.BertForMaskedLM(config).save_pretrained(model)

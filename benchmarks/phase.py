@@ -1,4 +1,4 @@
-"""The time of one phase of a run, from what the run reports to its listener."""
+"""Time one phase of a run with a listener."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How long a report takes to make, how large it is, and how soon a browser shows it.
+"""Measure the time to render a report, its size, and its first paint in a browser.
 
-Results are made by noise from a real run, so that pages of any size can be had. Needs Chromium for the second part.
+A real run plus noise gives reports of any size. Needs Chromium for the second part.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from biassay.studies.associations.corrections import decide_associations
 
 import biassay
 from biassay.runs.run import Run
-from biassay.studies.associations.corrections import decide_associations
 
 SIZES = ((10, 120), (1000, 46))
 LAUNCH = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -29,7 +29,7 @@ new PerformanceObserver((list) => { for (const entry of list.getEntries()) windo
 
 
 def noisy(found: Run, models: int, tests: int) -> Run:
-    """``models`` x ``tests`` results like those that were measured."""
+    """Make ``models`` x ``tests`` results from measured ones plus noise."""
     rng = np.random.default_rng(0)
     measured = [r for r in found.results if r.effect_size is not None]
     results, records = [], []
@@ -61,7 +61,7 @@ def noisy(found: Run, models: int, tests: int) -> Run:
 
 
 def painted(page: Path) -> str:
-    """First paint, layout shift and messages of the console, the middle of five openings."""
+    """Return the median first paint and layout shift of five page loads, with console messages."""
     browser = shutil.which("chromium")
     try:
         from playwright.sync_api import sync_playwright

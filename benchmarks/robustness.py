@@ -1,4 +1,4 @@
-"""What robustness costs compared with one run: ``python benchmarks/robustness.py``."""
+"""Compare the time of robustness with that of one run: ``python benchmarks/robustness.py``."""
 
 from __future__ import annotations
 

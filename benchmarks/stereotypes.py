@@ -1,4 +1,4 @@
-"""The ABC measures: distances of SeT against a solver in Python; passes and seconds of a whole questionnaire.
+"""Time the ABC measures: SeT against a solver in Python; passes and seconds of a whole questionnaire.
 
 python benchmarks/stereotypes.py                       distances, and SmolLM2 on the CPU
 python benchmarks/stereotypes.py --large TOKENIZER     a BERT-large-sized model with random weights, on a GPU
@@ -27,7 +27,7 @@ WALKED, ALONE = 20, 60
 
 
 def walked(logits: list[float], target: int, norm2: float) -> float:
-    """One trait at a time: sort all gaps and walk down."""
+    """Compute SeT one trait at a time: sort all gaps and iterate over them."""
     gaps = sorted((x - logits[target] + 1.0 for i, x in enumerate(logits) if i != target), reverse=True)
     total, k = 0.0, 0
     for n, gap in enumerate(gaps, start=1):
@@ -59,7 +59,7 @@ def distances() -> None:
 
 
 def questionnaire(name: str, templates: tuple[str, ...], *, pairs: bool = False) -> None:
-    """`biassay.stereotypes` on all groups, or all pairs of groups, against one pass per group, adjective and template.
+    """Compare `biassay.stereotypes` on all groups or pairs with one pass per group, adjective and template.
 
     The run is interrupted half-way and resumed; the time of both parts is counted.
     """
@@ -91,7 +91,7 @@ class Half(Phase):
 
 
 def one_by_one(name: str) -> float:
-    """Seconds that the library takes for one sentence."""
+    """Return the seconds that the library takes per sentence."""
     import torch
     import transformers
 

@@ -1,7 +1,7 @@
-"""Five hundred participants at once on one server with SQLite: how long pages take, and whether nothing is lost.
+"""Test one server with SQLite and 500 concurrent participants: response times, and completeness of the data.
 
-Participants think for some seconds before they send a page, ten times less than people do. Then the same once more with
-the server killed in the middle and started again. Everything stays on loopback.
+Participants wait some seconds before they send a page, a tenth of what people take. The test is repeated with
+the server killed and restarted halfway. Everything stays on loopback.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TITLE = re.compile(rb"<h1>([^<]+)</h1>")
 
 
 class Browser:
-    """As much of a browser as a participant needs: one connection, cookies, redirects."""
+    """A minimal browser: one connection, cookies, redirects."""
 
     def __init__(self, port: int, times: list[float]) -> None:
         self.port, self.times, self.used = port, times, 0.0
@@ -39,7 +39,7 @@ class Browser:
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, form: dict[str, str] | None = None) -> tuple[int, bytes]:
-        """A page, redirects followed; each request is timed."""
+        """Request a page, follow redirects and time each request."""
         body = urlencode(form).encode() if form is not None else b""
         start = time.perf_counter()
         status, headers, content = await self.request(method, path, body)
@@ -54,7 +54,7 @@ class Browser:
         return status, content
 
     async def request(self, method: str, path: str, body: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-        if time.monotonic() - self.used > KEPT_OPEN:  # the server closes what is idle; a browser then connects anew
+        if time.monotonic() - self.used > KEPT_OPEN:  # the server closes idle connections; a browser reconnects
             self.close()
         self.used = time.monotonic()
         if self.streams is None:
@@ -80,7 +80,7 @@ class Browser:
 
 
 class Person:
-    """A careful participant, who tries again if the server is gone, and remembers what was confirmed."""
+    """A participant who retries if the server is down and records confirmed answers."""
 
     def __init__(self, number: int, port: int, times: list[float], pairs: tuple[tuple[str, str], ...]) -> None:
         self.rng = random.Random(number)
@@ -154,7 +154,7 @@ def free_port() -> int:
 
 
 def checked(folder: Path, people: list[Person], target: int) -> str:
-    """What was confirmed is there, once; nothing else is; every group is at its target."""
+    """Check that exactly the confirmed answers are stored, and that every group reached its target."""
     with sqlite3.connect(folder / "study.sqlite") as database:
         integrity = database.execute("PRAGMA integrity_check").fetchone()[0]
         rows = database.execute(
@@ -204,7 +204,7 @@ def session(number: int, *, kill: bool, think: tuple[float, float]) -> list[floa
         groups = len(read_study("cao2022").groups)
         target = -(-number * 4 // groups)
         text = read_bundled_study("cao2022").replace("annotations = 20 ", f"annotations = {target} ")
-        (folder / "study.toml").write_text(text.replace("seconds_a_group = 8 ", "seconds_a_group = 0 "))
+        (folder / "study.toml").write_text(text.replace("seconds_per_group = 8 ", "seconds_per_group = 0 "))
         study = read_study(folder / "study.toml")
         process = served(folder, port)
         times: list[float] = []

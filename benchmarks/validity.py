@@ -1,11 +1,11 @@
-"""Do p-values and intervals keep what they promise? Simulations of the null or the truth of every one of them.
+"""Simulate the error rate of every p-value and the coverage of every interval that biassay prints.
 
 python benchmarks/validity.py                      the whole table, about 20 minutes on 2 cores
 python benchmarks/validity.py --only "crossed p"   one claim, study or simulation; the others keep their figures
 python benchmarks/validity.py --quick              a minute: everything runs, nothing is written
-python benchmarks/validity.py --tables             the pages anew from validity.json
+python benchmarks/validity.py --tables             write the tables from validity.json again
 
-Figures go to validity.json, and from there to benchmarks/README.md and docs/validity.md.
+Figures go to validity.json, and from there to docs/validity-appendix.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from claims.claim import Line
 from claims.registry import CLAIMS, all_lines
 from claims.running import measured
-from claims.tables import summary_table, write_pages
+from claims.tables import appendix, summary_table
 
 HERE = Path(__file__).resolve().parent
 FILE = HERE / "validity.json"
@@ -47,7 +47,7 @@ def main() -> None:
     order = [(line.claim, line.experiment.name, line.note) for line in lines]
     rows = [kept[key] for key in order if key in kept]
     FILE.write_text(json.dumps(rows, indent=1) + "\n")
-    write_pages(rows, HERE / "README.md", HERE.parent / "docs" / "validity.md")
+    (HERE.parent / "docs" / "validity-appendix.md").write_text(appendix(rows))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the repetitions; nothing is written")
     parser.add_argument("--only", default="", help="part of the name of a claim, a study or a simulation")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--tables", action="store_true", help="simulate nothing, write the pages anew")
+    parser.add_argument("--tables", action="store_true", help="simulate nothing; write the tables from validity.json")
     return parser
 
 

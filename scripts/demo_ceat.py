@@ -1,6 +1,6 @@
-"""CEAT on real text and real models: film reviews as the corpus, MiniLM and SmolLM2-135M as the models.
+"""Demonstrate CEAT on film reviews with MiniLM and SmolLM2-135M.
 
-Corpus and weights come inside Python packages. Every command is printed before it is run, for the reader to repeat.
+Corpus and weights come from Python packages. The script prints every command before it runs it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PER_STIMULUS, WINDOW = "30", "9"  # few and short: two cores read some dozen con
 
 
 def place(package: str, pattern: str) -> Path:
-    """A file that came with a package."""
+    """Return the path of a file in an installed package."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         sys.exit(f"the package {package} is not installed; run this by `make demo-ceat`")

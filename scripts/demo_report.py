@@ -1,7 +1,7 @@
-"""One page and one folder for a paper from runs of every kind, on models that come inside Python packages.
+"""Make a report and a folder for a paper from runs of every study, on models from Python packages.
 
 `make demo-report` calls it after the demos of association tests and of contexts. With human judgements in the released
-form (BIASSAY_HUMAN names the file) groups are drawn beside what people say. Every command is printed before it is run.
+form (BIASSAY_HUMAN is the file), the figures also show human ratings. The script prints every command.
 """
 
 from __future__ import annotations

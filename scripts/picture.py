@@ -1,4 +1,4 @@
-"""The picture of README: the top of the page that its first command makes, as a browser shows it. Needs Chromium."""
+"""Draw the picture of the README: the top of the report that its first command writes. Needs Chromium."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 import biassay
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "_static" / "report.png"
-SIZE = {"width": 1120, "height": 640}
+SIZE = {"width": 1120, "height": 620}
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
     if browser is None:
         sys.exit("Chromium is not installed (Debian: apt-get install chromium)")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        page = biassay.run(["glove", "use"], tests="weat*").report(Path(folder) / "page.html")
+        page = biassay.run(["glove", "use"]).report(Path(folder) / "report.html")
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
         tab = chromium.new_page(viewport=SIZE, device_scale_factor=1.5)
         tab.goto(page.as_uri())

@@ -1,4 +1,4 @@
-"""Released answers to word association tests and to BBQ: published scores beside ours, with what biassay adds."""
+"""Compare published scores with biassay's on released responses to word association tests and BBQ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMATS = {"race": "format_race", "arc": "format_arc", "qonly": "baseline_qonly"
 
 
 class Answered(NamedTuple):
-    """Answers to one data set: (answers, words), 1 where a word was given to the stigmatised group."""
+    """Responses to one data set: (responses, words), 1 if a word was given to the stigmatised group."""
 
     test: WordAssociationTest
     values: NDArray[np.float64]
@@ -30,14 +30,14 @@ class Answered(NamedTuple):
 
 
 def released_scores(folder: Path) -> Any:
-    """The scores that were released with the answers in a folder, where they are there."""
+    """Read the released scores of a folder; empty if there are none."""
     file = folder / "expected.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 @cache
 def answered(folder: Path) -> dict[str, Answered]:
-    """Every data set that has answers in the folder, as NAME.csv with the answers in the column 0."""
+    """Read the data sets of a folder, each in NAME.csv with the responses in column 0."""
     found = {}
     for test in select_word_associations("wat-*"):
         name = test.name.removeprefix("wat-")
@@ -53,9 +53,9 @@ def answered(folder: Path) -> dict[str, Answered]:
 
 
 def word_associations(folder: Path = REFERENCE / "wat") -> str:
-    """D of every data set, its published test over answers, and ours by word."""
-    head = "| test | mean of D, released | ours | p over answers, as published | p by word, these answers "
-    lines = [f"{head}| p, other words and answers | difference of shares |", "|---|---|---|---|---|---|---|"]
+    """Make a table of every data set: D, the published test over responses, and biassay's test over words."""
+    head = "| test | mean D, released | biassay | p over responses, as published | p (these words only) "
+    lines = [f"{head}| p | difference of shares, 95% CI |", "|---|---|---|---|---|---|---|"]
     released = released_scores(folder)
     for name, (test, values, _) in answered(folder).items():
         found = word_association(values, test.is_negative)
@@ -72,7 +72,7 @@ def word_associations(folder: Path = REFERENCE / "wat") -> str:
 
 @cache
 def bbq_rows(folder: Path) -> tuple[Any, ...]:
-    """Rows of a run: the answers in the folder, imported as a user would."""
+    """Import the responses of a folder and return the rows of the run."""
     files = sorted(file for file in folder.iterdir() if file.name.startswith("preds_"))
     return tuple(biassay.import_logs(files).results)
 
@@ -82,13 +82,15 @@ def bbq_format(row: Any) -> str:
 
 
 def bbq_cell(row: Any) -> str:
-    """What the released scores call a row."""
+    """Return the key of a row in the released scores."""
     return f"{row.category}|{row.condition.removesuffix('uous').removesuffix('uated')}|{FORMATS[bbq_format(row)]}"
 
 
 def bbq(folder: Path = REFERENCE / "bbq") -> str:
-    """Scores by category, kind of context and format of the question."""
-    head = "| category | contexts | format | score, released | ours | 95% by template | 95% by item | p by template |"
+    """Make a table of scores by category, context and question format."""
+    head = (
+        "| category | contexts | format | score, released | biassay | 95% CI over templates | 95% CI over items | p |"
+    )
     lines = [head, "|---|---|---|---|---|---|---|---|"]
     released = released_scores(folder)
     for row in bbq_rows(folder):
@@ -103,7 +105,7 @@ def bbq(folder: Path = REFERENCE / "bbq") -> str:
 
 
 def compared() -> Iterator[tuple[str, str, int, float]]:
-    """Numbers of the authors' code beside ours: what, whose, how many, and the largest difference."""
+    """Compare numbers of released code with biassay's; yield quantity, code, count and largest difference."""
     released = released_scores(REFERENCE / "wat")
     gaps, wrong, counts = [], 0, 0
     for name, (test, values, by_word) in answered(REFERENCE / "wat").items():
@@ -114,8 +116,8 @@ def compared() -> Iterator[tuple[str, str, int, float]]:
         counts += len(by_word)
         wrong += sum(by_word[word] != one for word, one in released[name]["share_to_B"].items())
     code = "llm-implicit-bias"
-    yield "Word associations: D of answers", code, sum(map(len, gaps)), float(max(map(np.max, gaps)))
-    yield "Word associations: counts of words (that differ)", code, counts, wrong
+    yield "Word associations: D of responses", code, sum(map(len, gaps)), float(max(map(np.max, gaps)))
+    yield "Word associations: word counts that differ", code, counts, wrong
     released, rows = released_scores(REFERENCE / "bbq"), bbq_rows(REFERENCE / "bbq")
     assert sorted(map(bbq_cell, rows)) == sorted(released)
     wanted_of = [(row, released[bbq_cell(row)]) for row in rows]
@@ -124,10 +126,10 @@ def compared() -> Iterator[tuple[str, str, int, float]]:
         != (one["n"], one["correct"], one["unparsed"], one["templates"])
         for row, one in wanted_of
     )
-    yield "BBQ: counts (rows that differ)", "BBQ, script of its authors", len(rows), differ
+    yield "BBQ: rows whose counts differ", "BBQ, authors' script", len(rows), differ
     numbers = {"accuracy": "accuracy", "bias": "bias", "effect_size": "score"}
     score = [abs(getattr(row, ours) - one[name]) for row, one in wanted_of for ours, name in numbers.items()]
-    yield "BBQ: accuracies, biases and scores", "BBQ, script of its authors", len(score), max(score)
+    yield "BBQ: accuracies, biases and scores", "BBQ, authors' script", len(score), max(score)
 
 
 def _interval(ends: tuple[float, float] | None) -> str:

@@ -1,8 +1,8 @@
-"""Write docs/replications.md: numbers of the papers and of their released code beside ours, from tests/reference.
+"""Write docs/replications.md, which compares biassay with papers and released code, from tests/reference.
 
 It needs `biassay[hf]`: python scripts/replications.py
 
-With the folder of a full release the tables of released answers are printed instead:
+With the folder of a full release, the script prints the tables of released responses instead:
 python scripts/replications.py --word-associations FOLDER (NAME.csv), --bbq FOLDER (preds_CATEGORY.jsonl)
 """
 
@@ -36,7 +36,7 @@ MAY = {"weat1": 1.50, "weat3": 1.41, "weat6": 1.81}
 
 
 class Compared(NamedTuple):
-    """Numbers of released code beside ours: how many, and the largest difference."""
+    """Comparison of biassay with released code: number of values and largest difference."""
 
     what: str
     code: str
@@ -49,19 +49,18 @@ def expected(folder: str) -> Any:
 
 
 def published() -> str:
-    """The ten tests of Caliskan et al. on the 300-dimensional GloVe vectors that they used."""
+    """Make a table of the ten tests of Caliskan et al. on the 300-dimensional GloVe vectors that they used."""
     folder = REFERENCE / "glove840b_caliskan"
     words = (folder / "words.txt").read_text(encoding="utf-8").splitlines()
     vectors = dict(zip(words, np.load(folder / "vectors.npy"), strict=True))
-    head = "| test | Caliskan et al. | May et al. | ours | p, these attributes | p (crossed) |"
+    head = "| test | Caliskan et al. | May et al. | biassay | p (these words only) | p |"
     lines = [head, "|---|---|---|---|---|---|"]
     for number, printed in enumerate(CALISKAN, 1):
         (test,) = biassay.select_tests(f"weat{number}")
         found = biassay.weat(*([vectors[word] for word in test.concept(role).words] for role in ROLES))
         in_may = f"{MAY[test.name]:.2f}" if test.name in MAY else ""
-        link = f"[{test.title}](<generated/catalogue/{test.name}.md>)"
         ours = f"{found.effect_size:.3f} | {found.p_value:.1e} | {found.crossed.p_value:.1e}"
-        lines.append(f"| {link} | {printed:.2f} | {in_may} | {ours} |")
+        lines.append(f"| {test.title} (`{test.name}`) | {printed:.2f} | {in_may} | {ours} |")
     return "\n".join(lines)
 
 
@@ -81,7 +80,7 @@ def _weat() -> Iterator[Compared]:
         sizes.append(abs(found.effect_size - values["effect_size"]))
         tails.append(abs(found.p_value / values["exact"]["p_ge"] - 1))
     yield Compared("WEAT: effect sizes", "sent-bias, `weat.py`", len(sizes), max(sizes))
-    counted = "a count of all splits; sent-bias where it counts"
+    counted = "exact enumeration; sent-bias if it enumerates"
     yield Compared("WEAT: p-values (relative)", counted, len(tails), max(tails))
 
 
@@ -116,11 +115,11 @@ def _ibd() -> Iterator[Compared]:
             wrong, sets = wrong + (listed != detected[target]["IBD"]), sets + 1
         gaps.append(np.abs(found.scores - np.stack([scores[pair] for pair in pairs], axis=1)))
     yield Compared("IBD: scores of words", "CEAT, `ibd.py`", sum(map(np.size, gaps)), max(map(np.max, gaps)))
-    yield Compared("IBD: sets of words (that differ)", "CEAT, `ibd.py`, mended", sets, wrong)
+    yield Compared("IBD: word sets that differ", "CEAT, `ibd.py`, corrected", sets, wrong)
 
 
 def _blanks() -> Iterator[Compared]:
-    """ILPS, ILPS* and SeT of the released functions on tiny masked models, against the prior word."""
+    """Compare ILPS, ILPS* and SeT with the released functions on tiny masked models and a prior word."""
     found: dict[str, list[NDArray[np.float64]]] = {"ilps": [], "ilps_star": [], "set": []}
     content = expected("masked_lm")
     for name, of_model in content["models"].items():
@@ -137,7 +136,7 @@ def _blanks() -> Iterator[Compared]:
 
 
 class _Filled:
-    """A tiny model, and what it answers about all adjectives in a sentence."""
+    """A tiny model with cached scores of all adjectives per sentence."""
 
     def __init__(self, name: str, adjectives: list[str]) -> None:
         from biassay.models.registry import open_model
@@ -153,7 +152,7 @@ class _Filled:
         if text not in self.kept:
             segments = (Slot.BLANK if part == "<mask>" else part for part in re.split("(<mask>)", text) if part)
             (filled,) = self.model.fill([Blank(tuple(segments), tuple(self.adjectives))])
-            self.kept[text] = WordPieces.of(filled.columns, filled.starts)
+            self.kept[text] = WordPieces.from_columns(filled.columns, filled.starts)
         return self.kept[text]
 
     def scores(self, template: dict[str, Any], group: str, measure: Any) -> NDArray[np.float64]:
@@ -164,13 +163,13 @@ class _Filled:
 
 
 def figures() -> str:
-    """All tables; of differences a limit, which does not change with the machine."""
-    lines = ["| what | released code | numbers compared | largest difference |", "|---|---|---|---|"]
+    """Make all tables; differences are shown as bounds, which do not depend on the machine."""
+    lines = ["| quantity | released code | numbers compared | largest difference |", "|---|---|---|---|"]
     lines += [f"| {c.what} | {c.code} | {c.numbers:,} | {_below(c.difference)} |" for c in released()]
     parts = {
         "Word associations of GPT-4o": released_answers.word_associations(),
-        "BBQ, answers of UnifiedQA 11B": released_answers.bbq(),
-        "Released code and answers": "\n".join(lines),
+        "BBQ, responses of UnifiedQA 11B": released_answers.bbq(),
+        "Released code and responses": "\n".join(lines),
     }
     return "\n\n".join([published(), *(f"### {title}\n\n{table}" for title, table in parts.items())])
 
@@ -183,7 +182,7 @@ def _below(difference: float) -> str:
 
 
 def with_figures(page: str) -> str:
-    """The page with the figures between its marks."""
+    """Insert the figures between the markers of the page."""
     before, _, rest = page.partition(BEGIN)
     return f"{before}{BEGIN}\n{figures()}\n\n{END}{rest.partition(END)[2]}"
 

@@ -34,8 +34,8 @@ def questions(category: str) -> tuple[dict[str, Any], ...]:
         return tuple(json.loads(line) for line in file)
 
 
-def answers(cell: str) -> dict[str, NDArray[Any]]:
-    """Columns of one cell of expected.json, as `bbq_score` takes them."""
+def answers(cell: str) -> dict[str, Any]:
+    """Return the columns of one cell of expected.json in the form of `bbq_score`."""
     category, condition, format_ = cell.split("|")
     rows = list(_rows(category, condition, f"unifiedqa-t5-11b_pred_{FORMATS[format_]}"))
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
@@ -56,7 +56,7 @@ def _rows(category: str, condition: str, field: str) -> Iterator[dict[str, Any]]
 
 
 def template_counts(cell: str) -> NDArray[np.int64]:
-    """Answers of every template that show the bias, that show its opposite, and that are "unknown", (templates, 3)."""
+    """Count biased, opposite and "unknown" responses of every template, (templates, 3)."""
     found = answers(cell)
     kinds = np.where(found["choices"] == found["unknown"], 2, np.where(found["choices"] == found["target"], 0, 1))
     _, at = np.unique(found["templates"], return_inverse=True)

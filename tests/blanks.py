@@ -1,4 +1,4 @@
-"""Blanks as one writes them: ``{trait}`` for the blank, ``{mask}`` for a masked group."""
+"""Make blanks from text: ``{trait}`` is the blank, ``{mask}`` a masked group."""
 
 from __future__ import annotations
 

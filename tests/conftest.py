@@ -1,4 +1,4 @@
-"""Fixtures for all rooms: no test touches the user's cache or needs anything outside the repository."""
+"""Fixtures for all tests, which need no file outside the repository and no user cache."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,24 +50,40 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return bool(_ALL_NEED_EXTRAS.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that is skipped for lack of an extra: without the marker `extras` it would run in no environment."""
+    report = yield
+    if report.skipped and "could not import" in str(report.longrepr):
+        report.outcome = "failed"
+        report.longrepr = f"{report.longrepr}\nmark it with @pytest.mark.extras"
+    return report
+
+
 @pytest.fixture(autouse=True)
 def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables as wide as anywhere; readline, which pytest imports, tells the processes that tests start a width."""
+    """Fix the width of tables, because readline, which pytest imports, sets one for child processes."""
     monkeypatch.delenv("COLUMNS", raising=False)
     os.unsetenv("COLUMNS")
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A vector store of the test's own."""
+    """Return a new vector store."""
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("BIASSAY_CACHE", str(folder))
     return folder
 
 
+@pytest.fixture(autouse=True)
+def release_install_hints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make install hints those of a release, wherever biassay was installed from."""
+    monkeypatch.setattr("biassay.errors._read_origin", dict)
+
+
 @pytest.fixture
 def measured_once() -> None:
-    """What was measured is kept, as for users."""
+    """Turn the measurement cache on, as for users."""
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +105,7 @@ def smollm2_gguf() -> Path:
 
 @pytest.fixture(scope="session")
 def smollm2(smollm2_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same as a folder of the library, made once for all tests, also where several processes run them."""
+    """Save the model as a folder, once for all test processes."""
     from filelock import FileLock
 
     from biassay.models.registry import open_model
@@ -131,7 +147,7 @@ def reference() -> Path:
 
 @pytest.fixture(scope="session")
 def published_files(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the 27 published test files, put together again."""
+    """Rebuild the folder of the 27 published test files."""
     folder = tmp_path_factory.mktemp("published")
     for name, sets in published_digests(reference).items():
         (folder / f"{name}.jsonl").write_text(json.dumps(rebuilt(name, sets), indent=2), encoding="utf-8")
@@ -140,7 +156,7 @@ def published_files(reference: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def judgements(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of human judgements in the form of the released ones."""
+    """Write a folder of human judgements in the released format."""
     figures = json.loads((reference / "us_stereotypes" / "figures.json").read_text())
     return write_judgements(figures, tmp_path_factory.mktemp("judgements"))
 
@@ -157,7 +173,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def asked_place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ARG001
-    """A tiny model that knows the words of its own groups, traits and templates, and people's judgements of them."""
+    """Make a tiny model with a vocabulary of groups, traits and templates, and human judgements of them."""
     from tests.studies.stereotypes.asked_models import Place
 
     return Place(tmp_path_factory.mktemp("asked"))

@@ -1,4 +1,4 @@
-"""Damage to the bytes of a file, at random places and the same every time."""
+"""Damage random bytes of a file, reproducibly."""
 
 from __future__ import annotations
 

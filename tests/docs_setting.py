@@ -1,4 +1,4 @@
-"""What the pages of the docs take for granted when their commands are run: files, models, people who take part."""
+"""Files, models and participants that the commands of the docs need."""
 
 from __future__ import annotations
 
@@ -18,23 +18,26 @@ import numpy as np
 from biassay.models.word_vectors import frequent_words
 
 from .judgements import write_judgements
+from .question_data import write_discrim_eval, write_winobias, write_winogender
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-SAVED = re.compile(r"# ([\w-]+\.\w+)\n")
+FILE_NAME = re.compile(r"# ([\w-]+\.\w+)\n")
 
 
-def blocks(page: Path, language: str) -> list[str]:
+def find_blocks(page: Path, language: str) -> list[str]:
     return [content for kind, content in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
 
 
-def write_setting(page: Path, folder: Path) -> None:
-    """The files that a page names, and those that it tells the reader to save: their first line is their name."""
+def write_files(page: Path, folder: Path) -> None:
+    """Write the files that a page needs, and the code find_blocks whose first line is a file name."""
     text = page.read_text(encoding="utf-8")
     for _, content in BLOCK.findall(text):
-        if named := SAVED.match(content):
-            (folder / named[1]).write_text(content, encoding="utf-8")
+        if name := FILE_NAME.match(content):
+            (folder / name[1]).write_text(content, encoding="utf-8")
     (folder / "words.txt").write_text("\n".join(frequent_words()[:2000]))
+    if "examples/audit" in text:
+        shutil.copytree(ROOT / "examples" / "audit", folder / "examples" / "audit")
     if "reviews.csv" in text:
         _write_reviews(folder / "reviews.csv")
     if "data_full.json" in text:
@@ -42,6 +45,10 @@ def write_setting(page: Path, folder: Path) -> None:
         write_judgements(figures, folder)
     if "--data BBQ" in text:
         _write_bbq(folder / "BBQ")
+    if "--data WinoBias" in text:
+        write_winobias(folder / "WinoBias", pairs=4)
+        write_winogender(folder / "Winogender")
+        write_discrim_eval(folder)
     if "crows_pairs_anonymized.csv" in text:
         _write_sentences(folder)
     if "samples_bbq" in text:
@@ -61,7 +68,7 @@ def _write_reviews(path: Path) -> None:
 
 
 def _write_bbq(folder: Path) -> None:
-    """Some questions of every template of a category."""
+    """Write some questions of every template of a category."""
     folder.mkdir()
     with gzip.open(ROOT / "tests" / "reference" / "bbq" / "preds_Religion.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [line for line in file if json.loads(line)["example_id"] % 12 < 4]
@@ -69,7 +76,7 @@ def _write_bbq(folder: Path) -> None:
 
 
 def _write_sentences(folder: Path) -> None:
-    """A few made-up pairs and fillings, in the form of CrowS-Pairs and StereoSet."""
+    """Write a few invented pairs and fillings in the formats of CrowS-Pairs and StereoSet."""
     people = ("John", "Paul", "Amy", "Lisa")
     pairs = [(f"{a} is good here.", f"{b} is good here.") for a in people for b in people if a < b]
     rows = [f"{i},{more},{less},stereo,gender,a" for i, (more, less) in enumerate(pairs)]
@@ -95,30 +102,31 @@ def _write_sentences(folder: Path) -> None:
 
 
 def _write_models(folder: Path) -> None:
-    place = ROOT / "tests" / "models" / "tiny_models.py"
-    found = importlib.util.spec_from_file_location("tiny_models_for_docs", place)
-    assert found is not None
-    assert found.loader is not None
-    tiny_models = importlib.util.module_from_spec(found)
-    found.loader.exec_module(tiny_models)
+    path = ROOT / "tests" / "models" / "tiny_models.py"
+    spec = importlib.util.spec_from_file_location("tiny_models_for_docs", path)
+    assert spec is not None
+    assert spec.loader is not None
+    tiny_models = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tiny_models)
     tiny_models.save_tiny("roberta", folder / "my-model")
+    tiny_models.save_tiny("roberta", folder / "my-base-model")
     tiny_models.save_tiny("gpt2", folder / "my-language-model", head=True)
 
 
-def people_take_part(app: Any, **_: object) -> None:
-    """In place of a server: as many careful people as the study needs, who do not all say the same."""
+def simulate_participants(app: Any, **_: object) -> None:
+    """Replace the server by as many careful participants as the study needs."""
     from tests.survey.people import Person, go_on
 
     store = app.state.site.store
     for number in count():
-        if (someone := store.add_participant()) is None:
+        if (participant := store.add_participant()) is None:
             return
-        said = dict(_said(store.study.groups, len(store.study.pairs), np.random.default_rng(number)))
-        go_on(store, someone, Person(said=lambda group, _, said=said: said[group]))
+        ratings = dict(_draw_ratings(store.study.groups, len(store.study.pairs), np.random.default_rng(number)))
+        go_on(store, participant, Person(said=lambda group, _, ratings=ratings: ratings[group]))  # type: ignore[misc]
 
 
-def _said(groups: Iterable[str], pairs: int, rng: np.random.Generator) -> Iterable[tuple[str, list[int]]]:
-    """Of every group ratings about a centre of its own; the first pair is never in the middle."""
+def _draw_ratings(groups: Iterable[str], pairs: int, rng: np.random.Generator) -> Iterable[tuple[str, list[int]]]:
+    """Yield ratings of every group around a centre of its own; the first pair is never in the middle."""
     for g, group in enumerate(groups):
         centres = np.random.default_rng(g).uniform(20, 80, pairs)
         ratings = np.clip(rng.normal(centres, 10.0), 0, 100).astype(int)

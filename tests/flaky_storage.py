@@ -1,4 +1,4 @@
-"""Object storage in memory that fails as often as it is told, under ``flaky://``."""
+"""In-memory object storage with injected failures, under ``flaky://``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Human judgements in the form of the released ones, with their names, counts and irregularities but other numbers."""
+"""Synthetic human judgements in the released format, with its names, counts and irregularities."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ _MEMORY = 200_000_000  # bytes for the objects of a node
 
 @contextmanager
 def cluster_of(cores: Sequence[int]) -> Iterator[Any]:
-    """Nodes with so many cores; the first is that of the driver."""
+    """Start nodes with these numbers of cores; the first is the driver's."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": cores[0], "object_store_memory": _MEMORY})
+    made: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": cores[0], "object_store_memory": _MEMORY})
     for count in cores[1:]:
         made.add_node(num_cpus=count, object_store_memory=_MEMORY)
     yield made

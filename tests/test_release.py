@@ -106,12 +106,12 @@ def test_distributions_hold_the_package_and_its_licence(
     described_as = in_wheel[f"{about}/METADATA"].decode()
     assert "\nLicense-Expression: Apache-2.0 AND MIT AND CC-BY-4.0 AND PDDL-1.0\n" in described_as
     files = re.findall(r"^License-File: (.+)$", described_as, re.MULTILINE)
-    assert [Path(file).name for file in files] == ["LICENSE", "NOTICE", "bai2025.LICENSE"]
+    assert sorted(Path(file).name for file in files) == ["LICENSE", "NOTICE", "bai2025.LICENSE", "lexicons.LICENSE"]
     assert all(f"{about}/licenses/{file}" in in_wheel for file in files)
     assert json.loads(in_wheel["biassay/models/data/glove.json"])["licence"].startswith("Public Domain")
     data = "biassay/datasets/data"
     licences = [name for name in in_wheel if name.endswith(".LICENSE") and name not in described]
-    assert licences == [f"{data}/word_associations/bai2025.LICENSE"]
+    assert sorted(licences) == [f"{data}/lexicons/lexicons.LICENSE", f"{data}/word_associations/bai2025.LICENSE"]
     of_benchmarks = [name for name in in_wheel if re.search("benchmarks/|bbq|crows|stereo_?set", name.lower())]
     assert [name for name in of_benchmarks if not name.endswith(".py")] == [f"{data}/benchmarks/bbq_targets.json"]
     with tarfile.open(sdist) as packed:

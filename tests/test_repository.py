@@ -42,7 +42,14 @@ def test_workflows_have_no_known_weakness() -> None:
     """Permissions, untrusted text in scripts, kept credentials, poisoned caches and the like."""
     zizmor = Path(sys.executable).with_name("zizmor")
     files = [ROOT / "action.yml", *WORKFLOWS, ROOT / ".github" / "dependabot.yml"]
-    settings = ["--offline", "--no-progress", "--min-severity", "medium", "--config", ROOT / ".github" / "zizmor.yml"]
+    settings: list[str | Path] = [
+        "--offline",
+        "--no-progress",
+        "--min-severity",
+        "medium",
+        "--config",
+        ROOT / ".github" / "zizmor.yml",
+    ]
     done = subprocess.run([zizmor, *settings, *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -65,7 +65,7 @@ def test_a_worse_model_fails_a_test(tmp_path: Path) -> None:
     assert re.search(r"VectorFileError: .*nowhere\.txt", done.stdout)
     assert re.search(r"UsageError: fail_if must be 'worse' or 'inconclusive', got 'better'", done.stdout)
     assert "the gate could not have failed on the topic other (own)" in done.stdout
-    assert re.search(r"new is worse \(stronger association\) than old: .*worse 1 \(own\)", done.stdout)
+    assert re.search(r"new is worse \(stronger association\) than old: 1 of 1 question worse \(own\)", done.stdout)
 
 
 def test_the_plugin_loads_nothing_heavy() -> None:

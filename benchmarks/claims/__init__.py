@@ -1,1 +1,1 @@
-"""What every p-value and interval promises, and simulations that put it to the test; see ../validity.py."""
+"""Claims about every p-value and interval, and simulations that check them; see ../validity.py."""

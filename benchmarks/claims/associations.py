@@ -33,31 +33,32 @@ CLAIMS = (
     Claim(
         "crossed p",
         "associations",
-        "p (crossed)",
+        "p",
         (
             "associations.results.p_value",
             "associations.results.crossed_p_value",
             "robustness.results.p_value",
             "robustness.specifications.p_value",
         ),
-        "The concepts are associated: other target and attribute words of the same kinds would show it too. Two-sided.",
-        "No association of the concepts: D is 0 on average over draws of all words.",
+        "The targets are associated with the attributes: other words of the same kinds would show it too. Two-sided.",
+        "No association: D is 0 on average over samples of all words.",
         "word, on both sides",
-        "Words are a sample of their kind, independent of each other; words of a declared cluster count as one. D is "
-        "about normal.",
-        "With five words per set it is conservative. It rejects too often where strongly skewed target words dominate "
-        "the variance and X and Y are skewed in opposite directions (up to .14) or differ in size (.07).",
+        "Words are an independent sample of their kind; words of a declared cluster count as one. D is "
+        "approximately normal.",
+        "Conservative with five words per set. It rejects too often if strongly skewed target words "
+        "dominate the variance and X and Y are skewed in opposite directions (up to .14) or differ in "
+        "size (.07).",
     ),
     Claim(
         "skew-corrected p",
         "associations",
-        "p, skew (a crossed p at most alpha that it does not question)",
+        "p, skew (p at most alpha without a warning)",
         ("associations.diagnostics.p_skew",),
-        "A significant crossed p is not due to skewed associations: the report warns if this p is above alpha.",
-        "No association of the concepts, associations of target words are strongly skewed.",
+        "A significant p is not due to skewed associations: the report warns if this p is above alpha.",
+        "No association; associations of target words are strongly skewed.",
         "word, on both sides",
-        "The skewness of the words drawn is that of their kind.",
-        "Words that were drawn show only a part of a strong skew.",
+        "The sampled words are as skewed as their kind.",
+        "Sampled words show only part of a strong skew.",
     ),
     Claim(
         "D interval",
@@ -69,10 +70,10 @@ CLAIMS = (
             "associations.results.calibrated_ci_low",
             "associations.results.calibrated_ci_high",
         ),
-        "Where D (cosine units) lies, all words drawn anew.",
-        "D on average over draws of all words.",
+        "The range of D (cosine units) over other words.",
+        "D on average over samples of all words.",
         "word, on both sides",
-        "As the crossed p; the two never disagree about 0.",
+        "Those of p; interval and p never disagree about 0.",
     ),
     Claim(
         "d interval",
@@ -88,58 +89,58 @@ CLAIMS = (
             "robustness.specifications.ci_low",
             "robustness.specifications.ci_high",
         ),
-        "Where the effect size by word lies, all words drawn anew.",
+        "The range of the effect size d over other words.",
         "The expected d of a test of these sizes.",
         "word, on both sides",
-        "As the crossed p.",
+        "Those of p.",
     ),
     Claim(
         "p by word",
         "associations",
-        "p, these attributes",
+        "p (these words only)",
         ("associations.results.fixed_words_p_value", "associations.results.fixed_words_p_opposite"),
-        "These targets differ toward these very attribute words. Exact.",
+        "These targets differ in their association with these attribute words. Exact.",
         "Target words are exchangeable between X and Y; the attribute words are fixed.",
         "target word",
-        "Exchangeable targets: with unequal sizes, equal spreads as well.",
-        "Says nothing about other attribute words: with attributes drawn anew it rejects far too often.",
+        "Targets are exchangeable; if sizes are unequal, spreads must be equal too.",
+        "Says nothing about other attribute words: if attributes are sampled again, it rejects far too often.",
     ),
     Claim(
         "p by text",
         "associations",
-        "p by text",
+        "sentence-level p",
         ("associations.results.sentences_p_value",),
-        "The papers' p-value: nothing beyond these very texts.",
+        "The papers' p-value: these texts differ. It does not generalize.",
         "Texts are exchangeable between X and Y.",
         "text",
-        "Texts are independent; those of one word are not.",
-        "Rejects far too often for words, which is why it leads only under the papers' protocols.",
+        "Texts are independent, although those of one word are not.",
+        "Rejects far too often as a test of words, so it is primary only under the papers' protocols.",
     ),
     Claim(
         "equivalence p",
         "associations",
         "p, equivalence",
         ("associations.results.p_equivalence",),
-        "D is smaller than the margin given.",
+        "D is smaller than the given margin.",
         "D is as large as the margin.",
         "word, on both sides",
-        "As the crossed p.",
+        "Those of p.",
     ),
     Claim(
         "power",
         "associations",
         "power (`biassay.power`, `power_80`)",
         (),
-        "How often the crossed test finds an effect of a given d at .05.",
+        "The share of tests that detect a given d at .05.",
         "Effects of d = 0.5, 1 and 1.5.",
         "word, on both sides",
-        "Normal components as large as was said.",
+        "Normal components of the given size.",
     ),
 )
 
 
 def components(sizes: Sizes) -> Any:
-    """What is typical of tests of words."""
+    """Load typical variance components of word tests."""
     return biassay.power(sizes).components
 
 
@@ -183,14 +184,14 @@ def _random_targets(rng: np.random.Generator, test: str) -> Mapping[str, Any]:
 
 
 def _unequal(rng: np.random.Generator, sizes: Sizes) -> Mapping[str, Any]:
-    """The words of the smaller set vary three times as much."""
+    """Draw tables in which the smaller set has three times the standard deviation."""
     table = crossed_table(rng, sizes, components(sizes))
     table[: sizes[0]] *= 3.0
     return _numbers(biassay.weat(*vectors(table, sizes[0], sizes[2]), alternative="two-sided"))
 
 
 def _skewed(rng: np.random.Generator, sizes: Sizes, log_sd: float, opposite: bool) -> Mapping[str, Any]:
-    """Log-normal leanings of target words, and little else; Y may be skewed the other way than X."""
+    """Draw log-normal associations of target words; Y may be skewed opposite to X."""
     drawn_ones = rng.lognormal(0.0, log_sd, size=sizes[0] + sizes[1]) - np.exp(log_sd**2 / 2.0)
     drawn_ones[sizes[0] :] *= -1.0 if opposite else 1.0
     table = np.outer(drawn_ones, np.repeat([0.5, -0.5], sizes[2:]))
@@ -204,7 +205,7 @@ def _skewed(rng: np.random.Generator, sizes: Sizes, log_sd: float, opposite: boo
 def _two_valued(
     rng: np.random.Generator, sizes: Sizes, share: float = 0.5, values: int = 2, noise: float = 0.0
 ) -> Mapping[str, Any]:
-    """Few different associations: every target word goes with A with this probability, otherwise with B."""
+    """Draw two-valued associations: a target word is associated with A with this probability, otherwise with B."""
     n, m, k, l = sizes  # noqa: E741
     leanings = rng.binomial(values - 1, share, size=n + m) * 2.0 / (values - 1) - 1.0
     table = np.outer(leanings + noise * rng.normal(size=n + m), np.repeat([1.0, -1.0], [k, l]))
@@ -213,13 +214,13 @@ def _two_valued(
 
 
 def _maximal(rng: np.random.Generator, words: int) -> Mapping[str, Any]:
-    """X goes with A and Y with B, every word by the same amount."""
+    """Associate X with A and Y with B, every word by the same amount."""
     sides = np.repeat([1.0, -1.0], words)
     return _numbers(biassay.weat(*vectors(np.outer(sides, sides) * rng.uniform(0.1, 10.0), words, words)))
 
 
 def _protocols(rng: np.random.Generator) -> Mapping[str, Any]:
-    """Every text is a word of its own, and the attributes are fixed."""
+    """Draw texts as independent words, with fixed attributes."""
     sets = vectors(rng.normal(size=(16, 16)), 8, 8)
     protocols: tuple[Protocol, ...] = ("exact", "may2019", "caliskan2017")
     return {protocol: biassay.weat(*sets, protocol=protocol, rng=rng).p_value for protocol in protocols}
@@ -239,21 +240,21 @@ def _sizes(sizes: Sizes) -> str:
 
 
 def lines() -> list[Line]:
-    """All rows of association tests."""
+    """List all rows of association tests."""
     found = []
     for sizes, (many, few) in DESIGNS.items():
-        few_words = sizes[0] <= 5  # so few words may claim too little, not too much
+        few_words = sizes[0] <= 5  # few words may make a test conservative, never anticonservative
         wanted = up_to(0.065) if few_words else HEADLINE
         covers = (0.93, 1.0) if few_words else INTERVAL
         for tails in TAILS:
-            about = f"{_sizes(sizes)}, all words drawn anew, {tails} components"
+            about = f"{_sizes(sizes)}, all words redrawn, {tails} components"
             name = f"crossed {sizes} {tails}"
             null = Experiment(name, about, partial(_simulated, sizes=sizes, tails=tails, D=0.0), many)
             found += [
                 Line("crossed p", null, Level("p", wanted)),
                 Line("D interval", null, Coverage("D_low", "D_high", 0.0, covers)),
                 Line("d interval", null, Coverage("d_low", "d_high", 0.0, covers), "no effect"),
-                Line("p by word", null, Level("by word"), "not its null: attributes are drawn anew"),
+                Line("p by word", null, Level("by word"), "not its null: attributes are redrawn"),
             ]
             for d in EFFECTS:
                 D = CrossedDesign(components(sizes), sizes).D_from_d(d)
@@ -297,7 +298,7 @@ def _other_lines() -> list[Line]:
     fixed = Experiment(
         "fixed attributes", f"{_sizes(sizes)}, attributes fixed", partial(_fixed_attributes, sizes=sizes), 4000
     )
-    texts = Experiment("sentences", f"{_sizes(sizes)}, {TEXTS} texts of each, all words drawn anew", _sentences, 400)
+    texts = Experiment("sentences", f"{_sizes(sizes)}, {TEXTS} texts of each, all words redrawn", _sentences, 400)
     alike = Experiment("texts alike", "8, 8 targets, attributes fixed, every text a word of its own", _protocols, 1000)
     odd = (6, 24, 8, 8)
     unequal = Experiment(
@@ -311,14 +312,14 @@ def _other_lines() -> list[Line]:
         Line("p by word", unequal, Level("by word"), "not its null: targets are not exchangeable"),
         Line("p by word", fixed, Level("by word", up_to(0.06))),
         Line("p by text", texts, Level("by text"), "not its null: texts of a word go together"),
-        Line("p by word", texts, Level("by word"), "not its null: attributes are drawn anew"),
+        Line("p by word", texts, Level("by word"), "not its null: attributes are redrawn"),
         Line("crossed p", texts, Level("p", HEADLINE)),
         Line("d interval", texts, Coverage("d_low", "d_high", 0.0, INTERVAL), "no effect"),
     ]
 
 
 def _skewed_lines() -> list[Line]:
-    """Skewed target words that dominate the variance: the level that is stated, and what is left without a warning."""
+    """List rows for skewed target words that dominate the variance: the stated level, and cases without a warning."""
     found = []
     for sizes in ((8, 8, 8, 8), (8, 25, 8, 8), (25, 25, 8, 8)):
         for log_sd, opposite in ((0.5, True), (1.0, True), (1.0, False)):
@@ -334,7 +335,7 @@ def _skewed_lines() -> list[Line]:
 
 
 def _agreeing_lines() -> list[Line]:
-    """Saturated cosines: the level where associations have two values, and a model that is as biased as can be."""
+    """List rows for saturated cosines: two-valued associations, and a maximally biased model."""
     found = []
     for words in (5, 8):
         coins = Experiment(

@@ -1,4 +1,4 @@
-"""A promise, a world in which the truth is known, and what is counted in it."""
+"""Claims about printed numbers, simulations with a known truth, and the rates that check the claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HEADLINE", "INTERVAL", "Claim", "Coverage", "Experiment", "Level", "Line", "Power", "Share", "up_to"]
+__all__ = [
+    "HEADLINE",
+    "INTERVAL",
+    "Claim",
+    "Coverage",
+    "Experiment",
+    "Level",
+    "Line",
+    "Power",
+    "Printed",
+    "Share",
+    "up_to",
+]
 
 Numbers = Mapping[str, NDArray[np.float64]]
 Limits = tuple[float, float]
@@ -17,9 +29,9 @@ Limits = tuple[float, float]
 
 @dataclass(frozen=True)
 class Claim:
-    """What a number promises.
+    """A claim about a printed number, such as the level of a p-value.
 
-    ``columns`` are those that print it, as study.table.column; ``missed`` says where the promise is not kept.
+    ``columns`` print the number, as study.table.column; ``missed`` says where the claim does not hold.
     """
 
     name: str
@@ -35,7 +47,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A simulation. ``draw`` makes one repetition and returns numbers of biassay by name; NaN: it gave none."""
+    """A simulation. ``draw`` makes one repetition and returns biassay's numbers by name, NaN if there is none."""
 
     name: str
     simulated: str
@@ -45,7 +57,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Level:
-    """Shares of p-values up to .05 and up to .01; ``wanted`` are the limits of the first and the most of the second."""
+    """Rejection rates at .05 and .01; ``wanted`` has both limits of the first and the upper limit of the second."""
 
     p: str
     wanted: tuple[float, float, float] | None = None
@@ -68,7 +80,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often an interval of 95% holds the truth: a number, or what ``truth`` is on average over repetitions."""
+    """Coverage of a 95% interval. The truth is a number, or the mean of ``truth`` over repetitions."""
 
     low: str
     high: str
@@ -92,7 +104,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Share:
-    """A share that is bounded: of families with a false rejection, of false findings among all."""
+    """A bounded error rate, such as the family-wise error rate or the false discovery rate."""
 
     of: str
     most: float
@@ -108,7 +120,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Power:
-    """How often an effect is found at .05, against what was ``predicted``."""
+    """Power at .05, compared with the ``predicted`` power."""
 
     p: str
     predicted: float
@@ -131,12 +143,35 @@ class Power:
 
 
 @dataclass(frozen=True)
+class Printed:
+    """Frequency of an event, compared with the mean ``printed`` probability."""
+
+    of: str
+    printed: str
+    within: float = 0.05
+
+    def read(self, found: Numbers) -> dict[str, Any]:
+        flags, predicted = found[self.of], float(np.nanmean(found[self.printed]))
+        return {
+            "share": share(flags),
+            "predicted": predicted,
+            "error": error_of(flags),
+            "missing": share(np.isnan(found[self.printed])),
+            "off": beyond(flags, predicted - self.within, predicted + self.within),
+        }
+
+    @property
+    def limits(self) -> str:
+        return f"within {self.within:g} of what is printed"
+
+
+@dataclass(frozen=True)
 class Line:
-    """One row of the table: a claim, the experiment, and what is counted."""
+    """One row of the table: a claim, the experiment, and the rate that checks it."""
 
     claim: str
     experiment: Experiment
-    read: Level | Coverage | Share | Power
+    read: Level | Coverage | Share | Power | Printed
     note: str = ""
 
 
@@ -145,7 +180,7 @@ INTERVAL = (0.93, 0.97)
 
 
 def up_to(most: float, rarely: float = 0.015) -> tuple[float, float, float]:
-    """Limits of a p-value that may be too large, but not too small."""
+    """Return the limits of a p-value that may be conservative."""
     return 0.0, most, rarely
 
 
@@ -154,15 +189,15 @@ def share(flags: NDArray[Any]) -> float:
 
 
 def beyond(flags: NDArray[Any], low: float, high: float) -> float:
-    """How far a share lies outside its limits, in errors of the simulation; 0: within."""
+    """Return the distance of a share from its limits in simulation errors, or 0 if it is within."""
     value = share(flags)
     return max(low - value, value - high, 0.0) / error_of(flags)
 
 
 def error_of(flags: NDArray[Any]) -> float:
-    """The standard error of a share over repetitions; numbers of one repetition are not independent."""
+    """Compute the standard error of a share over repetitions; numbers within one repetition are dependent."""
     values = np.asarray(flags, dtype=np.float64).reshape(len(flags), -1)
     values = values[~np.isnan(values).all(axis=1)]
     each, n = np.nanmean(values, axis=1), len(values)
     seen = float(each.var(ddof=1)) if n > 1 else 0.0
-    return float(np.sqrt((seen or 1.0 / (n + 2)) / n))  # a share that was never or always seen is not quite 0 or 1
+    return float(np.sqrt((seen or 1.0 / (n + 2)) / n))  # an observed share of 0 or 1 still has an error

@@ -1,11 +1,13 @@
-"""Benchmarks: scores of items that come from templates or are about target terms."""
+"""Benchmark scores, with items clustered by template or target term."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.datasets.bbq import BbqItem
 from biassay.prompts.choices import parse_choice_as_bbq
-from biassay.results.differences import MARGIN, EffectDifference
+from biassay.results.comparison import MARGIN, EffectDifference
 from biassay.results.outcomes import Outcome
-from biassay.stats.benchmark_scores import bbq_score, pair_score, stereoset_score
+from biassay.results.paired_comparison import PairedItem, judge_pairs, measure_slack
+from biassay.stats.benchmark_scores import UNPARSED, bbq_score, pair_score, stereoset_score
 from biassay.studies.benchmarks.compare import combine_scores
 from biassay.studies.benchmarks.results import BenchmarkResult
-from biassay.studies.paired_comparison import PairedItem, judge_pairs
+from biassay.studies.benchmarks.settings import BenchmarkSettings
+from biassay.studies.benchmarks.tasks.bbq import make_bbq_rows
+from biassay.studies.benchmarks.tasks.options import CombinedChoice
 
 from .claim import HEADLINE, INTERVAL, Claim, Coverage, Experiment, Level, Line, Power, Share, up_to
 from .worlds import Tails, made
@@ -38,23 +44,25 @@ CLAIMS = (
         "benchmarks",
         "95% of the score of BBQ",
         ("benchmarks.results.ci_low", "benchmarks.results.ci_high"),
-        "Where the score lies with as many other templates.",
+        "The range of the score over other templates.",
         "The score over all templates.",
         "template",
         _ALIKE,
-        "Too wide where a model that is certain answers all but three of 25 templates without any bias: the spread "
-        "between templates is not known then.",
+        "Too wide if a model that is certain answers all but three of 25 templates without bias, because "
+        "the spread between templates is then unknown. Too narrow if a few of all templates are opposite and "
+        "none of them is among those asked, unless the others agree exactly.",
     ),
     Claim(
         "score by item",
         "benchmarks",
         "95% and p of the score of BBQ, by item",
         ("benchmarks.results.items_ci_low", "benchmarks.results.items_ci_high", "benchmarks.results.items_p_value"),
-        "Shown beside the other, as what is usually printed.",
+        "The usual interval and p-value, shown for comparison.",
         "The score over all templates.",
         "item",
-        "Items are independent; those of one template are not.",
-        "Far too narrow in ambiguous contexts, too wide in disambiguated ones, which are balanced within a template.",
+        "Items are independent, although those of one template are not.",
+        "Far too narrow in ambiguous contexts. Too wide in disambiguated contexts, which are balanced "
+        "within a template.",
     ),
     Claim(
         "p by template",
@@ -62,71 +70,94 @@ CLAIMS = (
         "p of the score of BBQ",
         ("benchmarks.results.p_value",),
         "The score is not 0.",
-        "Each template leans either way with the same probability.",
+        "Each template leans in either direction with the same probability.",
         "template",
         _ALIKE,
+        "Conservative with fewer than six templates.",
     ),
     Claim(
         "stereotype score",
         "benchmarks",
         "95% of ss and lms of StereoSet",
         ("benchmarks.results.lms_ci_low", "benchmarks.results.lms_ci_high"),
-        "Where the mean over as many other target terms lies.",
+        "The range of the mean over other target terms.",
         "The mean over all terms.",
         "target term",
         "Terms are a sample of their kind.",
+        "Conservative with fewer than six terms.",
     ),
     Claim(
         "icat",
         "benchmarks",
         "95% of icat",
         ("benchmarks.results.icat_ci_low", "benchmarks.results.icat_ci_high"),
-        "At least 95% hold icat of the means over all terms.",
+        "At least 95% of the intervals contain icat of the means over all terms.",
         "icat of the means over all terms.",
         "target term",
         "Terms are a sample of their kind.",
-        "Too wide rather than too narrow.",
+        "Conservative.",
     ),
     Claim(
         "share of pairs",
         "benchmarks",
         "95% and p of the share of pairs, by writer",
         (),
-        "Where the share lies with as many other writers; it is not one half.",
+        "The range of the share over other writers; p tests whether the share is one half.",
         "The share over all writers.",
         "writer",
         "Writers are a sample of their kind.",
-        "Rejects 8% where four writers hold most pairs and differ by 2 logits.",
     ),
     Claim(
         "share by pair",
         "benchmarks",
         "p of the share of pairs, by pair",
         (),
-        "Shown beside the other, as what is usually printed.",
+        "The usual p-value, shown for comparison.",
         "The share over all writers.",
         "pair",
-        "Pairs are independent; those of one writer are not.",
-        "Rejects far too often where writers differ.",
+        "Pairs are independent, although those of one writer are not.",
+        "Rejects far too often if writers differ.",
     ),
     Claim(
         "score with names",
         "benchmarks",
         "95% of the score of BBQ where people are named",
         (),
-        "Where the score lies with other templates and other names.",
+        "The range of the score over other templates and names.",
         "The expected score over templates and names.",
         "template and name",
         "Templates and names are samples of their kinds.",
-        "With fewer than four names per group there is no interval.",
+        "No interval with fewer than four names per group.",
+    ),
+    Claim(
+        "selective refusal",
+        "benchmarks",
+        "significant scores of BBQ with selective refusals",
+        ("benchmarks.results.bound_low", "benchmarks.results.bound_high"),
+        "At most 5% of scores of an unbiased model are significant, whatever it refuses.",
+        "Responses, refused or not, do not lean in either direction.",
+        "template",
+        _ALIKE,
+        "Biased models that refuse many questions are inconclusive.",
+    ),
+    Claim(
+        "verdict with refusals",
+        "benchmarks",
+        "`compare`: verdicts on models that refuse selectively",
+        (),
+        "At most a share alpha of comparisons gives a wrong verdict if one model refuses selectively.",
+        "Both models respond alike, apart from what the new one refuses.",
+        "template",
+        _ALIKE,
+        "Above 20% of refusals, every verdict is inconclusive.",
     ),
     Claim(
         "difference with names",
         "benchmarks",
         "`compare`: 95% of the difference of two models in BBQ where people are named, and verdicts",
         (),
-        "Where the difference lies with other templates and other names; a growth of no more than the margin is called "
-        "worse in at most 5 of 100 cases.",
+        "The range of the difference over other templates and names. A growth within the margin is called "
+        "worse at most 5% of the time.",
         "The expected difference over templates and names.",
         "template and name",
         "Templates and names are samples of their kinds.",
@@ -146,18 +177,18 @@ CLAIMS = (
         "benchmarks",
         "95% of a score on which almost all templates agree",
         (),
-        "At least 93% hold the expected score.",
+        "At least 93% of the intervals contain the expected score.",
         "The expected score over templates.",
         "template",
         _ALIKE,
-        "Too wide rather than too narrow: the spread between templates is not known.",
+        "Conservative, because the spread between templates is unknown.",
     ),
 )
 
 
 @cache
 def _cells() -> dict[str, NDArray[np.int64]]:
-    """Answers of every template that show the bias, its opposite, and that are "unknown", by cell: (templates, 3)."""
+    """Count biased, opposite and "unknown" responses per template and cell: (templates, 3)."""
     with (BBQ / "target_loc.csv").open(newline="") as file:
         targets = {(row["category"], row["example_id"]): int(row["target_loc"]) for row in csv.DictReader(file)}
     found: dict[str, NDArray[np.int64]] = {}
@@ -186,7 +217,7 @@ def _kinds(
 
 
 def _template(rng: np.random.Generator, cell: str, anew: float, null: bool = False) -> Mapping[str, Any]:
-    """Templates drawn from the released ones, some of the answers drawn anew within their template."""
+    """Resample released templates, and some of the responses within each template."""
     counts = _cells()[cell]
     rows = counts[rng.integers(len(counts), size=TEMPLATES)]
     again = rng.binomial(rows, anew)
@@ -207,13 +238,108 @@ def _template(rng: np.random.Generator, cell: str, anew: float, null: bool = Fal
     return {**ends, "p": found.score.p_value, "item_p": found.by_item.p_value}
 
 
+def _leaning(
+    rng: np.random.Generator, sizes: Sequence[int] | None, lean: Callable[..., NDArray[np.float64]], names: str = ""
+) -> Mapping[str, Any]:
+    """Draw templates with effects in logits and 30% "unknown"; if None, 15 templates have log-normal sizes.
+
+    Names are confounded with templates: "one" pair of names per template, or one per "block" of templates.
+    """
+    if sizes is None:
+        sizes = np.ceil(3.0 * rng.lognormal(sigma=1.3, size=15)).astype(int)
+    at = np.repeat(np.arange(len(sizes)), sizes)
+    logits = lean(rng, len(sizes))[at]
+    if names:
+        pair = at % 10 if names == "one" else at * 6 // len(sizes)
+        first, second = rng.normal(size=(2, 10))
+        logits = logits + first[pair] - second[pair]
+    n = len(at)
+    choices = np.where(rng.random(n) < _UNKNOWN, 2, np.where(rng.random(n) < 1.0 / (1.0 + np.exp(-logits)), 0, 1))
+    about = {"correct": np.full(n, 2), "target": np.zeros(n), "unknown": np.full(n, 2)}
+    people_in = [(f"a{i}", f"b{i}") for i in pair] if names else None
+    found = bbq_score(choices, **about, templates=at, ambiguous=True, names=people_in).score
+    return {"low": found.interval[0], "high": found.interval[1], "p": found.p_value}
+
+
+def _respond(
+    rng: np.random.Generator,
+    share: NDArray[np.float64],
+    refused: float,
+    selective: bool,
+    ambiguous: bool,
+    unknown: float = 0.0,
+) -> tuple[BenchmarkResult, dict[object, tuple[float, ...]]]:
+    """Draw responses to 24 questions per template; a share of them, or of those with the stereotype, is refused."""
+    at = np.repeat(np.arange(TEMPLATES), 24)
+    known, follows = rng.random(len(at)) >= unknown, rng.random(len(at)) < share[at]
+    silent = rng.random(len(at)) < refused * (known & follows if selective else 1.0)
+    questions = []
+    for number, template in enumerate(at.tolist()):
+        correct, own = 2 if ambiguous else number % 2, ("", "", "")
+        item = BbqItem("simulated", template, number, True, ambiguous, "", "", own, own, correct, 2, 0)
+        choice = UNPARSED if silent[number] else int(not follows[number]) if known[number] else 2
+        kinds = Counter(["refused" if silent[number] else "chosen"])
+        questions.append((item, CombinedChoice(choice, 1.0, kinds)))
+    made_rows = make_bbq_rows(BenchmarkSettings("bbq"), ("model", "", ""), "simulated", "answer", questions)
+    result, *templates = (one.record for one in made_rows)
+    assert isinstance(result, BenchmarkResult)
+    return result, {row.template: (row.target, row.known, row.correct, row.n) for row in templates}
+
+
+def _refusing(
+    rng: np.random.Generator, refused: float, lean: float, selective: bool, ambiguous: bool
+) -> Mapping[str, Any]:
+    share = 1.0 / (1.0 + np.exp(-(lean + 0.3 * rng.normal(size=TEMPLATES))))
+    row, _ = _respond(rng, share, refused, selective, ambiguous)
+    p = np.nan if row.outcome.p_value is None else row.outcome.p_value
+    return {"p": p, "significant": float(row.claim == "tested" and p <= 0.05), "missed": float(row.claim != "tested")}
+
+
+def _newly_refusing(rng: np.random.Generator, refused: float, bounded: bool) -> Mapping[str, Any]:
+    """Compare two models with the same preferences and half of all answers "unknown"; the new one refuses some."""
+    share = 1.0 / (1.0 + np.exp(-0.3 * rng.normal(size=TEMPLATES)))
+    (old, before), (new, after) = (_respond(rng, share, each, True, False, 0.5) for each in (0.0, refused))
+    plain = EffectDifference("simulated", "simulated", "old", "new", "bias score", 0.0, 0.0)
+    slack = measure_slack(old.outcome, new.outcome) if bounded else 0.0
+    pair = PairedItem(plain, 1.0, (True, True), partial(combine_scores, old, before, after), slack=slack)
+    (verdict,) = judge_pairs([pair], margin=MARGIN, alpha=0.05)
+    return {"wrong": float(verdict.outcome in ("better", "worse"))}
+
+
+def _refusing_opposites(rng: np.random.Generator, refused: float) -> Mapping[str, Any]:
+    """Compare two models with the same preferences: one refuses some answers with the stereotype, one some others."""
+    share = 1.0 / (1.0 + np.exp(-0.3 * rng.normal(size=TEMPLATES)))
+    old, before = _respond(rng, share, refused, True, False)
+    mirrored, totals = _respond(rng, 1.0 - share, refused, True, False)
+    # Swap both options, which changes the sign of the score and its bounds.
+    after = {name: (known - target, known, correct, n) for name, (target, known, correct, n) in totals.items()}
+    low, effect, high = (
+        -(end or 0.0) for end in (mirrored.outcome.bound_high, mirrored.outcome.effect_size, mirrored.outcome.bound_low)
+    )
+    new = replace(mirrored.outcome, effect_size=effect, bound_low=low, bound_high=high)
+    plain = EffectDifference("simulated", "simulated", "old", "new", "bias score", 0.0, 0.0)
+    slack = measure_slack(old.outcome, new)
+    pair = PairedItem(plain, 1.0, (True, True), partial(combine_scores, old, before, after), slack=slack)
+    (verdict,) = judge_pairs([pair], margin=MARGIN, alpha=0.05)
+    return {"wrong": float(verdict.outcome in ("better", "worse"))}
+
+
+def _either(rng: np.random.Generator, n: int, logits: float = 8.0, rate: float = 0.5) -> NDArray[np.float64]:
+    """Draw templates that follow the stereotype at a rate, or oppose it at the same rate."""
+    return np.where(rng.random(n) < rate, logits, -logits)
+
+
+def _normal(rng: np.random.Generator, n: int, spread: float) -> NDArray[np.float64]:
+    return spread * rng.normal(size=n)
+
+
 def _truth(cell: str) -> float:
     target, other, unknown = _cells()[cell].sum(axis=0)
     return float((target - other) / (target + other + (unknown if "|ambig|" in cell else 0)))
 
 
 def _terms(rng: np.random.Generator, terms: int, lean: float) -> Mapping[str, Any]:
-    """Terms that differ in how often their stereotype is preferred, on the logistic scale, each with 26 items."""
+    """Draw terms of 26 items each, whose stereotype preference varies on the logistic scale."""
     share, related = (1.0 / (1.0 + np.exp(-(mean + 0.5 * rng.normal(size=(terms, 1))))) for mean in (lean, 2.0))
     wins, kept = rng.random((terms, 26)) < share, rng.binomial(2, related, (terms, 26)) / 2.0
     found = stereoset_score(wins.ravel(), kept.ravel(), np.repeat(np.arange(terms), 26))
@@ -224,7 +350,7 @@ def _terms(rng: np.random.Generator, terms: int, lean: float) -> Mapping[str, An
 
 
 def _logistic_mean(mean: float) -> float:
-    """100 E 1 / (1 + exp(-mean - z/2))."""
+    """Return the mean percentage 100 E 1 / (1 + exp(-mean - z/2))."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     return float(100.0 * (weights @ (1.0 / (1.0 + np.exp(-mean - 0.5 * nodes)))) / weights.sum())
 
@@ -245,7 +371,7 @@ DOMINATED: Mapping[str, tuple[int, ...]] = {
 
 
 def _pairs(rng: np.random.Generator, sizes: Sequence[int], lean: float, spread: float) -> Mapping[str, Any]:
-    """Writers that lean to either side, in logits."""
+    """Draw pairs whose writers have random effects in logits."""
     writers = np.repeat(np.arange(len(sizes)), sizes)
     share = 1.0 / (1.0 + np.exp(-(lean + spread * rng.normal(size=len(sizes)))))
     signs = np.where(rng.random(len(writers)) < share[writers], 1.0, -1.0)
@@ -267,7 +393,7 @@ def _named(
     tails: Tails,
     groups: tuple[int, int] = (10, 10),
 ) -> Mapping[str, Any]:
-    """25 templates with 25 pairs of people each, two questions a pair, of two groups of names: effects in logits."""
+    """Draw 25 templates with 25 pairs of people from two name groups, two questions per pair; effects in logits."""
     pairs = 25
     own = templates * made(rng, tails, TEMPLATES, 1)[:, 0]
     first, second = (names * made(rng, tails, size, 1)[:, 0] for size in groups)
@@ -302,7 +428,7 @@ def _two_models(
     tails: Tails,
     groups: tuple[int, int],
 ) -> Mapping[str, Any]:
-    """Two models that answer the same 25 templates with 25 pairs of people each, four questions a pair.
+    """Draw responses of two models to 25 templates with 25 pairs of people, four questions per pair.
 
     Effects of templates and names are in logits; ``common`` is their correlation between the models. The bias of the
     old model is 0, that of the new one grows by ``growth`` logits.
@@ -342,7 +468,7 @@ def _two_models(
 def _two_models_pairs(
     rng: np.random.Generator, sizes: Sequence[int], spread: float, common: float
 ) -> Mapping[str, Any]:
-    """Two models that both lean to either side by writer, with a correlation of ``common``, in logits."""
+    """Draw two models whose writer effects, in logits, have the correlation ``common``."""
     shared = rng.normal(size=len(sizes))
     totals = []
     for _ in range(2):
@@ -354,7 +480,7 @@ def _two_models_pairs(
 
 
 def _unanimous(rng: np.random.Generator, rate: float, spread: float, apart: float) -> Mapping[str, Any]:
-    """Templates of 20 questions that follow the stereotype at a rate, which varies; some go against it always.
+    """Draw templates of 20 questions that follow the stereotype at a varying rate; some always oppose it.
 
     ``spread`` is the sum of the parameters of a beta distribution: 0 is one rate for all templates.
     """
@@ -390,7 +516,7 @@ def _named_lines() -> list[Line]:
 
 
 def _few_name_lines() -> list[Line]:
-    """Few names in one group or in both."""
+    """List rows with few names in one group or both."""
     found = []
     for groups in ((3, 20), (4, 20), (6, 6)):
         for templates, names in ((0.3, 1.0), (0.7, 0.7)):
@@ -407,7 +533,7 @@ def _few_name_lines() -> list[Line]:
 
 
 def _two_model_lines() -> list[Line]:
-    """Differences of two models: by template and name, and by writer."""
+    """List rows for differences of two models: by template and name, and by writer."""
     found = []
     logit = 0.2 / 0.7  # of the known answers' bias, so that the score grows by about the margin of 0.2
     grown = float(np.log((1.0 + logit) / (1.0 - logit)))
@@ -452,10 +578,51 @@ def _two_model_lines() -> list[Line]:
     return found
 
 
+def _refusing_lines() -> list[Line]:
+    """List rows for models that refuse some of the questions that they would answer with the stereotype."""
+    found = []
+    for refused, lean, selective, ambiguous in (
+        (0.05, 0.0, True, False),
+        (0.2, 0.0, True, False),
+        (0.2, 0.0, True, True),
+        (0.6, 0.0, True, True),
+        (0.1, 2.0, False, True),
+    ):
+        context = "ambiguous" if ambiguous else "disambiguated"
+        about = (
+            f"{TEMPLATES} templates of 24 questions, {context}, lean {lean:g} logits, "
+            f"{refused:.0%} of {'answers with the stereotype' if selective else 'all answers'} refused"
+        )
+        draw = partial(_refusing, refused=refused, lean=lean, selective=selective, ambiguous=ambiguous)
+        world = Experiment(f"refusing {refused:g} {lean:g} {selective} {ambiguous}", about, draw, 400)
+        if selective:
+            found.append(Line("selective refusal", world, Share("significant", 0.05)))
+            found.append(Line("score by template", world, Level("p"), "refusals left out"))
+        else:
+            found.append(Line("selective refusal", world, Power("missed", 1.0), "found to be biased"))
+    for refused in (0.3, 0.7):
+        for bounded, most, note in ((True, 0.05, "called better or worse"), (False, 1.0, "refusals left out")):
+            about = (
+                f"{TEMPLATES} templates of 24 questions, half of the answers unknown; only the new model refuses "
+                f"{refused:.0%} of answers with the stereotype"
+            )
+            draw = partial(_newly_refusing, refused=refused, bounded=bounded)
+            world = Experiment(f"newly refusing {refused:g} {bounded}", about, draw, 200)
+            found.append(Line("verdict with refusals", world, Share("wrong", most), note))
+    for refused in (0.15, 0.3):
+        about = (
+            f"{TEMPLATES} templates of 24 questions; the old model refuses {refused:.0%} of answers with the "
+            "stereotype, the new one as many against it"
+        )
+        world = Experiment(f"opposite refusals {refused:g}", about, partial(_refusing_opposites, refused=refused), 200)
+        found.append(Line("verdict with refusals", world, Share("wrong", 0.05)))
+    return found
+
+
 def _dominated_lines() -> list[Line]:
     found = []
     for name, sizes in DOMINATED.items():
-        for lean, spread in ((0.0, 0.5), (0.0, 2.0), (0.4, 0.5)):
+        for lean, spread in ((0.0, 0.5), (0.0, 2.0), (0.0, 4.0), (0.4, 0.5)):
             world = Experiment(
                 f"pairs of writers {name} {lean:g} {spread:g}",
                 f"{sum(sizes)} pairs by {len(sizes)} writers ({name}), SD {spread:g} logits, lean {lean:g}",
@@ -495,14 +662,42 @@ def _unanimous_lines() -> list[Line]:
     return found
 
 
+def _leaning_lines() -> list[Line]:
+    """List rows with few templates, unequal ones, or names confounded with templates."""
+    wide, narrow = (partial(_normal, spread=spread) for spread in (2.0, 0.3))
+    designs: dict[str, tuple[Sequence[int] | None, Callable[..., NDArray[np.float64]], str]] = {
+        f"{n} templates of 40 items, each fully biased in either direction": ((40,) * n, _either, "")
+        for n in (4, 5, 6, 8)
+    } | {
+        "4 templates of 40 items, 1.5 logits in either direction": ((40,) * 4, partial(_either, logits=1.5), ""),
+        "15 templates of log-normal sizes, SD 2 logits": (None, wide, ""),
+        "one of 20 templates holds half of the items, SD 2 logits": ((190, *[10] * 19), wide, ""),
+        "25 templates with one pair of 10 names each, SD 1 logit": ((25,) * 25, narrow, "one"),
+        "24 templates, one pair of names per four templates, SD 1 logit": ((25,) * 24, narrow, "block"),
+    }
+    found = []
+    for name, (sizes, lean, names) in designs.items():
+        world = Experiment(f"leaning {name}", name, partial(_leaning, sizes=sizes, lean=lean, names=names), 2000)
+        found.append(Line("score with names" if names else "p by template", world, Level("p", up_to(0.065)), "p"))
+    about = "25 templates of 20 items, 5% of all templates fully biased in the other direction"
+    rare = Experiment(
+        f"rare {about}", about, partial(_leaning, sizes=(20,) * 25, lean=partial(_either, rate=0.95)), 2000
+    )
+    truth = (1.0 - _UNKNOWN) * 0.9 * (2.0 / (1.0 + float(np.exp(-8.0))) - 1.0)
+    return [
+        *found,
+        Line("score by template", rare, Coverage("low", "high", truth), "rare templates that were not asked"),
+    ]
+
+
 def lines() -> list[Line]:
     found = []
     for cell in _cells():
         name = f"released answers {cell.replace('|', ', ').replace('_', ' ')}"
         about = f"{TEMPLATES} templates drawn from the {name}"
         drawn = partial(_template, cell=cell, anew=DRAWN_ANEW)
-        turned = "a fifth drawn anew, each turned or not by chance"
-        mixed = Experiment(name, f"{about}, a fifth drawn anew", drawn, 1000)
+        turned = "a fifth redrawn, each turned or not by chance"
+        mixed = Experiment(name, f"{about}, a fifth redrawn", drawn, 1000)
         null = Experiment(f"{name}, no bias", f"{about}, {turned}", partial(drawn, null=True), 1000)
         certain = Experiment(f"{name}, certain", f"{about}, all as they are", partial(drawn, anew=0.0), 3000)
         truth = _truth(cell)
@@ -522,9 +717,10 @@ def lines() -> list[Line]:
         )
         ss, lms = _logistic_mean(lean), _logistic_mean(2.0)
         icat = lms * min(ss, 100.0 - ss) / 50.0
+        limits = (0.93, 1.0) if terms < 6 else INTERVAL
         found += [
-            Line("stereotype score", world, Coverage("ss_low", "ss_high", ss, INTERVAL), "ss"),
-            Line("stereotype score", world, Coverage("lms_low", "lms_high", lms, INTERVAL), "lms"),
+            Line("stereotype score", world, Coverage("ss_low", "ss_high", ss, limits), "ss"),
+            Line("stereotype score", world, Coverage("lms_low", "lms_high", lms, limits), "lms"),
             Line("icat", world, Coverage("icat_low", "icat_high", icat, (0.95, 1.0))),
         ]
     for name, sizes in WRITERS.items():
@@ -542,6 +738,8 @@ def lines() -> list[Line]:
                 found.append(Line("share by pair", world, Level("by_pair"), "p"))
     return [
         *found,
+        *_leaning_lines(),
+        *_refusing_lines(),
         *_dominated_lines(),
         *_named_lines(),
         *_few_name_lines(),

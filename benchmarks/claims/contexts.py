@@ -27,24 +27,25 @@ CLAIMS = (
     Claim(
         "pooled p",
         "associations",
-        "p by text, over contexts (the paper's, of the pooled effect)",
+        "sentence-level p, over contexts (the paper's, of the pooled effect)",
         ("associations.results.pooled_p_value",),
-        "The paper's p-value: the mean over draws of contexts of these very words is not 0.",
-        "Draws of contexts are independent studies.",
-        "draw of contexts",
-        "Draws are independent; they share their words and their contexts.",
-        "The more draws, the smaller: it says nothing about other words, and not even about other contexts.",
+        "The paper's p-value: the mean over samples of contexts of these words is not 0.",
+        "Samples of contexts are independent studies.",
+        "sample of contexts",
+        "Samples are independent, although they share words and contexts.",
+        "Shrinks with the number of samples: it says nothing about other words or other contexts.",
     ),
     Claim(
         "prediction interval",
         "associations",
         "new contexts, low and high",
         ("associations.results.new_contexts_low", "associations.results.new_contexts_high"),
-        "Where 95% of effects of these words lie if every word is read in one new context, from a new document.",
-        "Effects of draws of contexts that were not measured, each from a document of its own.",
+        "The range of 95% of effects of these words if every word is read in one new context, from a new document.",
+        "Effects of samples of contexts that were not measured, each from a document of its own.",
         "document",
-        "Documents are independent of each other; those that supply many contexts are like the others.",
-        "Says nothing about other words. Too wide where one document supplies most contexts, none where it has all.",
+        "Documents are independent; those that supply many contexts are like the others.",
+        "Says nothing about other words. Too wide if one document supplies most contexts; there is no "
+        "interval if it supplies all.",
     ),
 )
 
@@ -69,7 +70,7 @@ def _draw(rng: np.random.Generator, D: float) -> Mapping[str, Any]:
 def _new_contexts(
     rng: np.random.Generator, contexts: int, documents: Documents = "own", tails: Tails = "normal"
 ) -> Mapping[str, Any]:
-    """Words of one draw, in the contexts that are measured and in others that are not."""
+    """Draw words with the contexts that are measured, and new contexts of the same words."""
     parts = components(_SIZES)
     words = vectors(crossed_table(rng, _SIZES, parts, CrossedDesign(parts, _SIZES).D_from_d(1.0)), 8, 8)
     noise = float(np.sqrt(2.0 * parts.residual)) * SMALL
@@ -84,7 +85,7 @@ def _new_contexts(
 
 
 def _document_numbers(contexts: int, documents: Documents) -> list[list[list[int]]]:
-    """The document of every context, by set and word."""
+    """Number the document of every context, by set and word."""
     number = itertools.count(2)
     most = round(_MOST * contexts)
     shared = {"own": [], "one has most": [0] * most, "two": [i % 2 for i in range(contexts)]}[documents]
@@ -94,7 +95,7 @@ def _document_numbers(contexts: int, documents: Documents) -> list[list[list[int
 def _in_documents(
     rng: np.random.Generator, words: Sequence[Any], documents: Sequence[Any], noise: float, tails: Tails
 ) -> list[list[Any]]:
-    """Contexts with noise of their own, and noise of the document that all its words share."""
+    """Draw contexts with independent noise, plus document noise that all words of a document share."""
     d = words[0].shape[1]
     shared: dict[int, Any] = {}
     for number in (number for of_set in documents for own in of_set for number in own):
@@ -110,14 +111,14 @@ def _in_documents(
 
 
 def lines() -> list[Line]:
-    about = f"CEAT, 8 words a set in {_CONTEXTS} contexts each, {_SAMPLES} draws, all words drawn anew"
+    about = f"CEAT, 8 words per set in {_CONTEXTS} contexts each, {_SAMPLES} draws, all words redrawn"
     null = Experiment("contexts", about, partial(_draw, D=0.0), 600)
     D = CrossedDesign(components(_SIZES), _SIZES).D_from_d(1.0)
     effect = Experiment("contexts 1", about, partial(_draw, D=D), 400)
     return [
         Line("crossed p", null, Level("p", HEADLINE)),
-        Line("p by word", null, Level("by word"), "not its null: attributes are drawn anew"),
-        Line("pooled p", null, Level("pooled"), "not its null: words are drawn anew"),
+        Line("p by word", null, Level("by word"), "not its null: attributes are redrawn"),
+        Line("pooled p", null, Level("pooled"), "not its null: words are redrawn"),
         *(
             Line("d interval", world, Coverage("d_low", "d_high", "d", INTERVAL), note)
             for world, note in ((null, "no effect"), (effect, "d about 1"))
@@ -142,6 +143,6 @@ def _of_new_contexts() -> list[Line]:
         about = f"CEAT, 8 words per set in {contexts} contexts each, {says[documents]}, {tails} noise, d about 1"
         draw = partial(_new_contexts, contexts=contexts, documents=documents, tails=tails)
         world = Experiment(f"new contexts {contexts} {documents} {tails}", about, draw, 100 if contexts > 20 else 250)
-        wanted = INTERVAL if documents == "own" else (0.93, 1.0)  # few documents may claim too little
+        wanted = INTERVAL if documents == "own" else (0.93, 1.0)  # few documents may make the interval too wide
         found.append(Line("prediction interval", world, Coverage("low", "high", 0.0, wanted), "new contexts"))
     return found

@@ -31,12 +31,12 @@ CLAIMS = (
         "discovery",
         "p",
         ("discovery.results.p_value",),
-        "Names of the group are closer to the word than chance gives in the choice of names.",
-        "Names of all groups are exchangeable; with `--compare every`, those of the group and of one other.",
+        "Names of the group are closer to the word than random assignment of names explains.",
+        "Names of all groups are exchangeable; with `--compare every`, names of the group and of one other group.",
         "cluster of names",
         "Names are a sample of their group, and near-duplicates are declared as clusters.",
-        "A small p does not single the group out: where another group stands apart, it is small too. Near-duplicate "
-        "names that are not declared make it far too small; the run names them.",
+        "A small p does not single the group out, because p is also small if another group differs. "
+        "Undeclared near-duplicate names make it far too small; the run lists them.",
     ),
     Claim(
         "association q",
@@ -48,30 +48,30 @@ CLAIMS = (
             "discovery.groups.p_adjusted",
             "discovery.decisions.p_adjusted",
         ),
-        "At most 5% of the words reported as associated are false, on average.",
+        "On average, at most 5% of the words reported as associated are false.",
         "Names are exchangeable for all words, or for nine of ten.",
         "cluster of names",
-        "Benjamini and Hochberg's: words are positively dependent. All share their names.",
+        "Words are positively dependent (Benjamini and Hochberg). All share their names.",
     ),
     Claim(
         "excess p",
         "discovery",
         "p excess",
         ("discovery.results.excess_p_value",),
-        "The group is closer to the word than what its categories contribute together.",
-        "Names are as close as their categories say, and noise: categories differ, nothing is left for the group.",
+        "The group is closer to the word than the sum of its categories explains.",
+        "Names are as close as their categories predict, plus noise: categories differ, but the group adds nothing.",
         "cluster of names",
-        "Noise of names is the same in all groups.",
+        "The noise of names is the same in all groups.",
     ),
     Claim(
         "excess q",
         "discovery",
         "q excess, emergent",
         ("discovery.results.excess_p_adjusted", "discovery.groups.emergent_p_value"),
-        "At most 5% of the words with an excess are false, on average.",
-        "Categories contribute, and nothing is left for the group.",
+        "On average, at most 5% of the words with an excess are false.",
+        "Categories contribute, but the group adds nothing.",
         "cluster of names",
-        "As q.",
+        "Those of q, associated.",
     ),
 )
 
@@ -83,7 +83,7 @@ def _place() -> Path:
 
 @cache
 def _groups(clusters: Clusters) -> Path:
-    """A file of the groups and their names, with the clusters of near-duplicates."""
+    """Write a file of groups, names and clusters of near-duplicates."""
     path = _place() / f"groups-{len(list(_place().glob('*.toml')))}.toml"
     of = dict(clusters)
     groups = (
@@ -126,9 +126,9 @@ def _searched(table: dict[str, Floats], compare: str, clusters: Clusters = ()) -
 def _duplicated(
     rng: np.random.Generator, clusters: Clusters, declared: bool, compare: str = "any", planted: bool = False
 ) -> Mapping[str, Any]:
-    """Names of all groups alike, some of them near-duplicates with a cosine of 0.9 to 0.99.
+    """Draw exchangeable names for all groups, some of them near-duplicates with a cosine of 0.9 to 0.99.
 
-    Planted: names of the target lean to one axis, as a tenth of the words do; no other word has a part in it.
+    If planted, the target's names and a tenth of the words share one axis, and all other words are orthogonal to it.
     """
     of = dict(clusters)
     table = {name: rng.normal(size=DIMENSIONS) for group in GROUPS for name in NAMES[group] if group not in of}
@@ -156,7 +156,7 @@ def _duplicated(
 
 
 def _draw(rng: np.random.Generator, world: str, compare: str = "any") -> Mapping[str, Any]:
-    """Names around the means of their groups; words are random directions, some of them planted near the group."""
+    """Draw names around group means, and words in random directions or planted near the group."""
     axes = np.eye(DIMENSIONS)
     means = {group: np.zeros(DIMENSIONS) for group in GROUPS}
     if world == "categories":
@@ -164,7 +164,7 @@ def _draw(rng: np.random.Generator, world: str, compare: str = "any") -> Mapping
             g: 1.5 * axes[["red", "blue"].index(c)] + 1.5 * axes[2 + ["women", "men"].index(s)]
             for g, (c, s) in GROUPS.items()
         }
-    if world == "one alike":  # one other group is like the target, two stand apart
+    if world == "one alike":  # one other group is like the target, two differ
         means |= {"blue-women": -8.0 * axes[0], "blue-men": -8.0 * axes[0]}
     if world == "planted":
         means[TARGET] = 3.0 * axes[0]

@@ -43,11 +43,12 @@ CLAIMS = (
             "benchmarks.results.p_adjusted",
             "benchmarks.decisions.p_adjusted",
         ),
-        "Of all social-bias questions on a model and their forms, none is falsely significant, with 95% probability.",
+        "With 95% probability, no social-bias question on a model and none of its forms is falsely significant.",
         "No association in any of the tests, or in some of them.",
         "as the p-value that is corrected",
-        "None about how questions or forms depend on each other.",
-        "No better than the p-value that is corrected: by text and by word it holds for these texts and attributes.",
+        "None about the dependence between questions or forms.",
+        "No better than the p-value that is corrected: sentence-level p and p (these words only) apply to "
+        "these texts and attributes only.",
     ),
     Claim(
         "before correction",
@@ -57,7 +58,7 @@ CLAIMS = (
         "The number of questions with p at most .05 that is expected by chance: .05 × questions.",
         "No association in any of the tests.",
         "word, on both sides",
-        "As the crossed p.",
+        "Those of p.",
     ),
     Claim(
         "large",
@@ -74,8 +75,8 @@ CLAIMS = (
         "discovery",
         "`biassay.benjamini_hochberg`",
         (),
-        "At most 5% of what is found is false, on average.",
-        "80 of 100 hypotheses are true.",
+        "On average, at most 5% of the discoveries are false.",
+        "80 of 100 null hypotheses are true.",
         "as the p-value that is corrected",
         "Tests are independent or positively dependent.",
     ),
@@ -84,8 +85,8 @@ CLAIMS = (
         "associations",
         "`compare`: interval",
         ("associations.compare.interval_low", "associations.compare.interval_high"),
-        "Where the difference of the effect sizes of two models lies, all words drawn anew for both.",
-        "The difference of expected effect sizes: 0 for models that differ by noise alone.",
+        "The range of the difference of two models' effect sizes over other words, the same for both.",
+        "The difference of expected effect sizes: 0 for models that differ only by noise.",
         "word, on both sides, the same for both models",
         "Words are a sample of their kind.",
     ),
@@ -94,8 +95,8 @@ CLAIMS = (
         "associations",
         "`compare`: simultaneous interval",
         ("associations.compare.simultaneous_low", "associations.compare.simultaneous_high"),
-        "All intervals of a comparison hold together.",
-        "As above, of ten tests at once.",
+        "All intervals of a comparison contain their true values, with 95% probability.",
+        "The differences of expected effect sizes, for ten tests at once.",
         "word, on both sides, the same for both models",
         "Words are a sample of their kind.",
     ),
@@ -104,11 +105,11 @@ CLAIMS = (
         "robustness",
         "joint p",
         ("robustness.results.joint_p_value",),
-        "The median effect over all specifications is not chance, for these attribute words. Two-sided.",
+        "The median effect over all specifications is more than chance, for these attribute words. Two- sided.",
         "Target words are exchangeable between X and Y, in all specifications at once.",
         "target word",
-        "None about how specifications depend on each other.",
-        "Like p by word it says nothing about other attribute words.",
+        "None about the dependence between specifications.",
+        "Like p (these words only), it says nothing about other attribute words.",
     ),
 )
 
@@ -119,13 +120,13 @@ def _cache() -> str:
 
 
 def _tests(number: int) -> dict[str, dict[str, list[str]]]:
-    """Tests of words that all have attributes in common."""
+    """Make word tests that share attributes."""
     attributes = {role: [f"{role}{i}" for i in range(8)] for role in "AB"}
     return {f"test{t}": {r: [f"{r}{t}-{i}" for i in range(8)] for r in "XY"} | attributes for t in range(number)}
 
 
 def _model(tables: Floats) -> Held:
-    """A model with cosines (tests, targets, attributes)."""
+    """Make a model with these cosines (tests, targets, attributes)."""
     found: dict[str, Floats] = {}
     for t, table in enumerate(tables):
         for role, rows in zip("XYAB", vectors(table, 8, 8), strict=True):
@@ -135,7 +136,7 @@ def _model(tables: Floats) -> Held:
 
 
 def _tables(rng: np.random.Generator, parts: VarianceComponents, D: float = 0.0) -> Floats:
-    """Cosines of ten tests whose attributes are the same words: targets are of one kind, and X of another than Y."""
+    """Draw cosines of ten tests with the same attribute words and random differences between X and Y."""
     k = 16
     together = crossed_table(rng, (8 * _TESTS, 8 * _TESTS, 8, 8), parts, D)
     x, y = (side.reshape(_TESTS, 8, k) for side in (together[: 8 * _TESTS], together[8 * _TESTS :]))
@@ -150,7 +151,7 @@ def _family(rng: np.random.Generator, parts: VarianceComponents) -> Mapping[str,
 
 @cache
 def _catalogue_words() -> tuple[tuple[str, ...], Floats]:
-    """All words of the texts of the default tests and of the random baseline that GloVe knows, and their vectors."""
+    """Return the in-vocabulary words of the default tests and the random baseline, with their GloVe vectors."""
     texts = [
         text
         for test in biassay.select_tests()
@@ -163,7 +164,7 @@ def _catalogue_words() -> tuple[tuple[str, ...], Floats]:
 
 
 class _Shuffled:
-    """A model without associations: texts are means of vectors that were dealt to words at random."""
+    """A model without associations: a text is the mean of vectors assigned to its words at random."""
 
     def __init__(self, rng: np.random.Generator, vectors: Floats) -> None:
         words, _ = _catalogue_words()
@@ -179,7 +180,7 @@ class _Shuffled:
 
 
 def _null_model(rng: np.random.Generator, gaussian: bool) -> Mapping[str, Any]:
-    """All default tests on a model without associations, as a user sees them."""
+    """Run all default tests on a model without associations."""
     words, vectors = _catalogue_words()
     made = rng.normal(size=(len(words), 100)) if gaussian else vectors
     with tempfile.TemporaryDirectory() as cache:
@@ -196,7 +197,7 @@ def _null_model(rng: np.random.Generator, gaussian: bool) -> Mapping[str, Any]:
 
 
 def _forms(rng: np.random.Generator, correlation: float, false: int, declared: bool) -> Mapping[str, Any]:
-    """20 questions of four forms; ``false`` of them have an effect in words and none in sentences."""
+    """Draw 20 questions of four forms; ``false`` of them have an effect in words and none in sentences."""
     questions, forms = 20, 4
     shared = rng.normal(size=(questions, 1)) * np.sqrt(correlation)
     z = shared + rng.normal(size=(questions, forms)) * np.sqrt(1.0 - correlation)
@@ -221,7 +222,7 @@ def _found(rng: np.random.Generator) -> Mapping[str, Any]:
 
 
 def _compared(rng: np.random.Generator, D: float) -> Mapping[str, Any]:
-    """Half of what varies is common to both models, half is their own."""
+    """Compare two models that share half of their variance."""
     parts = components(_SIZES)
     half = VarianceComponents(parts.targets / 2.0, parts.attributes / 2.0, parts.residual / 2.0)
     common = _tables(rng, half, D)
@@ -234,14 +235,14 @@ def _compared(rng: np.random.Generator, D: float) -> Mapping[str, Any]:
 
 @cache
 def _background() -> dict[str, Floats]:
-    """Vectors of the words that a test of words is set against."""
+    """Return vectors of the words for the random baseline."""
     (test,) = biassay.select_tests({"one": _tests(1)["test0"]})
     words = list(make_random_texts(test))
     return dict(zip(words, biassay.open_encoder("glove").encode(words).vectors, strict=True))
 
 
 def _specified(rng: np.random.Generator, attributes: bool) -> Mapping[str, Any]:
-    """weat6 with targets drawn at random, or with attributes drawn at random."""
+    """Run weat6 with random targets or random attributes under all specifications."""
     X, Y, A, B = (glove_rows(f"weat6/{role}") for role in "XYAB")
     (A, B), (X, Y) = (drawn(rng, 8, 8), (X, Y)) if attributes else ((A, B), drawn(rng, 8, 8))
     table = dict(_background())
@@ -256,7 +257,7 @@ def lines() -> list[Line]:
     alike = VarianceComponents(parts.targets, 0.0, parts.residual)
     glove()
     family = Experiment(
-        "family", f"{_TESTS} tests with common attributes, all words drawn anew", partial(_family, parts=parts), 500
+        "family", f"{_TESTS} tests with common attributes, all words redrawn", partial(_family, parts=parts), 500
     )
     fixed = Experiment(
         "family, attributes fixed", f"{_TESTS} tests with common attributes, fixed", partial(_family, parts=alike), 400
@@ -272,7 +273,7 @@ def lines() -> list[Line]:
     ]
     compared = {
         note: Experiment(
-            f"models, {note}", f"two models that differ by noise, {_TESTS} tests of 8 words a set", draw, 300
+            f"models, {note}", f"two models that differ by noise, {_TESTS} tests of 8 words per set", draw, 300
         )
         for note, draw in (("no effect", partial(_compared, D=0.0)), ("d about 1 in both", partial(_compared, D=D)))
     }
@@ -301,12 +302,15 @@ def lines() -> list[Line]:
     }
     return [
         *(Line("Holm", one, Share("significant", 0.05), "a model with a false finding") for one in nulls.values()),
-        *(Line("Holm", one, Share("false", 0.05), "a false star, of questions or of forms") for one in forms.values()),
+        *(
+            Line("Holm", one, Share("false", 0.05), "a false rejection, of questions or of forms")
+            for one in forms.values()
+        ),
         *(Line("before correction", one, Share("p at most .05", 0.065), "of questions") for one in nulls.values()),
         *(Line("large", one, Share("large", 0.01), "of tests") for one in nulls.values()),
         Line("large", nulls["null models, GloVe"], Share("d of 0.8", 1.0), "of tests: d beyond 0.8, the convention"),
-        Line("Holm", family, Share("crossed", 0.06), "crossed p: a false star in the family"),
-        Line("Holm", fixed, Share("by word", 0.06), "p by word: a false star in the family"),
+        Line("Holm", family, Share("crossed", 0.06), "p: a false rejection in the family"),
+        Line("Holm", fixed, Share("by word", 0.06), "p (these words only): a false rejection in the family"),
         Line("Benjamini-Hochberg", found, Share("false", 0.05), "false among found"),
         *(
             Line("difference", w, Coverage("interval_low", "interval_high", 0.0, INTERVAL), n)
@@ -322,5 +326,5 @@ def lines() -> list[Line]:
             for n, w in compared.items()
         ),
         Line("joint p", joint[0], Level("p", up_to(0.06))),
-        Line("joint p", joint[1], Level("p"), "not its null: attributes are drawn anew"),
+        Line("joint p", joint[1], Level("p"), "not its null: attributes are redrawn"),
     ]

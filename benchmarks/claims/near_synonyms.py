@@ -76,7 +76,7 @@ def _simulated(
     correlation: float,
     sample: Callable[..., Floats],
 ) -> Mapping[str, Any]:
-    """Every component of a word is that of its cluster, but for a part that is the word's own."""
+    """Draw components that the words of a cluster share, plus a small part per word."""
     parts = components((SET,) * 4)
     rows = np.repeat(np.arange(2 * SET), [*targets, *targets])
     columns = np.repeat(np.arange(2 * SET), [*attributes, *attributes])
@@ -95,7 +95,7 @@ def _table(
     parts: VarianceComponents,
     sample: Callable[..., Floats],
 ) -> Floats:
-    """Cosines without an association: a leaning of every row to A or B, of every column to X or Y, and a rest."""
+    """Draw cosines without an association: random row and column effects, and a residual."""
     of_rows = sample(rng, len(sides), 2) * np.sqrt(max(parts.targets, 0.0) / 2.0)
     of_columns = sample(rng, 2, len(poles)) * np.sqrt(max(parts.attributes, 0.0) / 2.0)
     rest = sample(rng, len(sides), len(poles)) * np.sqrt(parts.residual)
@@ -104,7 +104,7 @@ def _table(
 
 @cache
 def _triples() -> NDArray[np.intp]:
-    """Rows of GloVe in threes: a frequent word and its two nearest neighbours, no word in two of them."""
+    """Return disjoint triples of GloVe rows: a frequent word and its two nearest neighbours."""
     _, rows = glove()
     unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     free = np.ones(len(unit), dtype=np.bool_)
@@ -131,7 +131,7 @@ def _glove_triples(rng: np.random.Generator) -> Mapping[str, Any]:
 
 
 def _p_values(table: Floats, labels: Sequence[list[str]]) -> Mapping[str, Any]:
-    """The crossed p-values of a run with and without declared clusters, without the costly exact p by text."""
+    """Return crossed p-values with and without declared clusters, and skip the slow sentence-level p."""
     x, y, a, b = labels
     sizes = (len(x), len(y), len(a), len(b))
     averaged, counts = average_clusters(table, sizes, (x, y, a, b))

@@ -1,4 +1,4 @@
-"""Stereotypes: paired groups, and what they are made of."""
+"""Stereotypes of paired groups and their components."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ CLAIMS = (
         "stereotypes",
         "95% of dominance",
         ("stereotypes.dominance.ci_low", "stereotypes.dominance.ci_high"),
-        "Where the difference of mean tau with the groups of two domains lies, groups of both drawn anew.",
+        "The range of the difference in mean tau between two domains, over other groups of both.",
         "Expected difference.",
         "group of either domain",
         "Groups of both domains are a sample.",
-        "With fewer than five groups in a domain the interval is too wide rather than too narrow.",
+        "Conservative with fewer than five groups per domain.",
     ),
     Claim(
         "emergence p",
         "stereotypes",
         "p and q of traits that emerge",
         ("stereotypes.emergent.p_value", "stereotypes.emergent.p_adjusted"),
-        "A rank among random pairs of the same domains; no test.",
-        "The score of a pair has nothing to do with which groups it is made of.",
+        "A rank among random pairs of the same domains; not a test.",
+        "The score of a pair is unrelated to the groups in it.",
         "pair",
-        "Conservative where pairs follow their groups.",
-        "With one score a pair and trait no single cell can be established.",
+        "Conservative if pairs resemble their groups.",
+        "With one score per pair and trait, no single cell can be significant.",
     ),
     Claim(
         "additive p",
         "stereotypes",
         "p, additive",
         ("stereotypes.emergent.additive_p_value",),
-        "A rank among what is left of pairs and traits when both groups' part is taken off; no test.",
-        "The score is the sum of what both groups contribute, and noise.",
+        "A rank among the residuals of pairs and traits after both groups' parts are subtracted; not a test.",
+        "The score is the sum of both groups' contributions and noise.",
         "pair and trait",
         "Noise is exchangeable, of any shape.",
-        "Of all cells a share x has a p-value up to x, whatever the scores.",
+        "A share x of all cells has a p-value up to x, whatever the scores.",
     ),
     Claim(
         "rated p",
         "stereotypes",
         "p of rated pairs",
         ("stereotypes.rated.p_value",),
-        "Traits that emerge hit more of what people say than guesses at the same rate, were cells independent.",
-        "Cells that emerge are drawn at random.",
+        "Emergent traits match people's ratings more often than guesses at the same rate, if cells are independent.",
+        "Emergent cells are a random sample.",
         "cell",
-        "Cells are independent; those of one group are not.",
-        "Rejects too often where cells of a group go together.",
+        "Cells are independent, although those of one group are not.",
+        "Rejects too often if cells of a group are correlated.",
     ),
 )
 
@@ -66,7 +66,7 @@ CLAIMS = (
 def _paired(
     rng: np.random.Generator, each: int, noise: Tails = "normal", other: int | None = None, skewed: bool = False
 ) -> PairedGroups:
-    """Groups of two domains, and all pairs: what either contributes, by a weight of its own, and noise."""
+    """Draw groups of two domains and all pairs: a weighted sum of both components, and noise."""
     sizes = (each, each if other is None else other)
     single = rng.normal(size=(sum(sizes), 16))
     weight = np.exp(0.4 * rng.normal(size=sum(sizes)))[:, None]
@@ -85,7 +85,7 @@ def _dominance(rng: np.random.Generator, each: int, other: int, skewed: bool) ->
 
 
 def _emerging(rng: np.random.Generator) -> Mapping[str, Any]:
-    """Pairs that have nothing to do with their groups; pairs to which both contribute, with noise of heavy tails."""
+    """Draw pairs unrelated to their components, and pairs that are their sum with heavy-tailed noise."""
     paired = _paired(rng, 7)
     random = PairedGroups(
         rng.normal(size=paired.scores.shape),
@@ -102,7 +102,7 @@ def _emerging(rng: np.random.Generator) -> Mapping[str, Any]:
 
 
 def _guessed(rng: np.random.Generator, together: bool) -> Mapping[str, Any]:
-    """Twelve groups with eight cells; together: cells of a group go together, in what emerges and in what is said."""
+    """Draw guesses for twelve groups of eight cells; if `together`, cells of a group are correlated."""
     sides = [rng.normal(size=(12, 8)) + (rng.normal(size=(12, 1)) if together else 0.0) for _ in range(2)]
     return {"p": precision_recall(sides[0] > 0.3, sides[1] > 0.5).p_value}
 

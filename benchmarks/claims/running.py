@@ -1,4 +1,4 @@
-"""Repetitions of experiments, spread over processes, and what is counted in them."""
+"""Run the repetitions of experiments in parallel and compute the rows of the table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST = 6
 def measured(
     lines: Sequence[Line], *, processes: int, quick: bool, progress: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """One row for every line; an experiment that several share is run once."""
+    """Return one row per line; run an experiment that several lines share once."""
     rows: dict[int, dict[str, Any]] = {}
     with ProcessPoolExecutor(processes) as pool:
         for name in dict.fromkeys(line.experiment.name for line in lines):
@@ -48,7 +48,7 @@ def _row(line: Line, n: int, found: dict[str, NDArray[np.float64]]) -> dict[str,
 
 
 def _chunk(experiment: Experiment, start: int, stop: int) -> list[dict[str, Any]]:
-    """Every repetition has a seed of its own, so that numbers do not depend on how they are spread."""
+    """Run some repetitions. Each has its own seed, so results do not depend on the number of processes."""
     salt = zlib.crc32(experiment.name.encode())
     return [dict(experiment.draw(np.random.default_rng([salt, i]))) for i in range(start, stop)]
 

@@ -1,4 +1,4 @@
-"""Stereotypes: how well a model agrees with people."""
+"""Stereotypes: agreement of models with people."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ CLAIMS = (
         "stereotypes",
         "p, shuffled",
         (f"{_ALIGNMENTS}.p_value",),
-        "The model knows which group is which, beyond what all groups share.",
-        "Ratings of domains could stand with any domain, and those of groups with any group of the domain.",
+        "The model's ratings match groups beyond what all groups share.",
+        "Ratings could belong to any domain, and within a domain to any group.",
         "domain, and group within it",
-        "Domains are exchangeable, and groups within a domain. Exact if domains have the same size.",
+        "Domains are exchangeable, and so are groups within a domain. Exact if domains have the same size.",
     ),
     Claim(
         "cell p",
         "stereotypes",
         "p of tau",
         (f"{_ALIGNMENTS}.cells_p_value", f"{_ALIGNMENTS}.with_pilot_p_value", "stereotypes.group_alignments.p_value"),
-        "The paper's p-value: tau is not 0, were cells independent.",
-        "Cells (of a group: pairs) of model and people have nothing to do with each other.",
+        "The paper's p-value: tau is not 0 if cells are independent.",
+        "Cells of the model and of people are unrelated (for one group: pairs).",
         "cell",
-        "Cells are independent; those of a group and of a pair are not.",
-        "Rejects far too often where the model knows no more than what all groups share, or templates were chosen.",
+        "Cells are independent, although those of a group and of a pair are not.",
+        "Rejects far too often if the model reflects only what all groups share, or if templates were selected.",
     ),
     Claim(
         "tau, annotators",
@@ -55,11 +55,11 @@ CLAIMS = (
             f"{_ALIGNMENTS}.precision_annotators_ci_low",
             f"{_ALIGNMENTS}.precision_annotators_ci_high",
         ),
-        "Where tau (P@3) lies with as many other annotators, for these groups.",
-        "Expected tau and P@3 of these groups with so many annotators.",
+        "The range of tau (P@3) over other annotators, for these groups.",
+        "Expected tau and P@3 of these groups with this number of annotators.",
         "annotator, within a group",
         "Annotators are a sample.",
-        "A little too narrow: tau covers 92% with 20 annotators.",
+        "Slightly too narrow: the interval of tau covers 92% with 20 annotators.",
     ),
     Claim(
         "tau, groups",
@@ -71,8 +71,8 @@ CLAIMS = (
             f"{_ALIGNMENTS}.precision_groups_ci_low",
             f"{_ALIGNMENTS}.precision_groups_ci_high",
         ),
-        "Where tau (P@3) lies with as many other groups.",
-        "Expected tau and P@3 with so many groups and annotators.",
+        "The range of tau (P@3) over other groups.",
+        "Expected tau and P@3 with this number of groups and annotators.",
         "domain of groups",
         _SAMPLE,
     ),
@@ -86,51 +86,51 @@ CLAIMS = (
             f"{_ALIGNMENTS}.precision_ci_low",
             f"{_ALIGNMENTS}.precision_ci_high",
         ),
-        "Where tau (P@3) lies with as many other groups and annotators.",
-        "Expected tau and P@3 with so many groups and annotators.",
+        "The range of tau (P@3) over other groups and annotators.",
+        "Expected tau and P@3 with this number of groups and annotators.",
         "domain of groups, and annotator",
         _SAMPLE,
-        "Annotators count twice: too wide rather than too narrow.",
+        "Conservative, because annotators count twice.",
     ),
     Claim(
         "tau of a group",
         "stereotypes",
         "95% of tau of one group",
         ("stereotypes.group_alignments.ci_low", "stereotypes.group_alignments.ci_high"),
-        "Where tau of the group lies with as many other annotators.",
-        "Expected tau of this group with so many annotators.",
+        "The range of the group's tau over other annotators.",
+        "Expected tau of this group with this number of annotators.",
         "annotator",
         "Annotators are a sample.",
-        "A little too narrow: a tau of few pairs and few annotators is not as smooth as drawing anew takes it to be.",
+        "Slightly too narrow: with few pairs and few annotators, tau is less smooth than resampling assumes.",
     ),
     Claim(
         "agreement difference",
         "stereotypes",
         "`compare`: 95% of the difference of tau",
         ("stereotypes.compare.interval_low", "stereotypes.compare.interval_high"),
-        "Where the difference of tau of two models lies with as many other groups.",
-        "Expected difference: 0 for models that differ by noise alone.",
+        "The range of the difference of two models' tau over other groups.",
+        "Expected difference: 0 for models that differ only by noise.",
         "domain of groups",
-        "Domains are a sample; ratings are taken as they are.",
+        "Domains are a sample; ratings are treated as fixed.",
     ),
 )
 
 
 @cache
 def _common() -> Floats:
-    """What all groups share, in the model and in people."""
+    """Draw scores that all groups share, in the model and in people."""
     return np.random.default_rng(3).normal(size=PAIRS)
 
 
 def _alike(rng: np.random.Generator, sizes: Sequence[int], alike: float, tails: Tails, *more: int) -> Floats:
-    """Profiles (..., groups, pairs) of variance 1, of which groups of a domain share this part."""
+    """Draw profiles (..., groups, pairs) of variance 1; groups of a domain share this part of it."""
     domain = np.repeat(np.arange(len(sizes)), sizes)
     shared = made(rng, tails, *more, len(sizes), PAIRS)[..., domain, :]
     return np.asarray(np.sqrt(alike) * shared + np.sqrt(1.0 - alike) * made(rng, tails, *more, len(domain), PAIRS))
 
 
 def _sides(rng: np.random.Generator, groups: int, tails: Tails, link: float, models: int = 1) -> tuple[Floats, Floats]:
-    """Scores of models (models, groups, pairs), and what people think on average (groups, pairs)."""
+    """Draw scores of models (models, groups, pairs) and mean human ratings (groups, pairs)."""
     own = made(rng, tails, groups, PAIRS)
     noise = made(rng, tails, models, groups, PAIRS)
     return 0.5 * _common() + link * own + np.sqrt(1.0 - link**2) * noise, 50.0 + 15.0 * (0.5 * _common() + own)
@@ -149,14 +149,14 @@ def _shuffled(rng: np.random.Generator, tails: Tails) -> Mapping[str, Any]:
 
 
 def _of_domains(rng: np.random.Generator, sizes: Sequence[int], alike: float, tails: Tails) -> Mapping[str, Any]:
-    """Groups of a domain are alike in the model, and in people, who have nothing to do with each other."""
+    """Draw groups that are alike within a domain, in the model and in people, without agreement between both."""
     model, human = (0.5 * _common() + _alike(rng, sizes, alike, tails) for _ in range(2))
     domains = np.repeat(np.arange(len(sizes)), sizes)
     return {"shuffled": permute_groups(model, human, n=199, rng=rng, domains=domains)[1]}
 
 
 def _independent(rng: np.random.Generator) -> Mapping[str, Any]:
-    """No profile at all; with a pilot, two of ten templates are chosen on four groups and judged on all."""
+    """Draw independent scores; with a pilot, choose two of ten templates on four groups and test on all."""
     human, templates = rng.normal(size=(GROUPS, PAIRS)), rng.normal(size=(10, GROUPS, PAIRS))
     found = biassay.kendall_alignment(templates[0], human)
     chosen = choose_templates(templates[:, :4], human[:4], [str(i) for i in range(10)])
@@ -175,7 +175,7 @@ def _aligned(rng: np.random.Generator, redrawn: bool, groups: int = GROUPS) -> M
 
 
 def _aligned_domains(rng: np.random.Generator, sizes: Sequence[int], alike: float, tails: Tails) -> Mapping[str, Any]:
-    """Groups of a domain are alike in the model and in people, who agree to some extent."""
+    """Draw groups that are alike within a domain, with some agreement between model and people."""
     own, noise = (_alike(rng, sizes, alike, tails) for _ in range(2))
     people = 50.0 + 15.0 * (0.5 * _common() + own)
     model = 0.5 * _common() + 0.5 * own + np.sqrt(0.75) * noise
@@ -254,10 +254,8 @@ def lines() -> list[Line]:
         for name, (sizes, share, tails) in alike.items()
     ]
     cells = Experiment("cells", f"{GROUPS} groups, {PAIRS} pairs; independent cells", _independent, 2000)
-    these = Experiment("these groups", f"{about}; annotators drawn anew", partial(_aligned, redrawn=False), 1000)
-    others = Experiment(
-        "other groups", f"{about}; groups and annotators drawn anew", partial(_aligned, redrawn=True), 400
-    )
+    these = Experiment("these groups", f"{about}; annotators redrawn", partial(_aligned, redrawn=False), 1000)
+    others = Experiment("other groups", f"{about}; groups and annotators redrawn", partial(_aligned, redrawn=True), 400)
     few = Experiment(
         "few groups", f"8 groups, {PAIRS} pairs; all redrawn", partial(_aligned, redrawn=True, groups=8), 400
     )

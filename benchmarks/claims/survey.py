@@ -1,4 +1,4 @@
-"""The survey: mean ratings so far, as the researcher sees them."""
+"""Survey: interim mean ratings, as the researcher sees them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ CLAIMS = (
         "survey",
         "95% of a mean rating",
         ("survey.progress.low", "survey.progress.high"),
-        "Where the mean rating of a group on a pair lies, with as many other annotators.",
-        "The mean rating of all who could be asked.",
+        "The range of the mean rating of a group on a pair, over other annotators.",
+        "The mean rating of all potential annotators.",
         "annotator",
-        "Annotators are a sample; means of so many ratings are normal.",
-        "Looked at while a study runs, it makes no allowance for looking often.",
+        "Annotators are a sample; means of this many ratings are approximately normal.",
+        "Makes no allowance for repeated looks while a study runs.",
     ),
 )
 
 
 class _Clock:
-    """Time that passes when it is told to."""
+    """A clock that advances only on request."""
 
     now = 1_700_000_000.0
 
@@ -42,7 +42,7 @@ class _Clock:
 
 
 def _draw(rng: np.random.Generator) -> Mapping[str, Any]:
-    """A study with four pairs of traits, taken part in until it is complete."""
+    """Simulate a study with four trait pairs until it is complete."""
     from biassay.survey.database import open_database
     from biassay.survey.progress import compute_progress
     from biassay.survey.store import Store
@@ -54,9 +54,9 @@ def _draw(rng: np.random.Generator) -> Mapping[str, Any]:
         groups=given.groups[:GROUPS],
         pairs=given.pairs[: len(SHAPES)],
         annotations=ANNOTATIONS,
-        groups_a_participant=GROUPS,
+        groups_per_participant=GROUPS,
         rules=QualityRules(
-            which_group=False, high_low=False, self_agreement=0.0, tolerance=100, seconds_a_group=0.0, spread=0
+            which_group=False, high_low=False, self_agreement=0.0, tolerance=100, seconds_per_group=0.0, spread=0
         ),
         demographics=(),
     )
@@ -87,7 +87,7 @@ def _take_part(store: Any, participant: str, rng: np.random.Generator) -> None:
 
 
 def _mean(a: float, b: float) -> float:
-    """Of ratings, which are whole numbers; rounding moves it by less than a hundredth."""
+    """Return the mean rating before rounding to integers, which changes it by less than 0.01."""
     return 100.0 * a / (a + b)
 
 

@@ -1,46 +1,46 @@
-"""The figures as Markdown: a summary for both pages, and for the docs promises and every simulation."""
+"""Render the simulation results as Markdown: a summary table and the appendix of the docs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from .claim import Claim
 from .registry import CLAIMS, UNTESTED
 
-__all__ = ["details", "summary_table", "write_pages"]
+__all__ = ["appendix", "summary_table"]
 
 Row = dict[str, Any]
-_START, _END = "<!-- figures of validity.json -->", "<!-- end of figures -->"
+_HEAD = """# Validity: all simulations
+
+Generated from `benchmarks/validity.json` by `python benchmarks/validity.py --tables`; do not edit. See
+[validity](validity.md) for the summary. "p at .05" is the share of p-values at or below .05, and "error" the standard
+error of the simulation. "Met" compares a figure with its limits. A figure outside them by less than two errors may be
+chance. Rows without limits show a number outside its null hypothesis. "t3" is Student's t with 3 degrees
+of freedom.
+"""
 _VERDICTS = ("yes", "within two errors", "**no**")
 _STUDIES = {
     "associations": "Association tests",
     "robustness": "Robustness",
-    "discovery": "Words of groups",
+    "discovery": "Discovery",
     "stereotypes": "Stereotypes",
     "word_association": "Word associations",
     "benchmarks": "Benchmarks",
+    "prompt_robustness": "Robustness of prompts",
+    "audit": "Name audits",
+    "debiasing": "Debiasing",
     "survey": "Survey",
 }
 
 
-def write_pages(rows: Sequence[Row], readme: Path, docs: Path) -> None:
-    """Put the figures between the marks of both pages."""
-    _write(readme, summary_table(rows))
-    _write(docs, f"{summary_table(rows)}\n\n{details(rows)}")
-
-
-def _write(page: Path, text: str) -> None:
-    before, start, rest = page.read_text().partition(_START)
-    _, end, after = rest.partition(_END)
-    if not start or not end:
-        raise SystemExit(f"{page} has no marks {_START} and {_END} to write between")
-    page.write_text(f"{before}{_START}\n{text}\n{_END}{after}")
+def appendix(rows: Sequence[Row]) -> str:
+    """Return the appendix of docs/validity.md: a summary of all claims, then every simulation."""
+    return f"{_HEAD}\n## Summary\n\n{summary_table(rows)}\n\n{details(rows)}\n"
 
 
 def summary_table(rows: Sequence[Row]) -> str:
-    """A row for every claim and what is wanted of it; nothing is, outside its null."""
+    """Summarize the simulations of every claim and its limits. Rows outside a null hypothesis have no limits."""
     head = [
         "number",
         "study",
@@ -49,8 +49,8 @@ def summary_table(rows: Sequence[Row]) -> str:
         "p at .05",
         "p at .01",
         "share or coverage",
-        "wanted",
-        "kept",
+        "limits",
+        "met",
     ]
     parts: dict[tuple[str, str], list[Row]] = {}
     for name in CLAIMS:
@@ -60,15 +60,15 @@ def summary_table(rows: Sequence[Row]) -> str:
 
 
 def _wanted(row: Row) -> str:
-    return "within 0.05 of what was predicted" if "predicted" in row else str(row["wanted"])
+    return "within 0.05 of the prediction" if "predicted" in row else str(row["wanted"])
 
 
 def _summary(claim: Claim, wanted: str, rows: Sequence[Row]) -> list[str]:
     verdicts = [_verdict(row) for row in rows]
-    few = ", 5 words a set" if all(row["simulated"].startswith("5, 5 targets") for row in rows) else ""
+    few = ", 5 words per set" if all(row["simulated"].startswith("5, 5 targets") for row in rows) else ""
     kept = ", ".join(f"{verdicts.count(one)} {one}" for one in _VERDICTS if one in verdicts)
     return [
-        claim.title + (few if wanted else ", outside its null"),
+        claim.title + (few if wanted else ", outside its null hypothesis"),
         _STUDIES[claim.study],
         str(len(rows)),
         _range([row["n"] for row in rows], "{:,}"),
@@ -81,13 +81,16 @@ def _summary(claim: Claim, wanted: str, rows: Sequence[Row]) -> list[str]:
 
 
 def details(rows: Sequence[Row]) -> str:
-    """For every study its numbers, what they promise, and all simulations."""
+    """List the claims of every study and all simulations."""
     parts = []
     for study, title in _STUDIES.items():
         claims = [claim for claim in CLAIMS.values() if claim.study == study]
         parts.append(f"## {title}")
         parts.append(
-            _table(["number", "promises", "null or truth", "unit", "assumes", "not kept"], map(_promise, claims))
+            _table(
+                ["number", "claim", "null hypothesis or truth", "sampling unit", "assumes", "limits"],
+                map(_promise, claims),
+            )
         )
         for claim in claims:
             own = [_detail(row) for row in rows if row["claim"] == claim.name]
@@ -99,12 +102,12 @@ def details(rows: Sequence[Row]) -> str:
                     "p at .01",
                     "share or coverage",
                     "error",
-                    "wanted",
-                    "kept",
+                    "limits",
+                    "met",
                 ]
                 parts.append(f"**{claim.title}**\n\n{_table(head, own)}")
     others = [[f"`{column}`", about] for column, about in UNTESTED.items()]
-    parts.append(f"## Columns that promise nothing\n\n{_table(['column', 'what it is'], others)}")
+    parts.append(f"## Columns without a claim\n\n{_table(['column', 'content'], others)}")
     return "\n\n".join(parts)
 
 
@@ -122,7 +125,7 @@ def _detail(row: Row) -> list[str]:
 
 
 def _verdict(row: Row) -> str:
-    """Whether a figure lies within its limits; outside by less than two errors of the simulation, it may be chance."""
+    """Return whether a figure is within its limits, or outside by less than two errors of the simulation."""
     if row["off"] is None:
         return "–"
     return _VERDICTS[0 if not row["off"] else 1 if row["off"] < 2.0 else 2]

@@ -1,4 +1,4 @@
-"""Word association tests and relative decisions: models that lean in all ways but one, asked by the design of a run."""
+"""Word association tests and relative decisions: models with every bias but the tested one."""
 
 from __future__ import annotations
 
@@ -67,31 +67,31 @@ CLAIMS = (
         "word_association",
         "p of word associations",
         ("word_association.results.p_value",),
-        "The poles are given to different groups: other words, and other pairs of group words where there are several, "
-        "else other answers, would show it too. Two-sided.",
-        "No difference of the poles on average over draws of words, group words and answers.",
-        "attribute word and pair of group words, or block of answers",
-        "Words and pairs are a sample of their kind.",
-        "With fewer than six pairs it is never below .05.",
+        "The poles are assigned to different groups. The result generalizes to other words and, with "
+        "several pairs of group words, to other pairs; with one pair, to other responses. Two-sided.",
+        "No difference between the poles on average over samples of words, group words and responses.",
+        "attribute word and pair of group words, or block of responses",
+        "Words and pairs are samples of their kinds.",
+        "Never below .05 with fewer than six pairs.",
     ),
     Claim(
         "word association interval",
         "word_association",
         "interval of the difference of poles",
         ("word_association.results.ci_low", "word_association.results.ci_high"),
-        "Where the difference of shares lies, words and pairs, or answers, drawn anew.",
-        "The difference of this model on average over draws; with one pair of group words, of this pair.",
-        "as the p-value",
-        "As the p-value.",
-        "There is none with fewer than six pairs, and none of log-odds with one pair.",
+        "The range of the difference of shares over other words and pairs, or over other responses.",
+        "The model's difference on average over samples; with one pair of group words, the difference for this pair.",
+        "that of the p-value",
+        "Those of the p-value.",
+        "No interval with fewer than six pairs, and none of log-odds with one pair.",
     ),
     Claim(
         "word association bounds",
         "word_association",
         "bounds of the difference of poles",
         ("word_association.results.bound_low", "word_association.results.bound_high"),
-        "Where the difference of all responses lies, whatever the missing ones would have been.",
-        "The difference of this model in the responses asked for, before some of them are withheld.",
+        "The range of the difference over all responses, whatever the missing ones would have been.",
+        "The model's difference in all requested responses, before some are withheld.",
         "response",
         "None.",
     ),
@@ -100,9 +100,9 @@ CLAIMS = (
         "word_association",
         "significant word associations",
         (),
-        "No significant result of the wrong sign, whatever responses are withheld, and none where responses follow the "
-        "order of the group words.",
-        "The sign of the difference of this model, before responses are withheld.",
+        "No significant result has the wrong sign, whichever responses are withheld, and no result is "
+        "significant if responses follow the order of the group words.",
+        "The sign of the model's difference before responses are withheld.",
         "test",
         "None about which responses are missing.",
     ),
@@ -111,52 +111,53 @@ CLAIMS = (
         "word_association",
         "p of the responses read",
         ("word_association.results.read_p_value",),
-        "As the p-value, if missing responses are missing at random.",
-        "As the p-value.",
-        "as the p-value",
+        "The p-value without missing responses, if they are missing at random.",
+        "No difference between the poles on average over samples of words, group words and responses.",
+        "that of the p-value",
         "Responses are missing at random.",
-        "Rejects far too often, and with the wrong sign, where refusals depend on the response.",
+        "Rejects far too often, and with the wrong sign, if refusals depend on the response.",
     ),
     Claim(
         "word association p, these groups",
         "word_association",
         "p, these group words",
         ("word_association.results.fixed_groups_p_value",),
-        "The same of other words and other answers, with these very group words.",
-        "No difference of the poles with these group words.",
-        "attribute word and block of answers",
+        "The poles are assigned to different groups. The result generalizes to other words and responses, "
+        "but only for these group words.",
+        "No difference between the poles with these group words.",
+        "attribute word and block of responses",
         "Words are a sample of their kind.",
-        "Says nothing about other group words: with those drawn anew it rejects far too often.",
+        "Says nothing about other group words: if they are sampled again, it rejects far too often.",
     ),
     Claim(
         "word association exact p",
         "word_association",
         "p, these answers",
         ("word_association.results.fixed_words_p_value",),
-        "Words of the two poles differ in these very answers. Exact.",
+        "Words of the two poles differ in these responses. Exact.",
         "Words are exchangeable between the poles.",
         "attribute word",
-        "Nothing but words differs between the poles.",
-        "Rejects far too often where the words of a pole go together in an answer or with a pair.",
+        "Only words differ between the poles.",
+        "Rejects far too often if the words of a pole are correlated within a response or a pair.",
     ),
     Claim(
         "word association published p",
         "word_association",
         "p of D as published",
         ("word_association.results.bai_p_value",),
-        "The mean of D over answers is not 0: nothing beyond these very words.",
-        "D is 0 on average over answers.",
-        "answer",
-        "Answers are independent; they repeat the same words.",
-        "Rejects far too often for words.",
+        "The mean of D over responses is not 0, for these words only.",
+        "D is 0 on average over responses.",
+        "response",
+        "Responses are independent, although they repeat the same words.",
+        "Rejects far too often as a test of words.",
     ),
     Claim(
         "decisions p",
         "word_association",
         "p of relative decisions",
         ("word_association.relative_decisions.p_by_task",),
-        "More tasks follow the stereotype than run against it. Exact, two-sided.",
-        "A task follows or runs against it by the toss of a coin.",
+        "More tasks follow the stereotype than contradict it. Exact, two-sided.",
+        "Each task follows or contradicts the stereotype with probability one half.",
         "task",
         "Tasks are independent.",
     ),
@@ -165,7 +166,7 @@ CLAIMS = (
         "word_association",
         "interval of relative decisions",
         ("word_association.relative_decisions.low", "word_association.relative_decisions.high"),
-        "Where the share of decisions that follow the stereotype lies, with other tasks.",
+        "The range of the share of decisions that follow the stereotype, over other tasks.",
         "The share on average over tasks.",
         "task",
         "Tasks are independent.",
@@ -175,7 +176,7 @@ CLAIMS = (
         "word_association",
         "bounds of relative decisions",
         ("word_association.relative_decisions.bound_low", "word_association.relative_decisions.bound_high"),
-        "Where the share of all decisions lies, whatever the missing ones would have been.",
+        "The range of the share over all decisions, whatever the missing ones would have been.",
         "The share before decisions are withheld.",
         "decision",
         "None.",
@@ -185,10 +186,10 @@ CLAIMS = (
         "word_association",
         "p by decision",
         ("word_association.relative_decisions.p_by_decision",),
-        "Of these very tasks, more decisions follow the stereotype than run against it.",
-        "Every decision follows or runs against it by the toss of a coin.",
+        "More decisions follow the stereotype than contradict it, for these tasks.",
+        "Each decision follows or contradicts the stereotype with probability one half.",
         "decision",
-        "Decisions are independent; those about one task are not.",
+        "Decisions are independent, although those about one task are not.",
         "Rejects far too often for other tasks.",
     ),
     Claim(
@@ -196,18 +197,18 @@ CLAIMS = (
         "word_association",
         "p, Holm",
         ("word_association.results.p_adjusted", "word_association.decisions.p_adjusted"),
-        "Of all tests on a model, none is falsely significant, with 95% probability.",
-        "No difference of the poles in any of the 21 data sets.",
-        "as the p-value",
-        "None about how tests depend on each other.",
-        "With Tarone's refinement: tests with too few pairs or words to reach a level take no part of it.",
+        "With 95% probability, no test on a model is falsely significant.",
+        "No difference between the poles in any of the 21 data sets.",
+        "that of the p-value",
+        "None about the dependence between tests.",
+        "Uses Tarone's refinement, which leaves out tests with too few pairs or words to reach a level.",
     ),
 )
 
 
 @cache
 def _design(name: str) -> tuple[NDArray[np.bool_], dict[str, Any], NDArray[np.float64]]:
-    """Poles, pairs, orders and blocks of the prompts of a test, and where each word stands, from -1 to 1."""
+    """Return poles, pairs, orders and blocks of the prompts, and each word's relative position from -1 to 1."""
     test = select_word_associations(_FEW_WORDS.get(name, name))[0]
     prompts = make_association_prompts(test)
     fields = {key: np.array([getattr(p, source) for p in prompts]) for key, source in _FIELDS.items()}
@@ -221,11 +222,11 @@ _FIELDS = {"pairs": "pair", "stigmatised_first": "stigmatised_first", "blocks": 
 def _answers(
     rng: np.random.Generator, name: str, world: World, lean: float
 ) -> tuple[NDArray[np.float64], dict[str, Any], float]:
-    """What a model gives to the stigmatised group, in log-odds and then by chance; the design; the true difference.
+    """Draw the words that a model gives to the stigmatised group; return them with design and true difference.
 
-    It leans by word, by pair, by word with a pair, to the group that is named first and by the place in the list. The
-    last two are the model's own and so part of the truth, as is what it makes of the group words where there is one
-    pair alone.
+    Log-odds vary by word, pair, word within pair, the group named first and the position in the list. The
+    last two are fixed for a model and so part of the truth, as is the effect of the group words if there is only
+    one pair.
     """
     negative, design, places = _design(name)
     words, pairs = len(negative), int(design["pairs"].max()) + 1
@@ -259,7 +260,7 @@ def _answers(
 
 
 def _true_difference(lean: float, where: NDArray[np.float64], by_pair: NDArray[np.float64]) -> float:
-    """Of shares, on average over words, and over pairs where there are several."""
+    """Return the true difference of shares, averaged over words and, if there are several, over pairs."""
     if not lean:
         return 0.0
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
@@ -272,7 +273,7 @@ def _true_difference(lean: float, where: NDArray[np.float64], by_pair: NDArray[n
 def _withheld(
     rng: np.random.Generator, values: NDArray[np.float64], negative: NDArray[np.bool_], pairs: Any, how: Withheld
 ) -> NDArray[np.float64]:
-    """Responses of which some are missing, depending on what they would have been."""
+    """Draw responses that are missing at a rate that depends on their value."""
     drawn = rng.random(values.shape)
     if how == "negative to the stigmatised":
         return np.where((drawn < 0.75) & negative & (values == 1.0), nan, values)
@@ -290,7 +291,7 @@ def _withheld(
 def _asked_in_part(
     rng: np.random.Generator, name: str, world: World, how: Withheld, lean: float = 0.0
 ) -> Mapping[str, Any]:
-    """Conclusions where responses are withheld selectively; ends of interval and bounds less what they should hold."""
+    """Measure with selectively missing responses; return interval and bounds minus what they should cover."""
     negative = _design(name)[0]
     values, design, truth = _answers(rng, name, world, lean)
     found = word_association(_withheld(rng, values, negative, design["pairs"], how), negative, **design)
@@ -309,7 +310,7 @@ def _asked_in_part(
 
 
 def _significant(rng: np.random.Generator, name: str, world: World, lean: float = 0.0) -> Mapping[str, Any]:
-    """Whether a test is significant, as `evidence` has it for a family of one; NaN instead of p if not."""
+    """Return p if `evidence` calls the test significant in a family of one, otherwise NaN."""
     negative = _design(name)[0]
     values, design, _ = _answers(rng, name, world, lean)
     found = word_association(values, negative, **design)
@@ -318,7 +319,7 @@ def _significant(rng: np.random.Generator, name: str, world: World, lean: float 
 
 
 def _asked(rng: np.random.Generator, name: str, world: World, lean: float = 0.0) -> Mapping[str, Any]:
-    """P-values, and the ends of the interval less the true difference."""
+    """Return p-values, and the ends of the interval minus the true difference."""
     negative = _design(name)[0]
     values, design, truth = _answers(rng, name, world, lean)
     log_odds = world == "log-odds"
@@ -337,7 +338,7 @@ def _asked(rng: np.random.Generator, name: str, world: World, lean: float = 0.0)
 
 
 def _family(rng: np.random.Generator) -> Mapping[str, Any]:
-    """All data sets on one model."""
+    """Test all data sets on one model."""
     p_values, floors = [], []
     for test in select_word_associations("wat-*"):
         values, design, _ = _answers(rng, test.name, "words", 0.0)
@@ -349,7 +350,7 @@ def _family(rng: np.random.Generator) -> Mapping[str, Any]:
 
 
 def _decided(rng: np.random.Generator, tasks: int, lean: float = 0.0) -> Mapping[str, Any]:
-    """Tasks lean either way, and answers to one go together; the first of two people is preferred."""
+    """Draw decisions with task effects, correlated within a task, and a preference for the first person."""
     of, orders = np.repeat(np.arange(tasks), 10), np.tile([False, True], 5 * tasks)
     odds = lean + 2.0 * rng.normal(size=tasks)[of] + np.where(orders, 1.0, -1.0)
     follows = (rng.random(len(of)) < 1.0 / (1.0 + np.exp(-odds))).astype(np.float64)
@@ -373,7 +374,8 @@ def _world(name: str, world: World, lean: float = 0.0, repetitions: int = _REPET
     negative, design, _ = _design(name)
     pairs = int(design["pairs"].max()) + 1
     asked = "each pair in both orders" if world == "log-odds" else f"{len(design['pairs'])} answers"
-    about = f"{name}: {int(negative.sum())} words a pole, {pairs} pairs, {asked}; {_ABOUT[world]}"
+    counts = f"{int(negative.sum())} words per pole, {pairs} {'pair' if pairs == 1 else 'pairs'}"
+    about = f"{name}: {counts}, {asked}; {_ABOUT[world]}"
     called = f"word association {name} {world}{f' {lean:g}' if lean else ''}"
     return Experiment(called, about, partial(_asked, name=name, world=world, lean=lean), repetitions)
 
@@ -391,7 +393,7 @@ def _concluded(name: str, world: World, lean: float = 0.0) -> Experiment:
 
 
 def lines() -> list[Line]:
-    """All rows of word associations."""
+    """List all rows of word associations."""
     p, interval, bounds, evidence, read, these, exact, published, decisions, share, missing, by_decision, family = (
         claim.name for claim in CLAIMS
     )
@@ -405,7 +407,7 @@ def lines() -> list[Line]:
             Line(p, one, Level("p", limits)),
             Line(interval, one, Coverage("low", "high", 0.0, INTERVAL)),
             Line(exact, one, Level("exact", limits if own else None), "" if own else "not its null"),
-            Line(published, one, Level("published"), "not its null: words are drawn anew"),
+            Line(published, one, Level("published"), "not its null: words are redrawn"),
         ]
     for name, lean in (("wat-racism", 1.0), ("wat-racism", 2.0), ("wat-racism", 3.0), ("wat-science", 2.0)):
         leaning = _world(name, "words", lean)
@@ -422,7 +424,7 @@ def lines() -> list[Line]:
             else:
                 found.append(Line(interval, several, Coverage("low", "high", 0.0, INTERVAL)))
             own = world == "words"
-            note = "" if own else "not its null: pairs are drawn anew"
+            note = "" if own else "not its null: pairs are redrawn"
             found.append(Line(these, several, Level("these groups", limits if own else None), note))
             found.append(Line(exact, several, Level("exact", limits if own else None), note))
     extremes: tuple[tuple[str, World], ...] = (
@@ -458,7 +460,7 @@ def lines() -> list[Line]:
         found.append(Line(missing, drawn, Coverage("bound low", "bound high", 0.0, (1.0, 1.0))))
         if not lean:
             found.append(Line(decisions, drawn, Level("p", limits)))
-            found.append(Line(by_decision, drawn, Level("by decision"), "not its null: tasks are drawn anew"))
+            found.append(Line(by_decision, drawn, Level("by decision"), "not its null: tasks are redrawn"))
     every = Experiment("word association family", "the 21 data sets on one model, poles lean to no group", _family, 400)
     found.append(Line(family, every, Share("any", 0.05)))
     return found

@@ -1,7 +1,8 @@
-"""Worlds in which the truth is known: vectors whose cosines are given, and word vectors with sets drawn at random."""
+"""Simulated data with a known truth: vectors with given cosines, and random sets of word vectors."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from functools import cache
 from typing import Literal
@@ -37,14 +38,14 @@ _FUNCTION, _FREQUENT = 300, 10_000
 
 
 def made(rng: np.random.Generator, tails: Tails, *shape: int) -> Floats:
-    """Numbers of mean 0 and variance 1."""
+    """Draw numbers of mean 0 and variance 1."""
     return rng.normal(size=shape) if tails == "normal" else rng.standard_t(3, size=shape) / np.sqrt(3.0)
 
 
 def crossed_table(
     rng: np.random.Generator, sizes: Sizes, parts: VarianceComponents, D: float = 0.0, tails: Tails = "normal"
 ) -> Floats:
-    """Cosines (targets, attributes) of words drawn anew: every target leans to A or B, every attribute to X or Y."""
+    """Draw cosines (targets, attributes) of new words: random effects of targets and of attributes, and a residual."""
     n, m, k, l = sizes  # noqa: E741
     rows, columns = np.repeat([0, 1], [n, m]), np.repeat([0, 1], [k, l])
     of_t = made(rng, tails, n + m, 2) * np.sqrt(max(parts.targets, 0.0) / 2.0)
@@ -55,7 +56,7 @@ def crossed_table(
 
 
 def vectors(table: Floats, n: int, k: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """X, Y, A and B with these cosines, in units of `SMALL`: attributes are axes, targets have an axis to spare."""
+    """Make X, Y, A and B with these cosines, in units of `SMALL`. Attributes are axes; targets have one more axis."""
     cosines = table * SMALL
     rest = np.sqrt(np.maximum(1.0 - (cosines**2).sum(axis=1, keepdims=True), 0.0))
     targets, attributes = np.hstack([cosines, rest]), np.eye(table.shape[1], table.shape[1] + 1)
@@ -63,7 +64,7 @@ def vectors(table: Floats, n: int, k: int) -> tuple[Floats, Floats, Floats, Floa
 
 
 def text_sets(rng: np.random.Generator, table: Floats, texts: int, noise: float) -> Floats:
-    """Every word in so many texts, each with noise of its own: (targets * texts, attributes * texts)."""
+    """Repeat every word in several texts with independent noise: (targets * texts, attributes * texts)."""
     table = np.repeat(np.repeat(table, texts, axis=0), texts, axis=1)
     return table + noise * rng.normal(size=table.shape)
 
@@ -71,32 +72,36 @@ def text_sets(rng: np.random.Generator, table: Floats, texts: int, noise: float)
 def context_sets(
     rng: np.random.Generator, table: Floats, n: int, k: int, contexts: int, noise: float
 ) -> list[list[Floats]]:
-    """X, Y, A and B as lists of contexts: the vector of a word, with noise of its own in every context."""
+    """Make X, Y, A and B as lists of contexts: the vector of a word plus independent noise per context."""
     sets = vectors(table, n, k)
     spread = noise * SMALL
     return [[word + spread * rng.normal(size=(contexts, len(word))) for word in words] for words in sets]
 
 
 class Held:
-    """A model that is a table of vectors."""
+    """A model that is a table of vectors. Other words, such as those of the scale, have random ones."""
 
     def __init__(self, table: dict[str, Floats]) -> None:
         self.vectors = table
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        return np.stack([self.vectors[text] for text in texts])
+        return np.stack([self.vectors[text] if text in self.vectors else self._draw(text) for text in texts])
+
+    def _draw(self, text: str) -> Floats:
+        size = len(next(iter(self.vectors.values())))
+        return np.random.default_rng(zlib.crc32(text.encode())).normal(size=size)
 
 
 @cache
 def glove() -> tuple[list[str], Floats]:
-    """Frequent words of the embedded vectors, and their vectors; no function words and no numbers."""
+    """Return frequent words of the embedded vectors and their vectors, without function words and numbers."""
     words = [word for word in frequent_words()[_FUNCTION:_FREQUENT] if word.isalpha()]
     return words, _encoded(words)
 
 
 @cache
 def glove_rows(concept: str) -> Floats:
-    """Vectors of the words of a set of a test ("weat6/X") that the embedded vectors know."""
+    """Return vectors of the in-vocabulary words of one set of a test, such as "weat6/X"."""
     test, _, role = concept.partition("/")
     found = _encoded(biassay.select_tests(test)[0].concept(role).words)
     return np.asarray(found[np.abs(found).sum(axis=1) > 0.0])
@@ -107,6 +112,6 @@ def _encoded(words: Sequence[str]) -> Floats:
 
 
 def drawn(rng: np.random.Generator, *sizes: int) -> list[Floats]:
-    """Sets of vectors of frequent words, drawn at random; no word twice."""
+    """Draw disjoint random sets of frequent words and return their vectors."""
     _, rows = glove()
     return np.split(rows[rng.permutation(len(rows))[: sum(sizes)]], np.cumsum(sizes)[:-1])

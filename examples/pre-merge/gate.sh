@@ -1,9 +1,9 @@
 #!/bin/sh
-# Before a merge: is the new model worse than the old one, which means closer to stereotypes?
+# Check before a merge whether the new model is worse than the old one, that is, closer to stereotypes.
 #
 #   sh gate.sh OLD NEW [TEST ...]      for example: sh gate.sh hf:NAME hf:./tuned 'weat*'
 #
-# OLD and NEW are models or run folders. Without tests, a run folder decides, or the collection `gate`. biassay caches responses
+# OLD and NEW are models or run folders. The default tests are those of a run folder, or the collection `gate`. biassay caches responses
 # (BIASSAY_CACHE), so the old model is queried once. Exit codes: 0 passed, 1 measurement failed, 2 usage error, 3 gate failed.
 # The verdicts are in gate.xml (JUnit) and gate.md (Markdown).
 set -eu

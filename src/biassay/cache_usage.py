@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from biassay.errors import RunFolderError
-from biassay.io import read_json, write_atomically
+from biassay.errors import RunFolderError, UsageError
+from biassay.io import default_cache, read_json, write_atomically
 
-__all__ = ["get_start_of_oldest_run", "lock_cache", "record_use"]
-
+CACHE_TAG = "CACHEDIR.TAG"
+"""File that marks a cache, for biassay and for backup programs (https://bford.info/cachedir)."""
+_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of biassay.\n"
 _PREFIX, _SUFFIX = ".run-", ".lock"
 _MAX_NAMES = 8
 
@@ -36,9 +38,8 @@ def record_use(path: Path, name: str, description: Mapping[str, Any]) -> None:
         Further content of the file.
     """
     with suppress(OSError):  # a cache that cannot be written can still be read
-        content = _read_description(path)
-        names = content.get("names")
-        names = [other for other in names if isinstance(other, str)] if isinstance(names, list) else []
+        content = read_description(path)
+        names = read_names(content)
         if names[:1] == [name]:
             os.utime(path)
             return
@@ -47,11 +48,27 @@ def record_use(path: Path, name: str, description: Mapping[str, Any]) -> None:
         write_atomically(path, json.dumps({**content, **description, "names": names}, indent=1).encode())
 
 
-def _read_description(path: Path) -> dict[str, Any]:
+def read_description(path: Path) -> dict[str, Any]:
+    """Read a JSON object; return an empty one if the file is missing or damaged."""
     with suppress(RunFolderError):
         content = read_json(path)
         return content if isinstance(content, dict) else {}
     return {}
+
+
+def read_names(content: Mapping[str, Any]) -> list[str]:
+    """Return the names of a model from its description, latest first."""
+    names = content.get("names")
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def is_cache(folder: Path) -> bool:
+    """Return whether a folder is a cache of biassay: the default one, or one that a run has marked."""
+    with suppress(OSError):
+        return (folder / CACHE_TAG).read_bytes() == _TAG
+    with suppress(OSError, UsageError):
+        return folder.samefile(default_cache())
+    return False
 
 
 @contextmanager
@@ -63,6 +80,8 @@ def lock_cache(folder: Path) -> Iterator[None]:
     with ExitStack() as stack:
         with suppress(OSError):  # a cache that cannot be written cannot be pruned either
             folder.mkdir(parents=True, exist_ok=True)
+            if not (folder / CACHE_TAG).exists():
+                (folder / CACHE_TAG).write_bytes(_TAG)
             file = stack.enter_context(temporary.open("xb"))
             _lock(file)
             os.replace(temporary, path)  # under this name the file is always locked
@@ -73,9 +92,9 @@ def lock_cache(folder: Path) -> Iterator[None]:
             for leftover in (path, temporary):
                 with suppress(OSError):
                     leftover.unlink(missing_ok=True)
-            if not existed:
-                with suppress(OSError):  # the folder is not empty
-                    folder.rmdir()
+            with suppress(OSError):
+                if not existed and os.listdir(folder) == [CACHE_TAG]:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def get_start_of_oldest_run(folder: Path) -> float | None:

@@ -13,7 +13,6 @@ from biassay.errors import UsageError
 if TYPE_CHECKING:
     from biassay.object_storage import RemoteFile
 
-__all__ = ["LIMIT_VARIABLE", "UnpackLimit", "UnpackedTooLargeError", "get_arrow_size", "open_parquet"]
 
 LIMIT_VARIABLE = "BIASSAY_MAX_UNPACKED"
 _RATIO = 200  # logs of repeated prompts reach 100
@@ -42,20 +41,12 @@ class UnpackLimit:
 
     def count(self, size: int) -> None:
         """Add decompressed bytes. Raise UnpackedTooLargeError if the file exceeds its limit."""
-        self.check(size)
         self._left -= size
-
-    def check(self, size: int) -> None:
-        """Raise UnpackedTooLargeError if `size` more bytes would exceed the limit."""
-        if size > self._left:
+        if self._left < 0:
             raise UnpackedTooLargeError(
                 f"{self._path}: larger than {self.most / 2**20:,.0f} MiB once decompressed, which is unusual for its "
                 f"size; if you trust it, set {LIMIT_VARIABLE} to a larger size, such as 8G"
             )
-
-    def read_all(self, file: Any) -> bytes:
-        """Read a decompressed stream to its end, in small chunks."""
-        return self.wrap(file).read()
 
     def wrap(self, file: Any) -> io.BufferedReader:
         """Wrap a decompressed stream so that reading it counts towards the limit."""
@@ -75,36 +66,6 @@ class _LimitedReader(io.RawIOBase):
         self._limit.count(len(chunk))
         buffer[: len(chunk)] = chunk
         return len(chunk)
-
-
-def open_parquet(file: Any) -> Any:
-    """Open a Parquet file so that repeated texts stay references to one text.
-
-    A file of 1 kB can store a text of 9 MB and refer to it in every row.
-    """
-    from pyarrow import parquet
-
-    schema = parquet.read_metadata(file).schema
-    columns = (schema.column(number) for number in range(len(schema)))
-    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-    if hasattr(file, "seek"):
-        file.seek(0)
-    return parquet.ParquetFile(file, read_dictionary=texts)
-
-
-def get_arrow_size(array: Any) -> int:
-    """Return the number of bytes of an Arrow array once every reference in it is replaced by its text."""
-    from pyarrow import compute, types
-
-    if types.is_dictionary(array.type):
-        lengths = compute.binary_length(array.dictionary)
-        return int(compute.sum(lengths.take(array.indices.drop_null())).as_py() or 0)
-    if types.is_struct(array.type):
-        return sum(map(get_arrow_size, array.flatten()))
-    if types.is_list(array.type) or types.is_large_list(array.type) or types.is_map(array.type):
-        values = array.flatten() if not types.is_map(array.type) else array.items
-        return int(array.offsets.nbytes) + get_arrow_size(values)
-    return int(array.nbytes)
 
 
 def _read_user_limit() -> int | None:

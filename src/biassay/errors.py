@@ -23,26 +23,11 @@ A message says what happened, why, and what to type next.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-
-__all__ = [
-    "BiassayError",
-    "BudgetError",
-    "DegenerateError",
-    "InsufficientVocabularyError",
-    "MeasurementError",
-    "MissingExtraError",
-    "ModelError",
-    "PluginWarning",
-    "RunFolderError",
-    "StimulusError",
-    "UnknownNameError",
-    "UsageError",
-    "VectorError",
-    "VectorFileError",
-    "explain_memory_errors",
-]
+from typing import Any
 
 
 class BiassayError(Exception):
@@ -67,7 +52,7 @@ class UnknownNameError(UsageError):
     Parameters
     ----------
     kind : str
-        What the name refers to, such as "model".
+        Kind of thing that is named, such as "model".
     name : str
         Name as the user typed it.
     known : iterable of str
@@ -93,7 +78,33 @@ class MissingExtraError(UsageError):
     """An optional dependency is not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f'{feature} needs an extra that is not installed: pip install "biassay[{extra}]"')
+        super().__init__(f"{feature} needs an extra that is not installed: {format_install_command(extra)}")
+
+
+def format_install_command(*extras: str) -> str:
+    """Return the command that installs extras from where biassay was installed: a clone or the package index."""
+    from urllib.parse import urlsplit  # both take a while to import, and few runs need them
+    from urllib.request import url2pathname
+
+    source, options = "biassay", ""
+    origin = _read_origin()
+    url = urlsplit(origin.get("url", ""))
+    if url.scheme == "file" and "dir_info" in origin:
+        folder = url2pathname(url.path)
+        source = "." if os.path.abspath(folder) == os.getcwd() else folder
+        options = "-e " if origin["dir_info"].get("editable") else ""
+    return f'pip install {options}"{source}[{",".join(extras)}]"'
+
+
+def _read_origin() -> dict[str, Any]:
+    """Return where pip installed biassay from, as it records it (PEP 610); empty for the package index."""
+    from importlib import metadata  # takes 30 ms
+
+    try:
+        text = metadata.distribution("biassay").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        return {}
+    return json.loads(text) if text else {}
 
 
 class StimulusError(UsageError):
@@ -158,6 +169,12 @@ def explain_memory_errors() -> Iterator[None]:
             f"not enough memory{detail}; close other programs, raise the memory limit, or use a smaller model or fewer "
             "words"
         ) from error
+
+
+def format_examples(items: Sequence[str], limit: int = 8) -> str:
+    """Join the first items by commas and count the others: "anna, ben and 19,998 more"."""
+    more = len(items) - limit
+    return ", ".join(items[:limit]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def find_nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:

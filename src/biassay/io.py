@@ -21,30 +21,13 @@ from typing import Any, BinaryIO
 from biassay.errors import RunFolderError, StimulusError, UsageError
 from biassay.redaction import redact_url
 
-__all__ = [
-    "atomic_folder",
-    "atomic_writer",
-    "check_digest",
-    "content_digest",
-    "default_cache",
-    "dump_json_with_digest",
-    "escape_formula",
-    "iter_json_chunks",
-    "make_printable",
-    "open_file",
-    "read_json",
-    "read_text",
-    "remove_damaged",
-    "write_atomically",
-    "write_chunks",
-]
-
 _DIGEST = "digest"
 _ITEMS_PER_CHUNK = 1_000
 _STALE_SECONDS = 24 * 3600
 _RECENT = 2.0  # seconds; within one tick of the file system's clock a file may change and keep its date
 # Also after quotes, which spreadsheets strip, and after the apostrophe that `escape_formula` adds.
 _FORMULA = re.compile(r"""["']*[=+\-@\t\r\n＝＋－＠]""")
+_CONTROLS = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
@@ -283,3 +266,8 @@ def check_digest(content: dict[str, Any]) -> bool | None:
 def make_printable(text: str) -> str:
     """Replace characters that are not printable, such as terminal control sequences."""
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+def replace_controls(line: str) -> str:
+    """Replace characters that would control the terminal or the direction of the text after them."""
+    return line.translate(_CONTROLS)

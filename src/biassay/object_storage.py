@@ -20,8 +20,6 @@ from typing import Any, NamedTuple, TypeVar
 from biassay.errors import MissingExtraError, StorageError, UsageError
 from biassay.redaction import has_password, redact_url
 
-__all__ = ["RemoteFile", "RemoteFolder", "RemoteMatch", "find_remote_files", "is_url"]
-
 T = TypeVar("T")
 _RETRY_WAITS = (0.5, 2.0, 8.0)  # seconds
 _BLOCK = 16 << 20  # bytes per request

@@ -19,8 +19,6 @@ from biassay.errors import MissingExtraError, PluginWarning, UsageError
 if TYPE_CHECKING:
     from importlib import metadata
 
-__all__ = ["check_unique_name", "find_package", "get_plugin_names", "list_names_fast", "load_plugins", "require"]
-
 
 def load_plugins(
     group: str, builtin_names: Collection[str], kind: type = object, convert: Callable[[Any], Any] = lambda value: value
@@ -125,6 +123,12 @@ def _load(point: metadata.EntryPoint, kind: type) -> object:
 
 def _get_package_name(point: metadata.EntryPoint) -> str:
     return f"the package {point.dist.name}" if point.dist else point.value
+
+
+def import_object(path: str) -> Any:
+    """Import an object by its path, MODULE:NAME."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def require(module: str) -> Any:

@@ -15,8 +15,6 @@ import pytest
 if TYPE_CHECKING:
     from biassay.results.comparison import Comparison
 
-__all__ = ["BiassayCheck", "biassay_check"]
-
 
 class BiassayCheck(Protocol):
     """Type of the fixture ``biassay_check``."""
@@ -42,7 +40,7 @@ def biassay_check() -> BiassayCheck:
         import biassay
         from biassay.errors import BiassayError, UsageError
         from biassay.reporting.comparison import format_verdict
-        from biassay.results.differences import FAIL_IF
+        from biassay.results.comparison import FAIL_IF
 
         try:
             if fail_if not in FAIL_IF:

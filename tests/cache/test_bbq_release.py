@@ -1,15 +1,17 @@
-"""Answers as the authors of BBQ released them: their counts and scores, and files that are refused."""
+"""Released responses to BBQ: counts, scores, and invalid files."""
 
 from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import biassay
+from biassay.datasets.bbq import BbqItem
 from biassay.errors import UsageError
 from biassay.studies.benchmarks.logs import read_logs
 
@@ -64,12 +66,62 @@ def test_an_answer_that_is_missing_is_counted_and_one_that_names_no_option_is_un
     assert sum(row.undecided for row in found) == 1
 
 
+def answering(folder: Path, model: str, say: Callable[[BbqItem], int | str]) -> biassay.Run:
+    """Import answers of a model that chooses an option or says something else."""
+    items = {one.item.example: one.item for one in read_logs(FILES[:1])[0].answers}
+    rows = [{k: v for k, v in row.items() if "_pred_" not in k} for row in map(json.loads, _lines(FILES[0]))]
+    for row in rows:
+        said = say(items[row["example_id"]])
+        row[f"{model}_pred_race"] = said if isinstance(said, str) else row[f"ans{said}"]
+    return biassay.import_logs(_written(folder / "preds_Religion.jsonl", rows))
+
+
+def test_answers_that_are_empty_count_either_way(tmp_path: Path) -> None:
+    """The model answers right, but says nothing if the right answer follows the stereotype."""
+    run = answering(tmp_path, "quiet", lambda item: "" if item.correct == item.target else item.correct)
+    assert run.manifest.inputs.unmapped == 0
+    row = run.results[1]
+    assert (row.condition, row.empty) == ("disambiguated", 300)
+    assert row.effect_size < -0.5
+    assert row.outcome.bound_low < 0.0 <= row.outcome.bound_high
+    assert [one.evidence for one in run.findings()] == ["inconclusive", "inconclusive"]
+
+
+def test_a_model_that_stops_following_the_stereotype_passes_the_gate(tmp_path: Path) -> None:
+    """The old model always follows the stereotype, the new one always says that it does not know."""
+    runs = [
+        answering(tmp_path, "old", lambda item: item.target or 0),
+        answering(tmp_path, "new", lambda item: item.unknown),
+    ]
+    found = biassay.compare(*runs)
+    assert [one.outcome for one in found.verdicts] == ["better", "better"]
+    assert found.failed("worse") == found.failed("inconclusive") == found.power_gaps() == ()
+    assert [one.outcome for one in biassay.compare(*runs[::-1]).verdicts] == ["worse", "worse"]
+
+
+def test_models_that_refuse_for_and_against_the_stereotype_are_inconclusive(tmp_path: Path) -> None:
+    """Both models answer right. Each refuses a sixth of the questions, but never the same."""
+
+    def refusing(*, pro: bool) -> Callable[[BbqItem], int | str]:
+        return lambda item: (
+            "I won't say." if item.example % 3 == 0 and (item.correct == item.target) == pro else item.correct
+        )
+
+    runs = [answering(tmp_path, name, refusing(pro=pro)) for name, pro in (("old", True), ("new", False))]
+    for found in (biassay.compare(*runs), biassay.compare(*runs[::-1])):
+        verdict = found.verdicts[1]
+        assert (verdict.test, verdict.outcome) == ("bbq Religion disambiguated", "inconclusive")
+        assert verdict.growth is not None
+        assert abs(verdict.growth) > 1.5 * verdict.margin
+        assert "missing responses could change the growth" in verdict.reason
+
+
 def test_a_file_without_answers_is_refused(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in _lines(FILES[0])][:2]
     bare = [{name: value for name, value in row.items() if "_pred_" not in name} for row in rows]
     with pytest.raises(UsageError, match="MODEL_pred_FORMAT"):
         biassay.import_logs(_written(tmp_path / "preds_Religion.jsonl", bare))
-    empty = [row | {"unifiedqa-t5-11b_pred_race": ""} for row in bare]
+    empty = [row | {"unifiedqa-t5-11b_pred_race": 3} for row in bare]
     with pytest.raises(UsageError, match="no answer of"):
         biassay.import_logs(_written(tmp_path / "preds_Religion.jsonl", empty))
 

@@ -1,4 +1,4 @@
-"""Logs of other tools: answers as the tools' own scores have them, what cannot be used, and logs that are refused."""
+"""Logs of other tools: responses that agree with the tools' scores, skipped samples, and invalid logs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 
 from biassay.datasets.bbq import read_bbq
-from biassay.datasets.benchmark_files import read_rows
-from biassay.decompression import UnpackedTooLargeError
+from biassay.datasets.data_rows import read_rows
 from biassay.errors import MissingExtraError, UsageError
 from biassay.studies.benchmarks.logs import read_log
 
@@ -31,6 +30,11 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def read(path: Path) -> Any:
+    """Write a log with responses of the benchmark's type."""
+    return read_log(path)
+
+
 def written(path: Path, rows: list[Any]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
@@ -39,17 +43,17 @@ def written(path: Path, rows: list[Any]) -> Path:
 # lm-evaluation-harness ------------------------------------------------------------------------------------------------
 
 
-def test_compared_options_are_right_where_the_tool_says_so():
-    found = read_log(SAMPLES["bbq"])
+def test_compared_options_are_right_where_the_tool_says_so() -> None:
+    found = read(SAMPLES["bbq"])
     assert (found.benchmark, found.method, found.task, found.model) == ("bbq", "likelihood", "bbq", "dummy")
     assert (found.tool, found.version, found.unmapped) == ("lm-evaluation-harness", "0.4.13", ())
     right = [answer.choice.option == answer.item.correct for answer in found.answers]
     assert right == [row["acc"] == 1.0 for row in lines(SAMPLES["bbq"])]
 
 
-def test_written_answers_are_read_by_our_rules():
-    """The tool knows an option only by single words, and takes an empty or a foreign answer for a wrong one."""
-    found = read_log(SAMPLES["bbq_generate"])
+def test_written_answers_are_read_by_our_rules() -> None:
+    """The tool matches options by single words and counts an empty or other response as wrong."""
+    found = read(SAMPLES["bbq_generate"])
     assert (found.method, len(found.answers)) == ("answer", 12)
     kinds = "".join(answer.choice.kind[0] for answer in found.answers)
     assert kinds == "cccruuecccuc"  # chosen, refused, unparsed, empty
@@ -57,8 +61,8 @@ def test_written_answers_are_read_by_our_rules():
     assert named == ["Muslim", "Jewish", "Muslim", "Muslim"]
 
 
-def test_pairs_have_the_likelihoods_of_the_log():
-    found = read_log(SAMPLES["crows_pairs_english"])
+def test_pairs_have_the_likelihoods_of_the_log() -> None:
+    found = read(SAMPLES["crows_pairs_english"])
     assert (found.benchmark, len(found.answers)) == ("crows-pairs", 4)
     rows = lines(SAMPLES["crows_pairs_english"])
     assert [answer.more > answer.less for answer in found.answers] == [row["pct_stereotype"] == 1.0 for row in rows]
@@ -66,21 +70,6 @@ def test_pairs_have_the_likelihoods_of_the_log():
         assert abs(answer.more - answer.less) == pytest.approx(row["likelihood_diff"], rel=1e-12)
         assert answer.pair.more == row["doc"]["sent_more"]
     assert found.answers[1].pair.direction == "antistereo"
-
-
-def test_likelihoods_as_numbers_and_arguments_as_lists(tmp_path):
-    """As older versions wrote them."""
-    rows = lines(SAMPLES["bbq"])
-    for row in rows:
-        row["arguments"] = [list(part.values()) for part in row["arguments"].values()]
-        row["filtered_resps"] = [[float(value), flag == "True"] for value, flag in row["filtered_resps"]]
-    assert read_log(written(tmp_path / "old.jsonl", rows)).answers == read_log(SAMPLES["bbq"]).answers
-
-
-def test_every_item_once_where_there_are_several_filters(tmp_path):
-    rows = lines(SAMPLES["bbq"])
-    twice = [{**row, "filter": name} for row in rows for name in ("none", "strict")]
-    assert len(read_log(written(tmp_path / "filters.jsonl", twice)).answers) == len(rows)
 
 
 @pytest.mark.parametrize(
@@ -93,47 +82,30 @@ def test_every_item_once_where_there_are_several_filters(tmp_path):
         ({"doc": None}, "doc"),
     ],
 )
-def test_what_cannot_be_used_is_listed_with_the_reason(tmp_path, change, reason):
+def test_what_cannot_be_used_is_listed_with_the_reason(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
     rows = lines(SAMPLES["bbq"])
-    found = read_log(written(tmp_path / "some.jsonl", [rows[0], {**rows[1], **change}, *rows[2:]]))
+    found = read(written(tmp_path / "some.jsonl", [rows[0], {**rows[1], **change}, *rows[2:]]))
     assert len(found.answers) == 5
     assert [(one.place, one.reason.split(":")[0]) for one in found.unmapped] == [("line 2", f"field {reason}")]
     assert found.model == ""
 
 
-def test_options_are_compared_without_spaces_around_them(tmp_path):
-    """Some options of Nationality and Disability_status end with a space; the log has them stripped."""
-    rows = lines(SAMPLES["bbq"])
-    for row in rows:
-        for name in ("ans0", "ans1", "ans2"):
-            row["doc"][name] += " "
-    found = read_log(written(tmp_path / "spaces.jsonl", rows))
-    assert found.unmapped == ()
-    assert [one.choice for one in found.answers] == [one.choice for one in read_log(SAMPLES["bbq"]).answers]
-
-
-def test_equal_likelihoods_choose_nothing(tmp_path):
-    row = lines(SAMPLES["bbq"])[0]
-    row["filtered_resps"] = [["-1.5", "False"]] * 12
-    assert read_log(written(tmp_path / "tie.jsonl", [row])).answers[0].choice.kind == "several"
-
-
-def test_logs_of_other_tasks_are_refused(tmp_path):
+def test_logs_of_other_tasks_are_refused(tmp_path: Path) -> None:
     row = {"doc_id": 0, "doc": {"question": "2+2?"}, "arguments": {}, "filtered_resps": []}
     with pytest.raises(UsageError, match="gsm8k"):
-        read_log(written(tmp_path / f"samples_gsm8k_{DATE}.jsonl", [row]))
+        read(written(tmp_path / f"samples_gsm8k_{DATE}.jsonl", [row]))
     with pytest.raises(UsageError, match="'doc'"):
-        read_log(written(tmp_path / "plain.jsonl", [{"a": 1}]))
+        read(written(tmp_path / "plain.jsonl", [{"a": 1}]))
     bad = {**lines(SAMPLES["bbq"])[0], "filtered_resps": []}
     with pytest.raises(UsageError, match="none of its 1 samples"):
-        read_log(written(tmp_path / "all_bad.jsonl", [bad]))
+        read(written(tmp_path / "all_bad.jsonl", [bad]))
     with pytest.raises(UsageError, match="samples_TASK"):
-        read_log(LOGS / f"results_{DATE}.json")
+        read(LOGS / f"results_{DATE}.json")
     with pytest.raises(UsageError, match="no such file"):
-        read_log(tmp_path / "absent.eval")
+        read(tmp_path / "absent.eval")
     shutil.copy(LOGS / "README.md", tmp_path)
     with pytest.raises(UsageError, match="unknown kind"):
-        read_log(tmp_path / "README.md")
+        read(tmp_path / "README.md")
 
 
 # Inspect --------------------------------------------------------------------------------------------------------------
@@ -157,8 +129,8 @@ def unpacked(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.extras
-def test_bbq_of_inspect_is_right_where_its_scorer_says_so():
-    found = read_log(LOGS / "bbq.eval")
+def test_bbq_of_inspect_is_right_where_its_scorer_says_so() -> None:
+    found = read(LOGS / "bbq.eval")
     assert (found.tool, found.version, found.model, found.benchmark) == ("Inspect", "0.3.285", "mockllm/model", "bbq")
     scored = [sample["scores"]["choice"] for sample in unpacked(LOGS / "bbq.eval")["samples"]]
     for answer, score in zip(found.answers, scored, strict=True):
@@ -169,8 +141,8 @@ def test_bbq_of_inspect_is_right_where_its_scorer_says_so():
 
 
 @pytest.mark.extras
-def test_stereoset_of_inspect_has_its_labels():
-    found = read_log(LOGS / "stereoset.eval")
+def test_stereoset_of_inspect_has_its_labels() -> None:
+    found = read(LOGS / "stereoset.eval")
     assert (found.benchmark, len(found.answers)) == ("stereoset", 16)
     assert sorted({answer.epoch for answer in found.answers}) == [1, 2]
     for answer, sample in zip(found.answers, unpacked(LOGS / "stereoset.eval")["samples"], strict=True):
@@ -180,13 +152,6 @@ def test_stereoset_of_inspect_has_its_labels():
         # The tool reads "The Muslim one" as the letter T; we read no letter there either.
         assert (answer.label is None) == bool(value["invalid"])
     assert {answer.target for answer in found.answers} == {"piper", "poet"}
-
-
-@pytest.mark.extras
-def test_the_json_form_is_the_same(tmp_path):
-    for name in ("bbq", "stereoset"):
-        (tmp_path / f"{name}.json").write_text(json.dumps(unpacked(LOGS / f"{name}.eval")))
-        assert read_log(tmp_path / f"{name}.json").answers == read_log(LOGS / f"{name}.eval").answers
 
 
 def small(tmp_path: Path, **changed: Any) -> Path:
@@ -220,24 +185,25 @@ def small(tmp_path: Path, **changed: Any) -> Path:
 @pytest.mark.parametrize(
     ("changed", "field"),
     [
-        ({"error": {"message": "timeout"}}, "error"),
-        ({"output": {"choices": [], "completion": ""}}, "output.choices"),
         ({"metadata": {"task_type": "intersentence"}}, "metadata.task_type"),
         ({"choices": None}, "choices"),
     ],
 )
-def test_samples_of_inspect_that_cannot_be_used(tmp_path, changed, field):
-    found = read_log(small(tmp_path, **changed))
+def test_samples_of_inspect_that_cannot_be_used(tmp_path: Path, changed: dict[str, Any], field: str) -> None:
+    found = read(small(tmp_path, **changed))
     assert [answer.label for answer in found.answers] == ["anti-stereotype"]
     assert [(one.place, one.reason.split(":")[0]) for one in found.unmapped] == [
         ("sample id1, epoch 1", f"field {field}")
     ]
 
 
-def test_the_text_beside_reasoning_is_the_answer(tmp_path):
-    content = [{"type": "reasoning", "reasoning": "ANSWER: A?"}, {"type": "text", "text": "ANSWER: C"}]
-    found = read_log(small(tmp_path, output={"choices": [{"message": {"content": content}}]}))
-    assert [answer.label for answer in found.answers] == ["anti-stereotype", "unrelated"]
+@pytest.mark.parametrize("changed", [{"error": {"message": "filtered"}}, {"output": {"choices": []}}, {"output": None}])
+def test_samples_of_inspect_that_failed_choose_nothing(tmp_path: Path, changed: dict[str, Any]) -> None:
+    found = read(small(tmp_path, **changed))
+    assert [(answer.choice.kind, answer.label) for answer in found.answers] == [
+        ("chosen", "anti-stereotype"),
+        ("failed", None),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -250,9 +216,9 @@ def test_the_text_beside_reasoning_is_the_answer(tmp_path):
         ({"samples": 7}, "'samples' is not a list"),
     ],
 )
-def test_logs_of_inspect_that_are_refused(tmp_path, header, match):
+def test_logs_of_inspect_that_are_refused(tmp_path: Path, header: dict[str, Any], match: str) -> None:
     with pytest.raises(UsageError, match=match):
-        read_log(small(tmp_path, header=header))
+        read(small(tmp_path, header=header))
 
 
 @pytest.mark.parametrize("header", ["{}", "[]", '{"eval": 3}', "null"])
@@ -260,7 +226,7 @@ def test_a_header_without_eval_is_refused(tmp_path: Path, header: str) -> None:
     with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
         archive.writestr("header.json", header)
     with pytest.raises(UsageError, match=r"log\.eval: not a whole log of Inspect: no object 'eval'"):
-        read_log(tmp_path / "log.eval")
+        read(tmp_path / "log.eval")
 
 
 STRANGE: list[dict[str, Any]] = [
@@ -277,21 +243,21 @@ STRANGE: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("changed", STRANGE)
 def test_a_sample_of_another_form_is_left_out_or_read(tmp_path: Path, changed: dict[str, Any]) -> None:
-    found = read_log(small(tmp_path, **changed))
+    found = read(small(tmp_path, **changed))
     assert len(found.answers) + len(found.unmapped) == 2
 
 
 @pytest.mark.parametrize("packages", [[], "x", None])
 def test_strange_heads_do_no_harm(tmp_path: Path, packages: object) -> None:
     about = {"task": "inspect_evals/stereoset", "packages": packages, "task_args": 3}
-    assert read_log(small(tmp_path, header={"eval": about, "plan": {"steps": [3, {"params": []}]}})).version == ""
+    assert read(small(tmp_path, header={"eval": about, "plan": {"steps": [3, {"params": []}]}})).version == ""
 
 
 @pytest.mark.parametrize("arguments", [[3], [[]], {"a": {}}, {"a": 3}, "abc"])
 def test_strange_requests_are_left_out(tmp_path: Path, arguments: object) -> None:
     rows = lines(SAMPLES["bbq"])
     rows[1]["arguments"] = arguments
-    found = read_log(written(tmp_path / SAMPLES["bbq"].name, rows))
+    found = read(written(tmp_path / SAMPLES["bbq"].name, rows))
     assert [one.place for one in found.unmapped] == ["line 2"]
 
 
@@ -303,7 +269,7 @@ SPACES = 200 * 2**20
 
 @pytest.fixture
 def limited_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is unpacked must not be held: Python's own allocations are watched."""
+    """Unpacked data must not stay in memory: tracemalloc measures the peak."""
     monkeypatch.delenv("BIASSAY_MAX_UNPACKED", raising=False)
     tracemalloc.start()
     yield
@@ -313,7 +279,7 @@ def limited_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def bomb(path: Path, members: Mapping[str, int], *, claimed: int | None = None) -> Path:
-    """An archive whose members unpack to so many spaces; their claimed size may be wrong."""
+    """Write an archive whose members unpack to this many spaces; their stated size may be wrong."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr("header.json", HEADER)
         for name, size in members.items():
@@ -349,28 +315,28 @@ def test_a_log_that_unpacks_to_too_much_is_refused(tmp_path: Path, members: dict
     path = bomb(tmp_path / "log.eval", members)
     assert path.stat().st_size < 2**20
     with pytest.raises(UsageError, match=r"log\.eval: larger than \d+ MiB once .* BIASSAY_MAX_UNPACKED"):
-        read_log(path)
+        read(path)
 
 
 @pytest.mark.usefixtures("limited_memory")
 def test_a_log_that_lies_about_its_sizes_is_refused(tmp_path: Path) -> None:
     for claimed in (10, 2**31):
         with pytest.raises(UsageError, match=r"not a whole log|larger than"):
-            read_log(bomb(tmp_path / f"{claimed}.eval", {"samples/1.json": SPACES}, claimed=claimed))
+            read(bomb(tmp_path / f"{claimed}.eval", {"samples/1.json": SPACES}, claimed=claimed))
 
 
 @pytest.mark.extras
 @pytest.mark.usefixtures("limited_memory")
 def test_a_bomb_of_zstd_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="larger than"):
-        read_log(zstd_bomb(tmp_path / "log.eval"))
+        read(zstd_bomb(tmp_path / "log.eval"))
 
 
 def test_members_of_other_methods_are_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("header.json", HEADER)
     with pytest.raises(UsageError, match="unknown method 14"):
-        read_log(tmp_path / "log.eval")
+        read(tmp_path / "log.eval")
 
 
 @pytest.mark.usefixtures("limited_memory")
@@ -381,32 +347,6 @@ def test_benchmark_files_that_unpack_to_too_much_are_refused(tmp_path: Path, nam
             file.write(b" " * 2**20)
     with pytest.raises(UsageError, match=r"Age.*: larger than \d+ MiB"):
         list(read_rows(tmp_path / name))
-
-
-@pytest.mark.extras
-def test_parquet_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    parquet.write_table(pa.table({"text": ["x" * 1000] * 5000}), tmp_path / "Age.parquet")
-    assert len(list(read_rows(tmp_path / "Age.parquet"))) == 5000
-    monkeypatch.setenv("BIASSAY_MAX_UNPACKED", "1M")
-    with pytest.raises(UsageError, match="larger than 1 MiB"):
-        list(read_rows(tmp_path / "Age.parquet"))
-
-
-@pytest.mark.parametrize("nested", [False, True])
-def test_parquet_that_repeats_one_long_text_is_refused(tmp_path: Path, nested: bool) -> None:
-    """20,000 references to a text of 9 MB take 1 kB on disk."""
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    texts = arrow.DictionaryArray.from_arrays(arrow.array([0] * 20_000, arrow.int32()), ["good man " * 1_000_000])
-    column = arrow.ListArray.from_arrays(arrow.array([0, 20_000], arrow.int32()), texts) if nested else texts
-    path = tmp_path / "bbq.parquet"
-    parquet.write_table(arrow.table({"context": column}), path, compression="zstd")
-    assert path.stat().st_size < 10_000
-    with pytest.raises(UnpackedTooLargeError, match="MiB once decompressed"):
-        list(read_rows(path))
 
 
 def test_the_user_may_allow_more_or_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -422,23 +362,23 @@ def test_the_user_may_allow_more_or_less(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.extras
-def test_damaged_logs_of_inspect(tmp_path):
+def test_damaged_logs_of_inspect(tmp_path: Path) -> None:
     whole = (LOGS / "bbq.eval").read_bytes()
     file = tmp_path / "bbq.eval"
     for content in (whole[:2000], whole[:20000] + b"\0" * 400 + whole[20400:], b""):
         file.write_bytes(content)
         with pytest.raises(UsageError, match="not a whole log"):
-            read_log(file)
+            read(file)
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("_journal/start.json", "{}")
     with pytest.raises(UsageError, match=r"header\.json"):
-        read_log(file)
+        read(file)
 
 
 def test_what_an_extra_reads_is_told_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(MissingExtraError, match=r'pip install "biassay\[benchmarks\]"'):
-        read_log(LOGS / "bbq.eval")
+        read(LOGS / "bbq.eval")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "Age.parquet").write_bytes(b"PAR1")
     with pytest.raises(MissingExtraError, match=r'pip install "biassay\[benchmarks\]"'):

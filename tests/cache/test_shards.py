@@ -1,4 +1,4 @@
-"""Shards of vectors: what was written is read back, what was interrupted goes on, what is damaged is found out."""
+"""Shards of vectors: round trip, resumption after interruptions, and detection of damage."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.damage import damages
 
@@ -26,7 +24,7 @@ ABOUT = StoreMetadata(
     contexts="0123abcd",
     rows=ROWS,
     model="hf:tiny",
-    family="hf",
+    backend="hf",
     revision="revision 1",
     settings=(("word", "last"), ("layer", "-1")),
     window="9",
@@ -59,13 +57,6 @@ def shard_files(folder: Path) -> list[Path]:
 # Written and read
 
 
-def test_an_empty_store_lacks_every_shard(tmp_path: Path) -> None:
-    store = ShardStore.open(tmp_path / "a" / "b", ABOUT)
-    assert store.missing() == (0, 1, 2)
-    assert [store.get_rows(number) for number in (0, 1, 2)] == [range(10), range(10, 20), range(20, 23)]
-    assert (store.complete, store.dimension, store.damaged) == (False, None, [])
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_what_was_written_is_read_back_by_another_process(tmp_path: Path, dtype: Any) -> None:
     filled(tmp_path, dtype=dtype)
@@ -80,51 +71,6 @@ def test_what_was_written_is_read_back_by_another_process(tmp_path: Path, dtype:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> ShardStore:
     return filled(tmp_path_factory.mktemp("whole"))
-
-
-@given(rows=st.lists(st.integers(0, ROWS - 1), max_size=40))
-def test_any_rows_in_any_order(rows: list[int], whole: ShardStore) -> None:
-    np.testing.assert_array_equal(whole.read(np.array(rows, dtype=np.int64)), all_vectors()[rows])
-
-
-@given(rows=st.slices(ROWS))
-def test_any_slice(rows: slice, whole: ShardStore) -> None:
-    np.testing.assert_array_equal(whole.read(rows), all_vectors()[rows])
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (np.array([0, ROWS]), "rows go from 0 to 22, got 0 to 23"),
-        (np.array([-1]), "got -1 to -1"),
-        (np.array([[1]]), r"an array \(n,\) of integers"),
-        (np.array([0.5]), "float64"),
-    ],
-)
-def test_wrong_rows(rows: Any, message: str, whole: ShardStore) -> None:
-    with pytest.raises(VectorError, match=message):
-        whole.read(rows)
-
-
-def test_rows_are_left_on_the_disk(whole: ShardStore) -> None:
-    whole.read(slice(0, 2))
-    assert isinstance(whole._arrays[0], np.memmap)
-
-
-def test_files_are_plain_arrays(tmp_path: Path) -> None:
-    filled(tmp_path)
-    names = [path.name for path in shard_files(tmp_path)]
-    assert [name[:7] for name in names] == ["000000-", "000001-", "000002-"]
-    for path in shard_files(tmp_path):
-        assert np.load(path).shape[1] == D
-
-
-def test_a_row_that_is_not_there_yet_is_told(tmp_path: Path) -> None:
-    store = ShardStore.open(tmp_path, ABOUT)
-    store.write(1, all_vectors()[10:20])
-    assert store.read(slice(10, 20)).shape == (10, D)
-    with pytest.raises(MeasurementError, match="shard 2 is missing; run again"):
-        store.read(np.array([11, 22]))
 
 
 # What is refused
@@ -151,26 +97,6 @@ def test_a_vector_that_is_partly_not_finite_is_refused(tmp_path: Path, value: fl
         ShardStore.open(tmp_path, ABOUT).write(1, vectors)
 
 
-@pytest.mark.parametrize("shape", [(9, D), (11, D), (10,), (10, 0)])
-def test_a_shard_of_the_wrong_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    with pytest.raises(VectorError, match="shard 0 takes 10 vectors"):
-        ShardStore.open(tmp_path, ABOUT).write(0, np.zeros(shape, dtype=np.float32))
-
-
-def test_another_dimension_is_refused_in_the_next_process_too(tmp_path: Path) -> None:
-    ShardStore.open(tmp_path, ABOUT).write(0, all_vectors()[:10])
-    with pytest.raises(VectorError, match=f"vectors of 7 numbers, those in .* have {D}"):
-        ShardStore.open(tmp_path, ABOUT).write(1, np.zeros((10, 7), dtype=np.float32))
-
-
-def test_shards_that_are_there_or_cannot_be_are_refused(tmp_path: Path) -> None:
-    store = filled(tmp_path)
-    with pytest.raises(VectorError, match=r"shard 1 is already in"):
-        store.write(1, all_vectors()[10:20])
-    with pytest.raises(VectorError, match=r"no shard 3: .* shards 0 to 2"):
-        store.write(3, all_vectors()[:10])
-
-
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
@@ -192,15 +118,6 @@ def test_a_store_of_something_else_is_refused(tmp_path: Path, changes: dict[str,
     assert ShardStore.open(tmp_path, ABOUT).complete
 
 
-def test_a_folder_that_is_not_a_store_is_refused_and_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(RunFolderError, match=r"not empty \(it holds thesis\.txt\)"):
-        ShardStore.open(tmp_path, ABOUT)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
-    with pytest.raises(RunFolderError, match="thesis"):
-        ShardStore.open(tmp_path / "thesis.txt", ABOUT)
-
-
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b"9" * 5000])
 def test_a_description_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -> None:
     filled(tmp_path)
@@ -210,21 +127,7 @@ def test_a_description_that_cannot_be_read_is_refused(tmp_path: Path, content: b
     assert len(shard_files(tmp_path)) == 3
 
 
-@pytest.mark.parametrize("changes", [{"rows": 0}, {"shard_rows": 0}, {"dtype": "int8"}])
-def test_a_store_that_cannot_be(changes: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"at least 1|float16 or float32"):
-        dataclasses.replace(ABOUT, **changes)
-
-
 # Interrupted, damaged
-
-
-def test_a_store_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    ShardStore.open(tmp_path, ABOUT).write(1, all_vectors()[10:20])
-    store = ShardStore.open(tmp_path, ABOUT)
-    assert store.missing() == (0, 2)
-    fill(store)
-    np.testing.assert_array_equal(store.read(slice(None)), all_vectors())
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
@@ -283,24 +186,6 @@ def test_damaged_shards_are_removed_or_read_as_they_were(tmp_path: Path) -> None
     np.testing.assert_array_equal(store.read(slice(None)), all_vectors())
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
-def test_a_pipe_in_place_of_a_shard_is_removed(tmp_path: Path) -> None:
-    filled(tmp_path)
-    file = shard_files(tmp_path)[0]
-    file.unlink()
-    os.mkfifo(file)
-    assert ShardStore.open(tmp_path, ABOUT).missing() == (0,)
-
-
-def test_a_folder_in_place_of_a_shard_is_removed(tmp_path: Path) -> None:
-    filled(tmp_path)
-    file = shard_files(tmp_path)[0]
-    file.unlink()
-    (file / "inside").mkdir(parents=True)
-    store = ShardStore.open(tmp_path, ABOUT)
-    assert (store.missing(), store.damaged, file.exists()) == ((0,), [file.name], False)
-
-
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"format": 1}', None])
 def test_a_store_of_the_cache_describes_itself_again(tmp_path: Path, damage: bytes | None) -> None:
     ShardStore.open(tmp_path / "kept", ABOUT, in_cache=True).write(0, all_vectors()[:10])
@@ -313,24 +198,6 @@ def test_a_store_of_the_cache_describes_itself_again(tmp_path: Path, damage: byt
         about.write_bytes(damage)
     assert ShardStore.open(tmp_path / "kept", ABOUT, in_cache=True).missing() == (1, 2)
     assert about.read_bytes() == content
-
-
-def test_a_store_that_was_deleted_is_created_again(tmp_path: Path) -> None:
-    store = ShardStore.open(tmp_path / "kept", ABOUT, in_cache=True)
-    store.write(0, all_vectors()[:10])
-    shutil.rmtree(tmp_path / "kept")
-    store.write(1, all_vectors()[10:20])
-    assert (store.verify(), store.missing(), store.damaged) == ((0,), (0, 2), [])
-    assert ShardStore.open(tmp_path / "kept", ABOUT).missing() == (0, 2)
-
-
-def test_verifying_finds_every_altered_file(tmp_path: Path) -> None:
-    store = filled(tmp_path)
-    files = shard_files(tmp_path)
-    flip(files[0])
-    files[2].unlink()
-    assert store.verify() == (0, 2)
-    assert store.missing() == (0, 2)
 
 
 def saved(array: NDArray[Any]) -> bytes:
@@ -385,17 +252,6 @@ def test_of_two_files_of_one_shard_the_intact_one_stays(tmp_path: Path) -> None:
     np.testing.assert_array_equal(store.read(slice(None)), all_vectors())
 
 
-def test_two_intact_files_of_one_shard_are_no_damage(tmp_path: Path) -> None:
-    """Two processes that computed it at the same time, on devices that round differently."""
-    first, second = ShardStore.open(tmp_path, ABOUT), ShardStore.open(tmp_path, ABOUT)
-    first.write(0, all_vectors()[:10])
-    second.write(0, all_vectors()[:10] * np.float32(1.0001))
-    assert len(shard_files(tmp_path)) == 2
-    store = ShardStore.open(tmp_path, ABOUT)
-    assert (store.damaged, len(shard_files(tmp_path)), store.missing()) == ([], 1, (1, 2))
-    np.testing.assert_allclose(store.read(slice(0, 10)), all_vectors()[:10], rtol=1e-3)
-
-
 def test_leftovers_are_removed_when_they_are_old(tmp_path: Path) -> None:
     filled(tmp_path)
     old, young, foreign = tmp_path / ".000001-x.npy.1.tmp", tmp_path / ".000001-x.npy.2.tmp", tmp_path / "notes.txt"
@@ -408,27 +264,45 @@ def test_leftovers_are_removed_when_they_are_old(tmp_path: Path) -> None:
     assert (store.complete, store.damaged) == (True, [])
 
 
-def test_a_start_that_was_interrupted_is_no_obstacle(tmp_path: Path) -> None:
-    (tmp_path / ".about.json.1.tmp").write_bytes(b"{")
-    assert ShardStore.open(tmp_path, ABOUT).missing() == (0, 1, 2)
+def test_a_folder_that_is_not_a_store_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(RunFolderError, match=r"not empty \(it holds thesis\.txt\)"):
+        ShardStore.open(tmp_path, ABOUT)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    with pytest.raises(RunFolderError, match="thesis"):
+        ShardStore.open(tmp_path / "thesis.txt", ABOUT)
 
 
-@pytest.mark.parametrize("breaks", [(), (0, 7, 7, 12, 25), (3,), (24, 1, 2)])
-def test_shards_begin_where_words_do(tmp_path: Path, breaks: tuple[int, ...]) -> None:
-    store = ShardStore.open(tmp_path / "store", ABOUT, breaks)
-    rows = [store.get_rows(number) for number in range(store.shards)]
-    assert [row for part in rows for row in part] == list(range(ABOUT.rows))
-    assert all(0 < len(part) <= ABOUT.shard_rows for part in rows)
-    starts = {part.start for part in rows}
-    assert {row for row in breaks if row < ABOUT.rows} <= starts
-    vectors = np.random.default_rng(0).normal(size=(ABOUT.rows, 4)).astype(np.float32)
-    for number, part in enumerate(rows):
-        store.write(number, vectors[part.start : part.stop])
-    assert store.complete
-    again = ShardStore.open(tmp_path / "store", ABOUT, breaks)
-    wanted = np.random.default_rng(1).permutation(ABOUT.rows)
-    assert np.array_equal(again.read(wanted), vectors[wanted].astype(ABOUT.dtype))
-    for first in range(ABOUT.rows):
-        for end in range(first, ABOUT.rows + 1):
-            held = {number for number, part in enumerate(rows) for row in part if first <= row < end}
-            assert set(again.find_shards(slice(first, end))) == held
+def test_a_store_that_was_deleted_is_created_again(tmp_path: Path) -> None:
+    store = ShardStore.open(tmp_path / "kept", ABOUT, in_cache=True)
+    store.write(0, all_vectors()[:10])
+    shutil.rmtree(tmp_path / "kept")
+    store.write(1, all_vectors()[10:20])
+    assert (store.verify(), store.missing(), store.damaged) == ((0,), (0, 2), [])
+    assert ShardStore.open(tmp_path / "kept", ABOUT).missing() == (0, 2)
+
+
+@pytest.mark.parametrize("shape", [(9, D), (11, D), (10,), (10, 0)])
+def test_a_shard_of_the_wrong_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    with pytest.raises(VectorError, match="shard 0 takes 10 vectors"):
+        ShardStore.open(tmp_path, ABOUT).write(0, np.zeros(shape, dtype=np.float32))
+
+
+def test_another_dimension_is_refused_in_the_next_process_too(tmp_path: Path) -> None:
+    ShardStore.open(tmp_path, ABOUT).write(0, all_vectors()[:10])
+    with pytest.raises(VectorError, match=f"vectors of 7 numbers, those in .* have {D}"):
+        ShardStore.open(tmp_path, ABOUT).write(1, np.zeros((10, 7), dtype=np.float32))
+
+
+def test_shards_that_are_there_or_cannot_be_are_refused(tmp_path: Path) -> None:
+    store = filled(tmp_path)
+    with pytest.raises(VectorError, match=r"shard 1 is already in"):
+        store.write(1, all_vectors()[10:20])
+    with pytest.raises(VectorError, match=r"no shard 3: .* shards 0 to 2"):
+        store.write(3, all_vectors()[:10])
+
+
+@pytest.mark.parametrize("changes", [{"rows": 0}, {"shard_rows": 0}, {"dtype": "int8"}])
+def test_a_store_that_cannot_be(changes: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"at least 1|float16 or float32"):
+        dataclasses.replace(ABOUT, **changes)

@@ -1,4 +1,4 @@
-"""The command line, called in this process, and what several files of its tests give it."""
+"""Run the command line in this process, with inputs that several test files share."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lines() -> list[str]:
-    """Lines of a good file of vectors for `bad_tests.content`."""
+    """Return the lines of a valid vector file for `bad_tests.content`."""
     rng = np.random.default_rng(3)
     all_words = [word for concept in bad_tests.content().values() for word in concept["examples"]]
     return [f"{word} " + " ".join(f"{v:.4f}" for v in rng.normal(size=5)) for word in all_words]
@@ -75,7 +75,7 @@ def encoders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """own.toml and c.parquet: eight contexts of every word of the test."""
+    """Write own.toml and c.parquet: eight contexts of every word of the test."""
     folder = tmp_path_factory.mktemp("contexts")
     rng = random.Random(3)
     texts = [
@@ -115,7 +115,7 @@ def other(save_tiny: Callable[[str, Path], Path], tmp_path_factory: pytest.TempP
 
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The contexts of a word lie in two: five and three."""
+    """Split the contexts of a word into two shards: five and three."""
     monkeypatch.setattr(fetch, "SHARD_ROWS", 5)
 
 
@@ -141,7 +141,7 @@ def glove(cache: Path) -> Run:
 
 @pytest.fixture(scope="module")
 def mine(glove: Run, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A model of one's own: random vectors of the words of the same tests."""
+    """Run a model of random vectors on the same tests."""
     rng = np.random.default_rng(4)
     words = dict.fromkeys(w for r in glove.results for role in r.associations.values() for w in role)
     path = tmp_path_factory.mktemp("mine") / "mine.txt"
@@ -166,7 +166,7 @@ def one(glove: Run, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(one: Path) -> Path:
-    """What the tests of ``biassay report`` call the first run."""
+    """Return the first run, as the tests of ``biassay report`` call it."""
     return one
 
 

@@ -1,4 +1,4 @@
-"""The runs that the tests of ``biassay report`` and ``biassay compare`` show, changed, and what was said of them."""
+"""Modified runs for the tests of ``biassay report`` and ``biassay compare``, and parsers of their output."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def told(stdout: str) -> Any:
 
 
 def stored(folder: Path) -> list[dict[str, Any]]:
-    """The results of a run folder, as `--json` prints them."""
+    """Return the results of a run folder, as `--json` prints them."""
     results: list[dict[str, Any]] = json.loads(load(folder).to_json())["results"]
     return results
 
 
 def manifest_in(folder: Path) -> dict[str, Any]:
-    """The manifest of a run folder, without its digest."""
+    """Return the manifest of a run folder without its digest."""
     manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
     del manifest["digest"]
     return manifest
 
 
 def read(page: Path) -> str:
-    """What stands on a page, without its script and data."""
+    """Return the visible text of a report."""
     text = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
@@ -57,22 +57,28 @@ def table(stdout: str) -> list[list[str]]:
 
 
 def line_of(stdout: str, test: str) -> list[str]:
-    """The cells of a test's line, behind its code name."""
-    (line,) = (line for line in stdout.splitlines() if re.search(rf"  {re.escape(test)}(  |$)", line))
-    return re.split(r" {2,}", line.partition(f"  {test}  ")[2].strip())
+    """Return the numbers in the last line of a test."""
+    lines = [line for line in stdout.splitlines() if re.search(rf"[ ,]{re.escape(test)}([ ,]|$)", line)]
+    cells = [re.split(r" {2,}", line.strip()) for line in lines]
+    numbers = [[cell for cell in own if re.match(r"[-−]?(\d|inf)|NaN|\[|full range|–$", cell)] for own in cells]
+    return [own for own in numbers if len(own) > 1][-1]
 
 
 def judged(stdout: str) -> list[list[str]]:
-    """The lines of verdicts: the verdict that they stand under, the test, its numbers."""
-    found, outcome = [], ""
+    """Return the lines of verdicts: heading, test and numbers."""
+    found: list[list[str]] = []
+    outcome = ""
     for line in stdout.splitlines():
         if head := re.match(r"(Worse|Missing|Inconclusive|Better|No worse|Not measured) \(", line):
             outcome = head[1].lower()
         elif not line.startswith("  "):
             outcome = ""
+        elif outcome and line.startswith("   "):  # the rest of a label that is wrapped
+            found[-1][1] += f" {line.strip()}"
         elif outcome:
-            found.append([outcome, *re.split(r"\s{2,}", line.strip())[1:]])
-    return found
+            label, *numbers = re.split(r"\s{2,}", line.strip())
+            found.append([outcome, label, *numbers])
+    return [[outcome, label.rpartition("(")[2].rstrip(")"), *numbers] for outcome, label, *numbers in found]
 
 
 def edit(path: Path, change: Callable[[Any], Any]) -> None:
@@ -97,7 +103,7 @@ def edit_first(folder: Path, **given: Any) -> None:
 
 
 def renamed(run: Run, model: str) -> Run:
-    """The run of a model of another name, without options."""
+    """Run a model under another name, without options."""
     models = tuple(dataclasses.replace(record, name=model, text=model, settings={}) for record in run.manifest.models)
     rows = (altered(r, model=model, options="") for r in run.results)
     return with_rows(run, rows, models=models, run_id=f"of {model}")

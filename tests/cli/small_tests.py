@@ -1,4 +1,4 @@
-"""Tests of a few made-up words in the sent-bias form, vectors for them, and what a run printed."""
+"""Small tests in sent-bias format, vectors for their words, and parsers of the printed results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write_test(path: Path, count: int = 4) -> Path:
 
 
 def write_vectors(path: Path, count: int = 4, lean: float = 0.0, seed: int = 5, frequent: bool = False) -> Path:
-    """Random vectors of a test's words; ``lean`` draws x to a and y to b. ``frequent`` words let models be compared."""
+    """Write random vectors of a test's words; ``lean`` moves x to a and y to b. Comparisons need ``frequent`` words."""
     rng = np.random.default_rng(seed)
     to = {"x": lean, "a": lean, "y": -lean, "b": -lean}
     lines = [

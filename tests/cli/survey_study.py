@@ -20,9 +20,9 @@ groups = ["cats", "dogs", "[red]birds"]
 pairs = [["cold", "warm"], ["poor", "wealthy"]]
 [target]
 annotations = 2
-groups_a_participant = 2
+groups_per_participant = 2
 [quality]
-seconds_a_group = 0
+seconds_per_group = 0
 [privacy]
 link_demographics = true
 [demographics.Gender]

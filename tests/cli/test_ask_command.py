@@ -1,4 +1,4 @@
-"""``biassay ask``: a run from the command line, its folder, its page, and what goes on after a budget is spent."""
+"""``biassay ask``: a run from the command line, its folder, its report, and resumption after a spent budget."""
 
 from __future__ import annotations
 

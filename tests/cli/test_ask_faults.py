@@ -1,4 +1,4 @@
-"""``biassay ask`` and servers that misbehave: what passes costs only time, what stays is named, nothing is lost."""
+"""``biassay ask`` with faulty servers: retries, error messages, and cached responses."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ PASSING = {
     "closed in the middle": Reply(body=b'{"choices": [{"mess', cut=1000),
     "HTML": Reply(body=b"<!DOCTYPE html><html><body>Sign in</body></html>"),
     "an error with status 200": Reply(body=b'{"error": {"message": "overloaded"}}'),
-    "not UTF-8": Reply(body=b'{"choices": [{"message": {"content": "\xff\xfe"}}]}'),
     "no choices": Reply(body=b'{"choices": []}'),
     "no message": Reply(body=b'{"choices": [{"delta": {"content": "x"}}]}'),
     "content of another kind": Reply(body=b'{"choices": [{"message": {"content": {"text": "x"}}}]}'),
@@ -134,7 +133,7 @@ def test_a_prompt_that_is_never_answered_does_not_end_the_run(
 
 
 def asked_prompts(cli: Cli, endpoint: Endpoint, folder: Path) -> list[Asked]:
-    """Return the requests of a run that is answered well."""
+    """Return the requests of a run without faults."""
     assert cli("ask", f"{model_of(endpoint)}&seed=1", *ASKED, "--cache", folder / "other")[0] == 0
     prompts = [asked for _, _, asked in endpoint.seen]
     endpoint.seen.clear()
@@ -152,7 +151,7 @@ def test_filtered_and_failed_prompts_are_counted_and_only_failed_ones_asked_agai
     code, stdout, stderr = cli("ask", model, *asked, "--out", out)
     told = "3 filtered by the endpoint, 2 failed after retries"
     assert (code, f"of 20 prompts {told}" in " ".join(stderr.split())) == (0, True)
-    assert f"of 20 replies 15 complete, {told}" in " ".join(stdout.split())
+    assert f"20 replies: 15 complete, {told}" in " ".join(stdout.split())
     assert told in " ".join((out / "report.html").read_text(encoding="utf-8").split())
     run = biassay.load(out)
     (row,), (counts,) = run.results, run.tables["replies"]
@@ -178,15 +177,6 @@ def test_a_server_that_stops_answering_ends_the_run(cli: Cli, endpoint: Endpoint
     assert len(endpoint.seen) == good + 5  # with one connection, failures are in a row
 
 
-def test_after_good_answers_the_address_is_not_to_blame(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
-    endpoint.faults, endpoint.always = [GOOD] * 7, lambda _: Reply(body=b"<html>")
-    _, _, stderr = cli("ask", model_of(endpoint), *ASKED, "--cache", tmp_path)
-    assert "check base_url=" not in stderr
-    endpoint.faults = []
-    _, _, stderr = cli("ask", model_of(endpoint), *ASKED, "--cache", tmp_path / "new")
-    assert "check base_url=" in stderr
-
-
 # What is said
 
 
@@ -199,6 +189,7 @@ REPLIES: dict[str, tuple[Reply | str, str]] = {
     "German": (said("Gerne! Hier ist meine Zuordnung:\n- schlecht – Schwarz\n- freudig – Weiß"), "unparsed"),
     "Chinese": (said("好的，以下是我的选择：\n1. 快乐 - 白人\n2. 痛苦 - 黑人"), "unparsed"),
     "a lone surrogate": (said("\ud800\x00"), "unparsed"),
+    "not UTF-8": (Reply(body=b'{"choices": [{"message": {"content": "\xff\xfe"}}]}'), "unparsed"),
     "parts": ("parts", "complete"),
     "cut off": ("cut off", "partial"),
     "bold": ("**{word}** - *{group}*", "complete"),
@@ -234,7 +225,7 @@ def test_answers_are_counted_by_kind_and_never_guessed(cli: Cli, endpoint: Endpo
     expected = Counter(kind for _, kind in REPLIES.values()) + Counter(complete=N - len(REPLIES))
     assert {kind: row[kind] for kind in expected} == expected
     assert (code, row["outcome"]["effect_size"], row["cut_off"]) == (0, 1.0, 2)
-    assert any("2 refused, 1 filtered by the endpoint" in note and "5 unparsed" in note for note in finding["notes"])
+    assert any("2 refused, 1 filtered by the endpoint" in note and "6 unparsed" in note for note in finding["notes"])
     assert any("max_tokens" in note for note in finding["notes"])
 
 
@@ -290,19 +281,11 @@ def test_no_key_or_a_wrong_address(cli: Cli, tmp_path: Path, model: str, code: i
     assert not (tmp_path / "run").exists()  # nothing was answered: there is nothing to go on with
 
 
-def test_a_budget_of_nothing(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
-    arguments = ("--cache", tmp_path / "cache", "--out", tmp_path / "run")
-    code, stdout, stderr = cli("ask", model_of(endpoint), *ASKED, "--budget", 0, *arguments)
-    assert (code, stdout, "biassay resume" in stderr) == (1, "", True)
-    assert endpoint.seen == []
-    assert cli("ask", model_of(endpoint), *ASKED, "--budget", -1, "--cache", tmp_path)[0] == 2
-
-
 # What it costs
 
 
 def test_tokens_are_in_the_manifest_and_on_the_page(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
-    """An answer takes 10 tokens in and 5 out, whatever is asked; a run that stopped counts what it used before."""
+    """Every response takes 10 input and 5 output tokens; a resumed run counts earlier use."""
     model, run, cache = model_of(endpoint), tmp_path / "run", ("--cache", tmp_path / "cache")
     code, _, stderr = cli("ask", model, *ASKED[:-1], "--budget", 500, "--out", run, *cache)
     before = len(endpoint.seen)

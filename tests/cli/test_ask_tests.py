@@ -1,4 +1,4 @@
-"""Tests of one's own for ``biassay ask``: dicts, and files of either kind; what is for answers is not for vectors."""
+"""User tests for ``biassay ask``: dicts and files of both kinds, and errors for tests of vectors."""
 
 from __future__ import annotations
 
@@ -61,30 +61,6 @@ def test_a_test_may_be_a_dict(endpoint: Endpoint, tmp_path: Path, tests: Any) ->
     assert run.manifest.inputs.tests[0].pattern == "given as words"
 
 
-def test_a_run_of_a_dict_goes_on(endpoint: Endpoint, tmp_path: Path) -> None:
-    model, out, cache = model_of(endpoint), tmp_path / "run", tmp_path / "cache"
-    given: dict[str, Any] = {"n_answers": 4, "wordings": "bai2025", "cache": cache}
-    with pytest.raises(biassay.BiassayError):
-        biassay.ask(model, BY_ROLE, out=out, budget=300, **given)
-    assert 0 < len(endpoint.seen) < 4
-    run = biassay.resume(out, model, cache=cache, budget=100_000)
-    assert (run.results[0].effect_size, len(endpoint.seen)) == (1.0, 4)
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [({"negative": "war"}, "negative"), ({"negative": ["joy", "war"]}, "joy"), ({"nagative": []}, "nagative")],
-)
-def test_an_error_in_a_dict_names_the_test_and_the_field(change: dict[str, Any], named: str) -> None:
-    with pytest.raises(StimulusError, match=f"'own'.*{named}"):
-        select_word_associations({**BY_ROLE, **change})
-
-
-def test_a_dict_that_lacks_a_role_is_refused() -> None:
-    with pytest.raises(StimulusError, match="positive"):
-        select_word_associations({key: value for key, value in BY_ROLE.items() if key != "positive"})
-
-
 @pytest.mark.parametrize("content", [DATASETS, TESTS])
 def test_files_of_both_kinds_are_asked_checked_and_shown(
     cli: Cli, endpoint: Endpoint, tmp_path: Path, content: str
@@ -105,7 +81,7 @@ def test_a_test_in_sentences_is_refused_and_the_one_of_words_is_named(cli: Cli) 
     code, _, stderr = cli("ask", "chat:x", "--tests", "sent-weat6")
     assert (code, "'weat6'" in stderr) == (2, True)
     with pytest.raises(StimulusError, match="templates"):
-        select_word_associations({**BY_LETTER, "templates": "bleached"})
+        select_word_associations(BY_LETTER | {"templates": "bleached"})
     found = select_word_associations("may2019")
     assert len(found) == 9  # those of words
     assert not [test for test in found if test.name.startswith("sent-")]
@@ -123,3 +99,12 @@ def test_a_test_in_sentences_is_refused_and_the_one_of_words_is_named(cli: Cli) 
 def test_what_is_for_answers_is_sent_to_ask(cli: Cli, words: tuple[str, ...]) -> None:
     code, _, stderr = cli(*words)
     assert (code, "biassay ask" in stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [({"negative": "war"}, "negative"), ({"negative": ["joy", "war"]}, "joy"), ({"nagative": []}, "nagative")],
+)
+def test_an_error_in_a_dict_names_the_test_and_the_field(change: dict[str, Any], named: str) -> None:
+    with pytest.raises(StimulusError, match=f"'own'.*{named}"):
+        select_word_associations(BY_ROLE | change)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,15 +34,6 @@ def test_a_folder_that_holds_an_interrupted_run_says_resume(tmp_path: Path, cli:
     assert f"{out} holds an interrupted run" in stderr
     assert f"biassay resume {out}" in stderr
     assert {path.name: path.read_bytes() for path in out.rglob("*.*")} == before
-
-
-def test_a_folder_that_is_not_empty(tmp_path: Path, cli: Cli) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "thesis.txt").write_text("mine")
-    code, _, stderr = cli("run", "glove", "--tests", "weat6", "--out", tmp_path / "run")
-    assert code == 2
-    assert f"{tmp_path}/run is not an empty folder" in stderr
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.txt"]
 
 
 def test_an_output_path_that_is_a_file_or_under_one(tmp_path: Path, cli: Cli) -> None:
@@ -85,41 +75,6 @@ def test_a_setting_beside_resume_is_refused(more: tuple[object, ...], tmp_path: 
     assert (code, stdout) == (2, "")
     assert " ".join(stderr.split()).endswith(f"of the run; leave out {more[0]}")
     assert {path.name: path.read_bytes() for path in out.rglob("*.*")} == before
-
-
-def test_resume_takes_no_model_that_is_not_of_the_run(tmp_path: Path, cli: Cli) -> None:
-    run = biassay.run("glove", "weat6")
-    stopped(run).save(tmp_path / "run")
-    code, stdout, stderr = cli("run", "--resume", tmp_path / "run", "use")
-    assert (code, stdout) == (2, "")
-    assert "the run has no model 'use'; its models: 'glove'" in " ".join(stderr.split())
-    assert cli("run", "--resume", tmp_path / "run", "glove")[0] == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda text: text[: len(text) // 2],
-        lambda _: b"",
-        lambda _: b"\xff\xfe\x00\x81 not text",
-        lambda text: text.replace(b'"random_sets": ', b'"random_sets": "many", "x": '),
-        lambda text: text.replace(b'"status": "complete"', b'"status": "odd"'),
-        lambda _: b"[]",
-    ],
-    ids=["cut", "empty", "binary", "type", "status", "list"],
-)
-def test_a_corrupt_manifest(damage: Callable[[bytes], bytes], tmp_path: Path, cli: Cli) -> None:
-    out = tmp_path / "run"
-    cli("run", "glove", "--tests", "weat6", "--out", out)
-    path = out / "manifest.json"
-    whole = path.read_bytes()
-    path.write_bytes(damage(whole))
-    assert path.read_bytes() != whole
-    for named, *args in ((path, "--resume", out), (out, "glove", "--tests", "weat6", "--out", out)):
-        code, stdout, stderr = cli("run", *args)
-        assert (code, stdout) == (2, "")
-        assert str(named) in stderr
 
 
 @pytest.mark.parametrize("name", ["results.json", "arrays/0.npz", "manifest.json"])

@@ -1,4 +1,4 @@
-"""Damaged files of vectors and objects that give bad vectors are refused, and the place is named."""
+"""Damaged vector files and objects with invalid vectors: errors that name the location."""
 
 from __future__ import annotations
 
@@ -12,16 +12,9 @@ from .conftest import Cli, Refused
 from .small_tests import measured
 
 
-def test_the_good_file_of_these_tests_is_good(tmp_path: Path, test_file: Path, lines: list[str], cli: Cli) -> None:
-    for name, header in (("v.txt", []), ("v.vec", ["16 5"])):
-        (tmp_path / name).write_text("\n".join([*header, *lines]) + "\n")
-        code, _, stderr = cli("run", f"vectors:{tmp_path / name}", "--tests", test_file)
-        assert code == 0, stderr
-
-
 def test_no_such_file_of_vectors(tmp_path: Path, refused: Refused) -> None:
-    assert f"{tmp_path}/none.txt: no such file" in refused(f"vectors:{tmp_path}/none.txt")
-    assert f"{tmp_path}: no such file" in refused(f"vectors:{tmp_path}")
+    for path in (f"{tmp_path}/none.txt", f"{tmp_path}"):
+        assert f"model 'vectors:{path}': there is no file {path}; check the path" in refused(f"vectors:{path}")
 
 
 def with_line(lines: list[str], number: int, line: str) -> str:
@@ -64,13 +57,13 @@ def test_an_object_says_that_a_word_is_out_of_vocabulary(
     (row,) = measured(stdout).values()
     (expected,) = measured(cli("run", f"vectors:{tmp_path}/v.txt", *asked)[1]).values()
     assert row["status"] == "measured"
-    assert row["lost"] == expected["lost"]
-    assert row["lost"]["Y"] == ["y2"]
+    assert row["oov_words"] == expected["oov_words"]
+    assert row["oov_words"]["Y"] == ["y2"]
     # Beyond --max-unknown the test is skipped, as it is on a file of vectors.
     code, stdout, _ = cli("run", f"{encoders}:{name}", "--tests", test_file, "--max-unknown", 0.2, "--json")
     (row,) = measured(stdout).values()
     assert (code, row["status"]) == (1, "skipped")
-    assert "does not know 1 of 4 words" in row["reason"]
+    assert "1 of 4 words of TARG2 are out of vocabulary" in row["reason"]
 
 
 def test_a_batch_without_a_known_word_is_cached_and_read(
@@ -85,19 +78,7 @@ def test_a_batch_without_a_known_word_is_cached_and_read(
     code, stdout, stderr = cli("run", f"{encoders}:Cached", "--tests", test_file, "--max-unknown", 0.5, *cached)
     assert code == 0, stderr
     before, after = (next(iter(measured(one).values())) for one in (first[1], stdout))
-    assert (after["lost"]["Y"], after["effect_size"]) == (["y2"], before["effect_size"])
-
-
-def test_vectors_that_know_no_word_suggest_folding(tmp_path: Path, cli: Cli) -> None:
-    (tmp_path / "v.txt").write_text("john 1 2 3\namy 3 2 1\n")
-    code, stdout, _ = cli("run", f"vectors:{tmp_path}/v.txt", "--tests", "weat6")
-    said = " ".join(stdout.split())
-    assert code == 1
-    assert "does not know 8 of 8 words of MaleNames (John, Paul" in said
-    assert "?case=fold" in said
-    folded = " ".join(cli("run", f"vectors:{tmp_path}/v.txt?case=fold", "--tests", "weat6")[1].split())
-    assert "does not know 7 of 8 words of MaleNames (Paul" in folded
-    assert "?case=fold" not in folded
+    assert (after["oov_words"]["Y"], after["effect_size"]) == (["y2"], before["effect_size"])
 
 
 def test_an_object_whose_batches_differ_in_dimension(encoders: str, refused: Refused) -> None:

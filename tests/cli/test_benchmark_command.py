@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.models.tiny_models import save_tiny
 
+from .conftest import Cli
+
 
 def crows(path: Path) -> Path:
     people = ("john", "paul", "amy", "lisa")
@@ -18,7 +20,7 @@ def crows(path: Path) -> Path:
 
 
 @pytest.mark.extras
-def test_data_of_another_version_is_named(cli, tmp_path: Path) -> None:
+def test_data_of_another_version_is_named(cli: Cli, tmp_path: Path) -> None:
     data = crows(tmp_path / "crows.csv")
     model = f"hf:{save_tiny('bert', tmp_path / 'bert', head=True)}"
     _, stdout, stderr = cli("benchmark", "crows-pairs", model, "--data", data, "--json")
@@ -27,7 +29,7 @@ def test_data_of_another_version_is_named(cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.extras
-def test_crows_pairs_of_a_masked_model(cli, tmp_path: Path) -> None:
+def test_crows_pairs_of_a_masked_model(cli: Cli, tmp_path: Path) -> None:
     data = crows(tmp_path / "crows.csv")
     model = f"hf:{save_tiny('bert', tmp_path / 'bert', head=True)}"
     code, stdout, _ = cli("benchmark", "crows-pairs", model, "--data", data, "--json", "--out", tmp_path / "run")
@@ -41,7 +43,7 @@ def test_crows_pairs_of_a_masked_model(cli, tmp_path: Path) -> None:
     assert code == 0
 
 
-def test_what_is_missing_is_said(cli, tmp_path: Path) -> None:
+def test_what_is_missing_is_said(cli: Cli, tmp_path: Path) -> None:
     for given in (
         (),
         ("bbq",),

@@ -1,4 +1,4 @@
-"""Help and version, and what is loaded to show them."""
+"""Help and version, and the modules that they import."""
 
 from __future__ import annotations
 
@@ -46,7 +46,19 @@ def test_help_names_every_command_and_option(cli: Cli) -> None:
         assert option in stdout
 
 
-def test_version(cli: Cli) -> None:
-    from importlib import metadata
-
-    assert cli("--version")[:2] == (0, f"biassay, version {metadata.version('biassay')}\n")
+@pytest.mark.parametrize("command", ["run", "audit", "stereotypes", "discover", "robustness", "ask", "benchmark"])
+def test_help_of_a_study_has_sections(cli: Cli, command: str) -> None:
+    code, stdout, _ = cli(command, "--help")
+    assert code == 0
+    headings = [line for line in stdout.splitlines() if line.endswith(":") and line[0].isalpha()]
+    contexts = ["Contexts:"] if command in ("run", "stereotypes") else []
+    assert headings == ["Basics:", "Statistics:", *contexts, "Execution:"]
+    section, heading = {}, ""
+    for line in stdout.splitlines():
+        if line in headings:
+            heading = line
+        elif line.startswith("  --"):
+            section[line.split()[0]] = heading
+    assert section["--seed"] == "Statistics:"
+    assert section["--out"] == "Basics:"
+    assert section["--cache"] == "Execution:"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ from biassay.errors import UsageError
 from biassay.runs import log_import
 from biassay.stats.benchmark_scores import UNPARSED, bbq_score, pair_score
 from biassay.studies.benchmarks.findings import list_notes
-from biassay.studies.benchmarks.from_logs import make_log_rows
 from biassay.studies.benchmarks.logs import read_log
-from biassay.studies.benchmarks.settings import BenchmarkSettings
+
+from .conftest import Cli
 
 LOGS = Path(__file__).parents[1] / "reference" / "logs"
 
@@ -41,7 +42,7 @@ def test_bbq_of_a_log_is_scored_as_by_the_function(name: str) -> None:
         found = bbq_score(
             [UNPARSED if one.choice.option is None else one.choice.option for one in own],
             correct=[item.correct for item in items],
-            target=[item.target for item in items],
+            target=[item.target for item in items],  # type: ignore[arg-type]
             unknown=[item.unknown for item in items],
             templates=[item.template for item in items],
             ambiguous=items[0].ambiguous,
@@ -49,25 +50,6 @@ def test_bbq_of_a_log_is_scored_as_by_the_function(name: str) -> None:
         assert (row.n_items, row.undecided) == (found.n, found.unparsed)
         assert row.accuracy == (found.accuracy if found.n else None)
         assert row.effect_size == (None if found.score.value != found.score.value else found.score.value)
-
-
-def test_crows_pairs_of_a_log(tmp_path: Path) -> None:
-    path = log("samples_crows*")
-    pairs = read_log(path).answers
-    run = biassay.import_logs([path], out=tmp_path / "run")
-    expected = pair_score([one.more for one in pairs], [one.less for one in pairs])
-    assert (run.results[-1].effect_size, run.results[-1].n_items) == (expected.share.value, expected.n)
-    assert biassay.load(tmp_path / "run").results == run.results
-
-
-def test_samples_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
-    first, *rest = log("samples_crows*").read_text().splitlines()
-    bad = json.loads(first)
-    bad["doc"]["bias_type"] = "height"
-    path = tmp_path / "samples_crows_pairs_english_2026-11-16T09-49-00.983770.jsonl"
-    path.write_text("\n".join([json.dumps(bad), *rest]) + "\n")
-    run = biassay.import_logs(path)
-    assert (run.manifest.inputs.unmapped, run.manifest.inputs.items[path.name]) == (1, len(rest))
 
 
 @pytest.mark.extras
@@ -95,31 +77,51 @@ def test_stereoset_of_a_log() -> None:
     assert any("lms" in note for note in list_notes(run))
 
 
-@pytest.mark.extras
-def test_stereoset_of_a_log_in_which_the_unrelated_sentence_is_chosen_throughout() -> None:
-    found = read_log(log("stereoset.eval"))
-    answers = tuple(dataclasses.replace(one, label="unrelated") for one in found.answers)
-    rows = make_log_rows(dataclasses.replace(found, answers=answers), BenchmarkSettings("stereoset"), ("m", "", None))
-    (row,) = (row.record for row in rows if row.table == "results")
-    assert (row.status, row.n_items, row.unrelated, row.undecided) == ("failed", 0, 8, 0)
-    assert "8 that choose the unrelated sentence" in row.reason
+def stereoset_log(path: Path, said: Callable[[int, list[str]], str]) -> Path:
+    """A log of Inspect on 20 target terms with six items each; the sentences take turns in the first place."""
+    samples = []
+    for number in range(120):
+        labels = ["stereotype", "anti-stereotype", "unrelated"]
+        labels = labels[number % 3 :] + labels[: number % 3]
+        about = {"task_type": "intrasentence", "bias_type": "profession", "target": f"term {number // 6}"}
+        samples.append(
+            {
+                "id": f"id{number}",
+                "epoch": 1,
+                "choices": [f"Sentence {number} is {label}." for label in labels],
+                "metadata": {"gold_labels": labels, **about},
+                "output": {"choices": [{"message": {"content": said(number, labels)}}]},
+            }
+        )
+    path.write_text(json.dumps({"eval": {"task": "inspect_evals/stereoset", "model": "m"}, "samples": samples}))
+    return path
 
 
-def test_logs_of_one_name_in_two_folders(tmp_path: Path) -> None:
-    path = log("samples_bbq_2*")
-    places = [tmp_path / name / path.name for name in ("old", "new")]
-    lines = path.read_text().splitlines()
-    for place, own in zip(places, (lines, lines[1:]), strict=True):
-        place.parent.mkdir()
-        place.write_text("\n".join(own) + "\n")
-    inputs = biassay.import_logs(places).manifest.inputs
-    assert inputs.items == {str(places[0]): len(lines), str(places[1]): len(lines) - 1}
-    assert len(set(inputs.digests.values())) == 2
+def test_selective_refusals_in_a_log_of_stereoset_are_inconclusive(tmp_path: Path) -> None:
+    """The model has no preference, but refuses whenever it would choose the stereotype."""
+
+    def said(number: int, labels: list[str]) -> str:
+        is_pro = number * 7 % 12 < 6
+        return "I'm sorry, but I can't help with that." if is_pro else "ABC"[labels.index("anti-stereotype")]
+
+    run = biassay.import_logs(stereoset_log(tmp_path / "log.json", said))
+    (row,) = run.results
+    assert (row.effect_size, row.refused, row.undecided) == (0.0, 60, 60)
+    assert row.p_value < 0.001
+    assert (row.outcome.bound_low, row.outcome.bound_high) == (0.0, pytest.approx(50.0))
+    assert (row.claim, run.findings()[0].evidence) == ("inconclusive", "inconclusive")
+
+
+def test_a_model_that_always_chooses_the_first_sentence_of_stereoset_is_found_out(tmp_path: Path) -> None:
+    run = biassay.import_logs(stereoset_log(tmp_path / "log.json", lambda *_: "A"))
+    (row,) = run.results
+    assert (row.position, row.position_share, row.claim) == ("A", 1.0, "descriptive")
+    assert "regardless of its content" in run.findings()[0].notes[0]
 
 
 def test_questions_without_a_target_are_counted_over_all_logs_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found = read_log(log("samples_bbq_2*"))
-    bare = tuple(dataclasses.replace(one, item=dataclasses.replace(one.item, target=None)) for one in found.answers[:2])
+    bare = tuple(dataclasses.replace(one, item=dataclasses.replace(one.item, target=None)) for one in found.answers[:2])  # type: ignore[arg-type]
     logs = [found, *(dataclasses.replace(found, answers=(*bare, *found.answers[2:]), model=m) for m in "ab")]
     monkeypatch.setattr(log_import, "read_logs", lambda _: logs)
     inputs = biassay.import_logs("any.jsonl").manifest.inputs
@@ -127,7 +129,7 @@ def test_questions_without_a_target_are_counted_over_all_logs_each_once(monkeypa
 
 
 @pytest.mark.extras
-def test_the_command_and_what_it_refuses(cli, tmp_path: Path) -> None:
+def test_the_command_and_what_it_refuses(cli: Cli, tmp_path: Path) -> None:
     code, stdout, _ = cli("import", log("samples_crows*"), "--json")
     assert code == 0
     assert json.loads(stdout)["manifest"]["models"][0]["settings"]["tool"] == "lm-evaluation-harness"
@@ -175,7 +177,7 @@ def test_scores_are_those_of_inspect() -> None:
     assert (row.refused + row.unparsed) / row.replies == 0.4375
 
 
-def test_samples_that_cannot_be_used_are_named(cli, tmp_path: Path) -> None:
+def test_samples_that_cannot_be_used_are_named(cli: Cli, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in log("samples_bbq_2*").read_text(encoding="utf-8").splitlines()]
     for row in rows[1:3]:
         row["filtered_resps"] = []
@@ -189,3 +191,24 @@ def test_samples_that_cannot_be_used_are_named(cli, tmp_path: Path) -> None:
     assert f"2 of 6 samples cannot be used: {', '.join(names)}: field filtered_resps" in " ".join(stderr.split())
     inputs = json.loads(stdout)["manifest"]["inputs"]
     assert [sample.partition(": ")[0] for sample in inputs["unmapped_samples"]] == names
+
+
+def test_options_with_spaces_at_the_end_are_found(tmp_path: Path) -> None:
+    """As in Disability and Nationality questions of the released data. The harness strips what it asks about."""
+    rows = [json.loads(line) for line in log("samples_bbq_2*").read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        row["doc"] |= {f"ans{i}": row["doc"][f"ans{i}"] + " " for i in range(3)}
+    path = tmp_path / "samples_bbq_2026-11-16T09-49-00.983770.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    spaced, plain = read_log(path), read_log(log("samples_bbq_2*"))
+    assert [one.choice for one in spaced.answers] == [one.choice for one in plain.answers]
+    assert len(plain.answers) == len(rows)
+
+
+def test_crows_pairs_of_a_log(tmp_path: Path) -> None:
+    path = log("samples_crows*")
+    pairs = read_log(path).answers
+    run = biassay.import_logs([path], out=tmp_path / "run")
+    expected = pair_score([one.more for one in pairs], [one.less for one in pairs])
+    assert (run.results[-1].effect_size, run.results[-1].n_items) == (expected.share.value, expected.n)
+    assert biassay.load(tmp_path / "run").results == run.results

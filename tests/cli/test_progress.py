@@ -1,17 +1,16 @@
-"""Progress in words: what is done, how fast, and how long the rest will take."""
+"""Progress messages: amount done, rate and remaining time."""
 
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from biassay.cli import progress
 from biassay.cli.common import make_console, make_listener
 from biassay.cli.progress import ProgressBars, ProgressLog
-from biassay.runs.progress import format_duration
 
 from .conftest import Cli
 from .small_tests import write_test, write_vectors
@@ -19,21 +18,10 @@ from .small_tests import write_test, write_vectors
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A clock of one's own: the time is what stands in the list."""
+    """A clock whose time is set through a list."""
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     return now
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        *((0.2, "0 s"), (45.4, "45 s"), (59.6, "1 min"), (80, "1 min 20 s"), (3600, "1 h"), (7500, "2 h 5 min")),
-        *((3659, "1 h"), (90_000, "1 d 1 h"), (-3, "0 s")),
-    ],
-)
-def test_times_are_said_as_a_person_does(seconds: float, said: str) -> None:
-    assert format_duration(seconds) == said
 
 
 def lines_of(clock: list[float], events: list[tuple[float, str, int, int]], who: str = "hf:org/model") -> list[str]:
@@ -45,13 +33,6 @@ def lines_of(clock: list[float], events: list[tuple[float, str, int, int]], who:
     return file.getvalue().splitlines()
 
 
-def test_a_line_has_rate_and_time_left(clock: list[float]) -> None:
-    first, second = lines_of(clock, [(0, "texts", 100, 1000), (2, "texts", 110, 1000),
-                                     (10, "texts", 200, 1000)])  # fmt: skip
-    assert first == "model: encoding: 100 of 1,000 texts"
-    assert second == "model: encoding: 200 of 1,000 texts, 10/s, 1 min 20 s left"  # 100 in 10 s, 800 to go
-
-
 def test_the_rate_counts_from_when_the_step_was_announced(clock: list[float]) -> None:
     file = io.StringIO()
     with ProgressLog(Console(file=file)) as lines:
@@ -61,26 +42,6 @@ def test_the_rate_counts_from_when_the_step_was_announced(clock: list[float]) ->
         clock[0] = 130.0
         lines.progress("hf:org/model", "texts", 1000, 1000)
     assert file.getvalue().splitlines()[-1] == "model: encoding: 1,000 of 1,000 texts, 100/s"
-
-
-def test_slow_steps_say_how_long_each_takes(clock: list[float]) -> None:
-    assert lines_of(clock, [(0, "tests", 1, 4), (40, "tests", 2, 4)])[1].endswith(
-        "2 of 4 tests, 40 s each, 1 min 20 s left"
-    )
-
-
-def test_bytes_are_megabytes_and_a_length_may_be_unknown(clock: list[float]) -> None:
-    _, second = lines_of(clock, [(0, "bytes", 0, 0), (10, "bytes", 50_000_000, 0)], "corpus")
-    assert second == "corpus: reading: 50 MB, 5 MB/s"
-
-
-def test_steps_that_cannot_be_counted_are_told(clock: list[float]) -> None:  # noqa: ARG001
-    file = io.StringIO()
-    with ProgressLog(Console(file=file)) as lines:
-        lines.begin("glove", "opening the model")
-        lines.begin("glove", "measuring")
-        lines.notice("beware")
-    assert len(file.getvalue().splitlines()) == 3
 
 
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""A run folder of a stranger: going on with it runs no code and sends nothing, unless the user says so again."""
+"""Resuming an untrusted run folder: no code and no uploads without the user's consent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ELSEWHERE = "http://127.0.0.1:9/v1"
 
 @pytest.fixture
 def bait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the user stands: a module that leaves a trace when it is imported."""
+    """Change to a folder with a module that leaves a trace when it is imported."""
     (tmp_path / "bait_module.py").write_text(BAIT)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -33,7 +33,7 @@ def bait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def planted(folder: Path, *texts: str, over_contexts: bool = False, **settings: Any) -> Path:
-    """A run with models of a stranger's choice, interrupted before the first."""
+    """Write an untrusted run that was interrupted before its first model."""
     models = tuple(ModelRecord(text, text.partition("?")[0], "", None, {}) for text in texts)
     contexts = context_record() if over_contexts else None
     made = run_of("planted", [], settings=settings, contexts=contexts, status="running", finished=None, models=models)
@@ -50,8 +50,8 @@ def planted(folder: Path, *texts: str, over_contexts: bool = False, **settings: 
         ("api:m", "send texts to OpenAI, or to the URL in OPENAI_BASE_URL, with your key"),
         ("api:m?dimensions=8", "send texts to OpenAI, or to the URL in OPENAI_BASE_URL, with your key"),
         (f"api:m?base_url={ELSEWHERE}", f"send texts to {ELSEWHERE}"),
-        ("api:m?key_env=AWS_SECRET_ACCESS_KEY", "send the key in AWS_SECRET_ACCESS_KEY along"),
-        (f"api:m?base_url={ELSEWHERE}&key_env=AWS_SECRET_ACCESS_KEY", "send the key in AWS_SECRET_ACCESS_KEY along"),
+        ("api:m?key_env=AWS_SECRET_ACCESS_KEY", "also send the key in AWS_SECRET_ACCESS_KEY"),
+        (f"api:m?base_url={ELSEWHERE}&key_env=AWS_SECRET_ACCESS_KEY", "also send the key in AWS_SECRET_ACCESS_KEY"),
     ],
 )
 def test_what_a_folder_cannot_decide_is_refused_by_every_door(
@@ -96,14 +96,6 @@ def test_a_folder_of_vectors_that_would_write_to_the_terminal_is_not_shown(bait:
     out = planted(bait / "run", "glove", over_contexts=True, vectors="\x1b]0;owned\x07")
     code, _, stderr = cli("resume", out)
     assert (code, "\x1b" in stderr) == (2, False)
-
-
-def test_only_what_is_missing_is_asked_for_again(bait: Path, cli: Cli) -> None:
-    texts = "python:bait_module:Bait", f"api:m?base_url={ELSEWHERE}"
-    out = planted(bait / "run", *texts, "hf:x?trust_remote_code=false")
-    _, _, stderr = cli("resume", out, "--model", texts[0])
-    assert stderr.rstrip().endswith(f"biassay resume {out} --model '{texts[1]}'")
-    assert not (bait / "ran").exists()
 
 
 @pytest.mark.parametrize(

@@ -28,42 +28,10 @@ def test_too_many_lost_words_refuse_one_test_and_leave_the_others(tmp_path: Path
     assert poor.reason is not None
     for told in ("quxquux", "blorgle", "2 of 5", "targ1", "20%", "--max-unknown"):
         assert told in poor.reason
-    assert poor.lost["X"] == ("quxquux", "blorgle")
+    assert poor.oov_words["X"] == ("quxquux", "blorgle")
     assert "quxquux" in stdout
     assert "blorgle" in stdout
-    assert Run.load(out).manifest.models[0].words_lost == ("blorgle", "quxquux")
-
-
-def test_max_unknown_lets_a_poor_test_through_and_lists_what_it_lost(tmp_path: Path, cli: Cli) -> None:
-    test = write_test(tmp_path / "poor.json", 5)
-    test.write_text(test.read_text().replace('"x0"', '"quxquux"').replace('"x1"', '"blorgle"'))
-    model = f"vectors:{write_vectors(tmp_path / 'v.txt', 5)}"
-    code, stdout, _ = cli("run", model, "--tests", test, "--json", "--max-unknown", "0.4")
-    assert code == 0
-    result = measured(stdout)["poor"]
-    assert (result["status"], result["num_targ1"], result["lost"]["X"]) == ("measured", 3, ["quxquux", "blorgle"])
-    assert cli("run", model, "--tests", test, "--max-unknown", "0.39")[0] == 1
-
-
-def test_nothing_measured_is_exit_code_one(tmp_path: Path, cli: Cli) -> None:
-    test = write_test(tmp_path / "poor.json", 3)
-    test.write_text(test.read_text().replace('"x0"', '"quxquux"'))
-    model = f"vectors:{write_vectors(tmp_path / 'v.txt', 3)}"
-    code, stdout, _ = cli("run", model, "--tests", test, "--out", tmp_path / "run")
-    assert code == 1
-    assert "quxquux" in stdout
-    assert Run.load(tmp_path / "run").manifest.status == "complete"
-    assert "quxquux" in (tmp_path / "run" / "report.html").read_text()
-
-
-def test_a_model_of_which_nothing_was_measured_is_exit_code_one(tmp_path: Path, cli: Cli) -> None:
-    test, known = write_test(tmp_path / "own.json"), f"vectors:{write_vectors(tmp_path / 'v.txt')}"
-    for models, expected in (((known,), 0), (("glove",), 1), ((known, "glove"), 1), (("glove", known), 1)):
-        code, stdout, _ = cli("run", *models, "--tests", test, "--json")
-        found = {r["model"]: r["status"] for r in json.loads(stdout)["results"]}
-        expected_states = {"vectors:v.txt": "measured", "glove": "skipped"}
-        assert found == {m: s for m, s in expected_states.items() if m in found}
-        assert (code, len(found)) == (expected, len(models))
+    assert Run.load(out).manifest.models[0].oov_words == ("blorgle", "quxquux")
 
 
 def test_sets_without_any_difference_fail_with_a_reason(tmp_path: Path, cli: Cli) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.bbq_answers import questions
 from tests.models import api_server
-from tests.models.api_server import Endpoint
+from tests.models.api_server import Endpoint, Reply
 from tests.models.causal_server import Causal, save_chatting, serving
 from tests.studies.stereotypes.asked_models import own_file
 
@@ -72,7 +72,7 @@ def own_test(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bbq(tmp_path: Path) -> Path:
-    """Four questions, of two templates."""
+    """Write four questions of two templates."""
     rows = [row for t in (1, 2) for row in [r for r in questions("Religion") if int(r["question_index"]) == t][:2]]
     path = tmp_path / "Religion.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -199,3 +199,30 @@ def test_bbq_and_stereotypes_of_smollm2_by_plain_text(
     assert runs[0].arrays
     for name, values in runs[1].arrays.items():
         np.testing.assert_allclose(runs[0].arrays[name], values, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_smollm2_writes_and_judges_behind_a_server_with_faults(real: Endpoint, smollm2: Path, tmp_path: Path) -> None:
+    """A filtered response is missing for the name that it is about; the others are those made here."""
+    (tmp_path / "names.csv").write_text("name,group\nEmily,a\nAnne,a\nLeroy,b\nJamal,b\n")
+    (tmp_path / "notes.txt").write_text("Praise {name}.\nWho is {name}?\nA note on {name}.\nThank {name}.")
+    settings = "temperature=0&max_tokens=10"
+    asked: dict[str, Any] = {"prompts": tmp_path / "notes.txt", "names": tmp_path / "names.csv", "n_responses": 1}
+    asked |= {"outcome": ["length", "judge:warmth"]}
+    blocked = Reply(400, b'{"error": {"code": "content_filter", "message": "blocked"}}')
+    real.faults = [Reply(429, headers={"Retry-After": "0.01"}), Reply(500), Reply(drop=True), blocked]
+    there = biassay.audit(
+        at(real, "chat", settings), judge=at(real, "chat", settings), cache=tmp_path / "there", **asked
+    )
+    model = f"hf:{smollm2}?{settings}"
+    here = biassay.audit(model, judge=model, cache=tmp_path / "here", **asked)
+    texts = [{row.prompt: row for row in run.tables["texts"]} for run in (there, here)]
+    assert len(texts[0]) == 16
+    lost = [prompt for prompt, row in texts[0].items() if row.kind != "parsed"]
+    assert len(lost) == 1
+    assert texts[0][lost[0]].kind == "filtered"
+    for prompt in set(texts[0]) - set(lost):
+        assert texts[0][prompt].text.strip() == texts[1][prompt].text.strip()
+    assert sum(row.filtered for row in there.tables["responses"]) == 1
+    assert sum(row.judgements for row in there.tables["judges"]) == 15
+    assert {row.measure for row in there.results} == {"length", "judge:warmth", "refusal", "unparsed"}

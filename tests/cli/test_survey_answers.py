@@ -1,19 +1,17 @@
-"""``biassay survey`` once there are answers: status, export, means and delete."""
+"""``biassay survey`` with stored answers: status, export, means and delete."""
 
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from pathlib import Path
 
 import pytest
-from tests.survey.people import Person, go_on, opened, take_part
+from tests.survey.people import Person, go_on, take_part
 
 from biassay.datasets.human_ratings import read_human_ratings
 from biassay.survey.export import EXPORT_FILES
 from biassay.survey.store import Store
-from biassay.survey.study import read_bundled_study, read_study
 
 from . import survey_study
 from .conftest import Cli
@@ -56,24 +54,17 @@ def test_only_who_serves_makes_a_database(cli: Cli, study: Path) -> None:
     assert list(study.parent.iterdir()) == [study]
 
 
-def test_status_of_nobody(cli: Cli, store: Store, study: Path) -> None:
-    assert store.count_missing()
-    code, stdout, _ = cli("survey", "status", study)
-    assert code == 0
-    assert "participants: nobody yet" in stdout
-
-
 # export and means
 
 
 def heard(store: Store) -> list[tuple[str, dict[str, list[int]]]]:
-    """Three people fill the study; who they are, and what they said of the groups they were asked about."""
+    """Complete a study with three participants, and return their codes and ratings."""
     people = []
     for i, gender in enumerate(("Woman", "Man", "Woman")):
         someone = store.add_participant()
         assert someone is not None
         said = {group: [60 + 10 * i + g, 7 * i + g] for g, group in enumerate(store.study.groups)}
-        person = Person(said=lambda group, _, said=said: said[group], facts=(("Gender", gender),))
+        person = Person(said=lambda group, _, said=said: said[group], facts=(("Gender", gender),))  # type: ignore[misc]
         someone = go_on(store, someone, person)
         people.append((gender, {group: said[group] for group in someone.asked}))
     return people
@@ -92,15 +83,6 @@ def test_export_writes_all_files(cli: Cli, store: Store, study: Path, here: Path
         for group, ratings in said.items():
             assert found.ratings[a, found.groups.index(group)].tolist() == ratings
     assert json.loads((out / "study.json").read_text())["society"] == tomllib.loads(STUDY)["society"]
-
-
-def test_export_of_known_groups_and_traits_needs_no_file_of_ones_own(cli: Cli, here: Path) -> None:
-    (here / "known.toml").write_text(read_bundled_study("cao2022"), encoding="utf-8")
-    with opened(f"sqlite:///{here / 'us-stereotypes.sqlite'}", read_study("cao2022")):
-        code, stdout, _ = cli("survey", "export", here / "known.toml", "--out", here / "out")
-    assert code == 0
-    assert f"biassay stereotypes MODEL --human {here / 'out' / 'ratings.json'}" in stdout
-    assert "--files" not in stdout
 
 
 def test_export_overwrites_nothing(cli: Cli, store: Store, study: Path, here: Path) -> None:
@@ -140,22 +122,6 @@ def test_means_of_all_and_of_some(cli: Cli, store: Store, study: Path, here: Pat
                 assert means[name] == (None if expected is None else pytest.approx(expected, abs=1e-4))
 
 
-def test_means_as_a_table(cli: Cli, store: Store, study: Path, here: Path) -> None:
-    heard(store)
-    cli("survey", "export", study, "--out", here / "out")
-    code, stdout, _ = cli(
-        "survey", "means", here / "out" / "ratings.json", "--groups", "[red]birds", "--groups", "cats"
-    )
-    assert code == 0
-    counted = next(line for line in stdout.splitlines() if "annotators of the group" in line)
-    assert re.findall(r"\d+", counted) == ["2", "2"]
-    assert "[red]birds" in stdout
-    assert "cold - warm" in stdout
-    assert "dogs" not in stdout
-    few = next(line for line in stdout.splitlines() if line.startswith("fewer than 5 annotators: "))
-    assert sorted(few.partition(": ")[2].split(", ")) == ["[red]birds", "cats"]
-
-
 def test_means_name_the_groups_of_few_annotators(cli: Cli, here: Path) -> None:
     """Of 5 annotators all rate cats, 4 dogs and nobody of those who are chosen birds."""
     ratings = {"cold - warm": "10"}
@@ -174,19 +140,6 @@ def test_means_name_the_groups_of_few_annotators(cli: Cli, here: Path) -> None:
     code, stdout, _ = cli("survey", "means", here / "ratings.json", "--groups", "cats")
     assert code == 0
     assert "fewer than" not in stdout
-
-
-def test_means_that_cannot_be_taken(cli: Cli, store: Store, study: Path, here: Path) -> None:
-    cli("survey", "export", study, "--out", here / "nobody")
-    heard(store)
-    cli("survey", "export", study, "--out", here / "out")
-    ratings = here / "out" / "ratings.json"
-    assert "empty; expected ratings" in refused(cli, "means", here / "nobody" / "ratings.json")
-    assert "expects FIELD=VALUE, got 'Gender'" in refused(cli, "means", ratings, "--annotators", "Gender")
-    assert "did you mean 'Gender'?" in refused(cli, "means", ratings, "--annotators", "Gendre=Man")
-    assert "did you mean 'Woman'?" in refused(cli, "means", ratings, "--annotators", "Gender=Women")
-    assert "did you mean 'cats'?" in refused(cli, "means", ratings, "--groups", "cat")
-    assert "cannot be read" in refused(cli, "means", here / "none.json")
 
 
 # delete

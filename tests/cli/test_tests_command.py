@@ -11,6 +11,7 @@ import pytest
 
 from biassay.cli import main
 from biassay.datasets.catalogue import Catalogue, add_plugin_tests, load_catalogue, load_tests
+from biassay.datasets.languages import load_languages
 from biassay.datasets.schema import ROLES, Test, describe_test
 from biassay.datasets.word_associations import select_word_associations
 from biassay.prompts.sentences import hash_texts, make_texts
@@ -71,7 +72,7 @@ def with_added(path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalogue:
 
 
 def names_in_the_table(stdout: str) -> set[str]:
-    lines = [line for line in stdout.splitlines()[1:] if not re.search(r": \d+ more tests?, ", line)]
+    lines = [line for line in stdout.splitlines()[2:] if not re.search(r": \d+ more tests?, ", line)]
     assert max(map(len, lines)) <= 100
     return {line.split()[0] for line in lines}
 
@@ -86,7 +87,9 @@ def test_list_names_every_test_of_the_main_collections(cli: Cli) -> None:
 
 
 def test_list_sums_up_supplementary_collections_and_shows_them_when_named(cli: Cli) -> None:
-    *_, supplement, gate = cli("list")[1].splitlines()
+    *_, supplement, gate, languages = cli("list")[1].splitlines()
+    assert languages.startswith("weathub-CODE: 390 more tests")
+    assert all(f"{name} ({code})" in languages for code, name in load_languages().items())
     assert supplement.startswith("guo2021-supplement: 60 more tests")
     assert "biassay tests list guo2021-supplement" in supplement
     assert gate.startswith("gate: 10 more tests")
@@ -96,6 +99,7 @@ def test_list_sums_up_supplementary_collections_and_shows_them_when_named(cli: C
         t.name for t in load_catalogue().tests.values() if t.source.name == "guo2021-supplement"
     }
     assert "more tests" not in stdout
+    assert "weathub" not in stdout
     listed = json.loads(cli("list", "EM-*", "weat6", "--json")[1])
     assert [entry["supplementary"] for entry in listed] == [True] * 20 + [False]
 
@@ -132,20 +136,6 @@ def test_list_as_json_describes_every_test(cli: Cli) -> None:
             assert entry[field]
 
 
-def test_list_takes_patterns_collections_and_files(cli: Cli, own: Path) -> None:
-    listed = [entry["name"] for entry in json.loads(cli("list", "weat6", "I*", own, "--json")[1])]
-    assert listed == ["weat6", "I1", "I2", "I3", "I4", "pets", "sent-pets"]
-    collection = json.loads(cli("list", "caliskan2017", "--json")[1])
-    assert {entry["source"] for entry in collection} == {"caliskan2017"}
-    assert len(collection) == 10
-
-
-def test_list_of_a_topic_has_its_tests(cli: Cli) -> None:
-    listed = json.loads(cli("list", "age", "health", "--json")[1])
-    assert [entry["name"] for entry in listed] == ["weat10", "sent-weat10", "weat9", "sent-weat9"]
-    assert names_in_the_table(cli("list", "age")[1]) == {"weat10", "sent-weat10"}
-
-
 def test_tests_for_models_that_answer_are_listed_and_shown_when_named(cli: Cli) -> None:
     published = select_word_associations()
     assert len(published) == 21
@@ -172,11 +162,6 @@ def test_tests_for_models_that_answer_are_listed_and_shown_when_named(cli: Cli) 
     assert (code, "Ernesto or Hakim; Matthais or Sharif" in text, career.source.licence in text) == (0, True, True)
 
 
-def test_search_finds_tests_for_models_that_answer(cli: Cli) -> None:
-    found = {one["name"]: one["found"] for one in json.loads(cli("search", "grenade", "--json")[1])}
-    assert found["wat-weapon"] == {"negative": ["grenade"]}
-
-
 def test_a_collection_of_another_package_is_summed_up_listed_shown_and_exported(
     cli: Cli, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,18 +170,12 @@ def test_a_collection_of_another_package_is_summed_up_listed_shown_and_exported(
     known = with_added(own, monkeypatch)
     monkeypatch.setattr("biassay.datasets.catalogue.load_catalogue", lambda: known)
     monkeypatch.setattr("biassay.cli.tests.load_catalogue", lambda: known)
-    assert cli("list")[1].splitlines()[-1].startswith("animals: 2 more tests")
+    assert cli("list")[1].splitlines()[-2].startswith("animals: 2 more tests")
     listed = json.loads(cli("list", "animals", "--json")[1])
     assert [(entry["name"], entry["supplementary"]) for entry in listed] == [("pets", True), ("sent-pets", True)]
     assert "dog, puppy, hound" in cli("show", "pets")[1]
     assert cli("export", "sent-pets", "--format", "toml", "--out", tmp_path / "back.toml")[0] == 0
     assert hash_texts(load_tests(tmp_path / "back.toml")[0]) == listed[1]["digest"]
-
-
-def test_list_of_an_unknown_name_offers_the_nearest(cli: Cli) -> None:
-    code, stdout, stderr = cli("list", "waet6")
-    assert (code, stdout) == (2, "")
-    assert "did you mean 'weat6'" in stderr
 
 
 def test_show_gives_words_source_and_an_example(cli: Cli) -> None:
@@ -211,38 +190,6 @@ def test_show_gives_words_source_and_an_example(cli: Cli) -> None:
     assert test.source.licence in flat
     assert make_texts(test).X[-1].text not in flat
     assert "about: people, topic: gender, variant of: weat6, template: bleached" in flat
-
-
-def test_show_texts_gives_every_text(cli: Cli) -> None:
-    lines = {line.strip() for line in cli("show", "sent-weat6", "--texts")[1].splitlines()}
-    for texts in all_texts(load_catalogue().tests["sent-weat6"]).values():
-        assert lines >= set(texts)
-
-
-def test_show_as_json_holds_every_text(cli: Cli) -> None:
-    shown = json.loads(cli("show", "sent-weat6", "--json")[1])
-    assert shown["texts"] == all_texts(load_catalogue().tests["sent-weat6"])
-
-
-def test_show_as_json_of_a_file_with_two_tests_is_json(cli: Cli, own: Path) -> None:
-    stdout = cli("show", own, "--json")[1]
-    assert [test["name"] for test in json.loads(stdout)] == ["pets", "sent-pets"]
-
-
-def test_show_of_a_file_shows_all_its_tests(cli: Cli, own: Path) -> None:
-    code, stdout, _ = cli("show", own)
-    assert code == 0
-    assert "pets  Cats or dogs, pleasant or unpleasant" in stdout
-    assert "sent-pets" in stdout
-    assert "not stated" in stdout
-
-
-def test_show_names_the_concepts_as_files_do(cli: Cli) -> None:
-    for name in ("weat6", "weat7"):
-        stdout = cli("show", name)[1]
-        test = load_catalogue().tests[name]
-        assert all(f" {test.concept(role).name} (" in stdout for role in ROLES)
-        assert max(map(len, stdout.splitlines())) <= 100
 
 
 def test_markup_in_a_file_is_shown_as_it_is(cli: Cli, own: Path) -> None:
@@ -275,17 +222,19 @@ def test_validate_reports_words_clusters_direction_and_question(cli: Cli, own: P
     assert "question: pets; direction: not stated" in cli("validate", own)[1]
 
 
-def test_what_is_assumed_of_finished_sentences_is_told(cli: Cli, tmp_path: Path) -> None:
-    path = tmp_path / "own.json"
-    sets = {"targ1": ("Ann", "Eve"), "targ2": ("Bob", "Jim"), "attr1": ("new", "old"), "attr2": ("near", "far")}
-    content = {key: {"category": key, "examples": [f"It is {word}." for word in words]} for key, words in sets.items()}
-    path.write_text(json.dumps(content))
-    shown = json.loads(cli("show", path, "--json")[1])
-    assert shown["assumed"] == {role: list(words) for role, words in zip(ROLES, sets.values(), strict=True)}
-    for said in (cli("validate", path)[1], cli("show", path)[1]):
-        assert "assumed" in said or "what varies" in said
-        assert all(", ".join(words) in said for words in sets.values())
-    assert json.loads(cli("show", "sent-weat6", "--json")[1])["assumed"] == {}
+def test_validate_names_words_in_another_script(cli: Cli, own: Path) -> None:
+    """A Cyrillic letter that looks like a Latin one, and a word in another script; names with accents are Latin."""
+    text = (
+        own.read_text()
+        .replace('"kitten"', '"kitt\u0435n", "Zo\u00eb"')
+        .replace('"puppy"', '"\u0449\u0435\u043d\u043e\u043a"')
+    )
+    own.write_text(text, encoding="utf-8")
+    code, stdout, _ = cli("validate", own)
+    assert code == 0
+    assert "note: word in another script (X): kitt\u0435n" in stdout
+    assert "note: word in another script (Y): \u0449\u0435\u043d\u043e\u043a" in stdout
+    assert "Zo\u00eb" not in stdout.partition("note: word in another script")[2]
 
 
 def test_validate_refuses_what_run_would_refuse(cli: Cli, own: Path) -> None:
@@ -294,12 +243,6 @@ def test_validate_refuses_what_run_would_refuse(cli: Cli, own: Path) -> None:
     assert (code, stdout) == (2, "")
     assert str(own) in stderr
     assert "X and Y share 'dog'" in stderr
-
-
-def test_validate_of_a_missing_file(cli: Cli, tmp_path: Path) -> None:
-    code, _, stderr = cli("validate", tmp_path / "none.json")
-    assert code == 2
-    assert "none.json: cannot be read" in stderr
 
 
 def test_every_published_sentence_file_is_valid(published_files: Path, cli: Cli) -> None:
@@ -336,15 +279,6 @@ def test_every_test_exports_to_a_file_that_reads_back_to_the_same_texts(
             assert (back.title, back.source) == (test.title, test.source), name
 
 
-def test_export_prints_what_it_would_write(tmp_path: Path, cli: Cli) -> None:
-    for form in ("sent-bias", "toml"):
-        _, stdout, _ = cli("export", "weat6", "--format", form)
-        path = tmp_path / form
-        cli("export", "weat6", "--format", form, "--out", path)
-        assert path.read_text() == stdout
-    assert set(json.loads((tmp_path / "sent-bias").read_text())) == {"targ1", "targ2", "attr1", "attr2"}
-
-
 def test_export_refuses_to_overwrite(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "weat6.json"
     path.write_text("mine")
@@ -354,39 +288,22 @@ def test_export_refuses_to_overwrite(tmp_path: Path, cli: Cli) -> None:
     assert path.read_text() == "mine"
 
 
+def test_show_texts_gives_every_text(cli: Cli) -> None:
+    lines = {line.strip() for line in cli("show", "sent-weat6", "--texts")[1].splitlines()}
+    for texts in all_texts(load_catalogue().tests["sent-weat6"]).values():
+        assert lines >= set(texts)
+
+
+def test_export_prints_what_it_would_write(tmp_path: Path, cli: Cli) -> None:
+    for form in ("sent-bias", "toml"):
+        _, stdout, _ = cli("export", "weat6", "--format", form)
+        path = tmp_path / form
+        cli("export", "weat6", "--format", form, "--out", path)
+        assert path.read_text() == stdout
+    assert set(json.loads((tmp_path / "sent-bias").read_text())) == {"targ1", "targ2", "attr1", "attr2"}
+
+
 def test_export_takes_one_test(cli: Cli) -> None:
     code, stdout, stderr = cli("export", "sent-weat*")
     assert (code, stdout) == (2, "")
     assert "matches 15 tests" in stderr
-
-
-def test_export_into_a_folder_that_is_not_there_names_the_file(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "none" / "weat6.json"
-    code, stdout, stderr = cli("export", "weat6", "--out", path)
-    assert (code, stdout) == (2, "")
-    assert str(path) in stderr
-    assert ".tmp" not in stderr
-
-
-def test_a_users_own_file_exports_to_both_forms(tmp_path: Path, cli: Cli, own: Path) -> None:
-    own.write_text(own.read_text().partition("[tests.sent-pets]")[0])
-    for form, ending in (("sent-bias", "json"), ("toml", "toml")):
-        path = tmp_path / f"back.{ending}"
-        assert cli("export", own, "--format", form, "--out", path)[0] == 0
-        assert all_texts(load_tests(path)[0]) == all_texts(load_tests(own)[0])
-
-
-@pytest.mark.parametrize("left_out", [(), ("words",), ("spans",), ("words", "spans")])
-def test_sentences_given_as_json_stay_sentences_as_toml(left_out: tuple[str, ...], tmp_path: Path, cli: Cli) -> None:
-    cli("export", "sent-weat9", "--out", tmp_path / "nine.json")
-    content = json.loads((tmp_path / "nine.json").read_text())
-    for field in left_out:
-        for of_set in content.values():
-            del of_set[field]
-    (tmp_path / "nine.json").write_text(json.dumps(content))
-    code, _, stderr = cli("export", tmp_path / "nine.json", "--format", "toml", "--out", tmp_path / "nine.toml")
-    assert code == 0, stderr
-    (given,), (back,) = load_tests(tmp_path / "nine.json"), load_tests(tmp_path / "nine.toml")
-    assert make_texts(back) == make_texts(given)
-    assert back.level == given.level == "sentence"
-    assert hash_texts(back) == hash_texts(given)

@@ -52,27 +52,6 @@ def test_the_family_are_questions(capsys: pytest.CaptureFixture[str]) -> None:
     assert powers[0] > powers[1]
 
 
-def test_the_old_model_says_how_its_words_vary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    run = biassay.run("glove", ["weat1", "weat4", "weat6"], cache=tmp_path)
-    folder = run.save(tmp_path / "old")
-    found = {record["name"]: record for record in records(capsys, "--run", folder)}
-    assert list(found) == ["weat4", "weat6"]
-    for row in run.results[1:]:
-        parts = [max(part, 0.0) / row.cosine_sd**2 for part in (row.var_targets, row.var_attributes, row.var_residual)]
-        sizes = row.num_targ1, row.num_targ2, row.num_attr1, row.num_attr2  # one text per word
-        expected = gate_power(difference(VarianceComponents(*parts), 0.9), sizes, 0.2, 0.05 / 4)
-        assert found[row.test]["growths"][0] == {"growth": 0.4, "power": pytest.approx(expected.at_twice_margin)}
-        assert found[row.test]["detectable_growth"] == pytest.approx(expected.detectable)
-    assert "no test is named weat7" in asked(capsys, "weat7", "--run", folder)[2]
-
-
-def test_every_test_has_a_line_that_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    code, stdout, _ = asked(capsys, "gender")
-    assert code == 0
-    assert max(map(len, stdout.splitlines())) <= 110
-    assert "weat6" in {line.split()[0] for line in stdout.splitlines() if line.strip()}
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -89,3 +68,24 @@ def test_wrong_usage_is_refused(wrong: tuple[object, ...], said: str, capsys: py
     assert code == 2
     assert said in stderr
     assert "sanity checks" in asked(capsys, "weat1")[2]
+
+
+def test_every_test_has_a_line_that_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    code, stdout, _ = asked(capsys, "gender")
+    assert code == 0
+    assert max(map(len, stdout.splitlines())) <= 110
+    assert "weat6" in {line.split()[0] for line in stdout.splitlines() if line.strip()}
+
+
+def test_the_old_model_says_how_its_words_vary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run = biassay.run("glove", ["weat1", "weat4", "weat6"], cache=tmp_path)
+    folder = run.save(tmp_path / "old")
+    found = {record["name"]: record for record in records(capsys, "--run", folder)}
+    assert list(found) == ["weat4", "weat6"]
+    for row in run.results[1:]:
+        parts = [max(part, 0.0) / row.cosine_sd**2 for part in (row.var_targets, row.var_attributes, row.var_residual)]
+        sizes = row.num_targ1, row.num_targ2, row.num_attr1, row.num_attr2  # one text per word
+        expected = gate_power(difference(VarianceComponents(*parts), 0.9), sizes, 0.2, 0.05 / 4)
+        assert found[row.test]["growths"][0] == {"growth": 0.4, "power": pytest.approx(expected.at_twice_margin)}
+        assert found[row.test]["detectable_growth"] == pytest.approx(expected.detectable)
+    assert "no test is named weat7" in asked(capsys, "weat7", "--run", folder)[2]

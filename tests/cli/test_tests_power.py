@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import biassay
@@ -15,8 +14,7 @@ from biassay.cli import main
 from biassay.datasets.catalogue import load_catalogue
 from biassay.datasets.schema import ROLES
 from biassay.datasets.variance_priors import list_measured_models, typical_components
-from biassay.errors import UsageError
-from biassay.stats.crossed import VarianceComponents, crossed_test
+from biassay.stats.crossed import VarianceComponents
 from biassay.stats.power import CrossedDesign
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -98,6 +96,15 @@ def test_own_tests(cli: Cli, tmp_path: Path) -> None:
     assert cli(file)[0] == 0
 
 
+@pytest.mark.parametrize(
+    "args", [("--power", 1), ("--power", 0), ("--alpha", 0), ("--alpha", 0.9), ("--effect", 0), ("--effect", 2)]
+)
+def test_bad_options(cli: Cli, args: tuple[object, ...]) -> None:
+    code, _, stderr = cli("weat6", *args)
+    assert code == 2
+    assert str(args[0]).strip("-") in stderr
+
+
 def test_texts_whose_words_are_not_known(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "pets.json"
     sets = zip(("targ1", "targ2", "attr1", "attr2"), OWN.values(), strict=True)
@@ -113,42 +120,3 @@ def test_an_effect_that_d_cannot_reach(cli: Cli) -> None:
     (small, large) = records(cli, "weat6", "weat1", "--effect", 1.95)
     assert small["effects"][0]["words"] is None
     assert large["effects"][0]["words"] is not None
-
-
-@pytest.mark.parametrize(
-    "args", [("--power", 1), ("--power", 0), ("--alpha", 0), ("--alpha", 0.9), ("--effect", 0), ("--effect", 2)]
-)
-def test_bad_options(cli: Cli, args: tuple[object, ...]) -> None:
-    code, _, stderr = cli("weat6", *args)
-    assert code == 2
-    assert str(args[0]).strip("-") in stderr
-
-
-def test_components_of_a_result() -> None:
-    found = crossed_test(np.random.default_rng(0).normal(size=(16, 16)), 8, 8)
-    result = biassay.power((20, 20, 20, 20), 0.5, components=found)
-    assert result.components == found.components
-    assert result == biassay.power([20, 20, 20, 20], 0.5, components=found.components)  # type: ignore[arg-type]
-    assert result.smallest_D is not None
-    assert CrossedDesign(result.components, result.sizes).power(result.smallest_D) == pytest.approx(0.8, abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "given"),
-    [
-        ((1, 8, 8, 8), {}),
-        (8, {}),
-        (("8", 8, 8, 8), {}),
-        ("weat*", {}),
-        ("weat6", {"effect": 0.0}),
-        ("weat6", {"effect": 1.94}),
-        ("weat6", {"power": 1.0}),
-        ("weat6", {"alpha": 0.8}),
-        ("weat6", {"components": 3}),
-        ("weat6", {"components": crossed_test([[0.1, 0.2], [0.3, 0.1]], 1, 1)}),
-        ((8, 8, 8, 8), {"components": VarianceComponents(0.0, 0.0, 0.0)}),
-    ],
-)
-def test_bad_input(sizes: Any, given: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        biassay.power(sizes, **given)

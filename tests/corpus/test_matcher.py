@@ -27,7 +27,7 @@ OPENS = re.compile(r"(?:\A|[\n\r.!?…])[ \t\xa0\"'“”‘’«»„‚()\[\]{
 
 
 def brute_force(text: str, stimulus: str, ignore_case: bool, openings: bool) -> list[int]:
-    """Where a stimulus stands in a text, one regular expression for each way to write it."""
+    """Find a stimulus in a text by one regular expression per spelling."""
     if ignore_case:
         small = "".join(c.lower() if len(c.lower().encode()) == len(c.encode()) else c for c in text)
         wanted = "".join(c.lower() if len(c.lower().encode()) == len(c.encode()) else c for c in stimulus)
@@ -66,7 +66,7 @@ documents = st.lists(pieces | st.characters(codec="utf-8"), max_size=14).map(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(documents, max_size=4), st.booleans(), st.booleans())
 @example(["she", "African", "American"], False, True)
 @example(["can", "'t"], False, True)
@@ -115,19 +115,6 @@ def test_examples(text: str, found: set[str]) -> None:
 )
 def test_without_openings_a_stimulus_is_found_only_as_written(text: str, found: set[tuple[str, int]]) -> None:
     assert {(stimulus, at) for stimulus, _, at in ours([text], openings=False)} == found
-
-
-def test_openings_do_not_matter_where_case_does_not() -> None:
-    texts = ["She left. LOVE stays, and will.", "he said: Will"]
-    assert ours(texts, True, False) == ours(texts, True, True)
-    assert {("she", 0, 0), ("love", 0, 10)} <= ours(texts, True, False)
-
-
-def test_many_stimuli_are_found_at_once() -> None:
-    """Also where they agree in their first eight bytes, and in the middle of a long text."""
-    stimuli = tuple(f"unpleasant{number}" for number in range(3000))
-    text = "x" * 5000 + " " + " ".join(stimuli)
-    assert {stimulus for stimulus, _, _ in ours([text], stimuli=stimuli)} == set(stimuli)
 
 
 def test_the_look_back_has_no_end() -> None:

@@ -76,13 +76,6 @@ def test_merging_in_any_order_is_the_sample_of_the_whole(
     assert as_rows(merged.to_table()) == whole
 
 
-def test_the_limit_is_the_kth_key() -> None:
-    found = [("she", Row(key, f"text {key}", "a:1", 0, 3)) for key in (7, 3, 5, 9)]
-    sample = sample_of(found, 3)
-    sample.to_table()
-    assert sample.get_limits().tolist() == [7, int(NO_LIMIT)]
-
-
 documents = st.lists(
     st.tuples(st.text("ab\0é", max_size=8), st.lists(st.integers(0, 1), max_size=8)),
     max_size=5,

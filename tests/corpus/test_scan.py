@@ -72,10 +72,6 @@ def whole(partials: list[PartResult], k: int) -> list[dict[str, Any]]:
     return rows
 
 
-def without_source(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in row.items() if name != "source"} for row in rows]
-
-
 def brute_force(texts: list[str], k: int, seed: int, openings: bool) -> dict[str, list[tuple[int, str, int, int]]]:
     """Every hit has its sentence cut out; then all are sorted."""
     matcher = StimulusMatcher(STIMULI, openings=openings)
@@ -159,30 +155,7 @@ def test_a_scan_is_brute_force_however_it_is_divided(
     assert sum(result.stats.documents for result in results) == len(texts)
     matches = StimulusMatcher(STIMULI, openings=openings).find(PackedDocuments.pack(texts, range(len(texts))))
     counts = np.bincount(matches.stimulus, minlength=len(STIMULI)).tolist()
-    assert sum(result.found for result in results).tolist() == counts
-
-
-def test_source_is_the_smallest_of_equal_documents(tmp_path: Path) -> None:
-    for name in ("b.jsonl", "a.jsonl"):
-        write(tmp_path / name, ["nothing", "he said she left", "he said she left"])
-    partials = [
-        p for part in split_files(find_corpus_files([tmp_path])) for p in scan_part(part, ScanSettings(STIMULI, 5))
-    ]
-    for order in (partials, partials[::-1]):
-        assert {row["source"] for row in whole(order, 5)} == {"a.jsonl:20"}
-
-
-def test_text_jsonl_and_compression_give_the_same_contexts(tmp_path: Path) -> None:
-    texts = [text.replace("\n", " ") for text in bodies(400)]
-    write(tmp_path / "a.jsonl", texts)
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
-    (tmp_path / "a.txt").write_text("\n".join(texts))
-    found = [
-        without_source(whole([*scan_part(CorpusPart(file), ScanSettings(STIMULI, 7))], 7))
-        for file in find_corpus_files([tmp_path])
-    ]
-    assert len(found[0]) == 4 * 7
-    assert found[0] == found[1] == found[2]
+    assert np.sum([result.found for result in results], axis=0).tolist() == counts
 
 
 def test_a_line_on_which_the_library_gives_up_is_one_sentence(tmp_path: Path) -> None:
@@ -225,15 +198,6 @@ def test_thresholds_spare_work_and_change_nothing(tmp_path: Path) -> None:
     assert third.found.tolist() == first.found.tolist()
 
 
-def test_seeds_draw_other_contexts(tmp_path: Path) -> None:
-    part = part_of(tmp_path / "a.jsonl", bodies(2000))
-    drawn = [
-        {row["text"] for row in next(scan_part(part, ScanSettings(STIMULI, 20, seed))).table.to_pylist()}
-        for seed in (0, 1)
-    ]
-    assert len(drawn[0] & drawn[1]) < len(drawn[0]) / 2
-
-
 def test_every_context_is_as_likely(tmp_path: Path) -> None:
     """2 of 10 documents, 2,000 seeds: each is drawn 400 times, within five standard deviations."""
     part = CorpusPart(
@@ -268,41 +232,7 @@ def test_a_sentence_holds_its_hit(before: str, after: str) -> None:
     assert text in document.decode()
 
 
-def test_html_and_case(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", ["<p>SHE &amp; <b>he</b></p>LOVE", "African american"])
-    (partial,) = scan_part(
-        CorpusPart(find_corpus_files([path])[0]), ScanSettings(STIMULI, 5, html=True, ignore_case=True)
-    )
-    assert [row["text"] for row in partial.table.to_pylist()] == ["SHE & he", "SHE & he", "LOVE", "African american"]
-
-
-def test_words_that_open_a_sentence_are_taken_only_if_asked_for(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", ["She left.", "Then she left.", "I know. Love is all.", "He saw Love and love."])
-    as_written = {("she", "Then she left."), ("love", "He saw Love and love.")}
-    opening = {("she", "She left."), ("love", "Love is all."), ("he", "He saw Love and love.")}
-    for asked, expected in (
-        (ScanSettings(STIMULI, 5), as_written),
-        (ScanSettings(STIMULI, 5, openings=False), as_written),
-        (ScanSettings(STIMULI, 5, openings=True), as_written | opening),
-    ):
-        (partial,) = scan_part(CorpusPart(find_corpus_files([path])[0]), asked)
-        rows = partial.table.to_pylist()
-        assert {(row["stimulus"], row["text"]) for row in rows} == expected
-        assert partial.found.sum() == len(rows) == len(expected)
-        assert [
-            row["start"] for row in rows if row["text"] == "He saw Love and love." and row["stimulus"] == "love"
-        ] == [16]
-
-
 def test_settings_are_checked() -> None:
     for wrong in ({"k": 0}, {"document": "page"}, {"stimuli": ()}, {"stimuli": ("she", "she")}):
         with pytest.raises(UsageError):
             ScanSettings(**{"stimuli": STIMULI, "k": 1, **wrong})  # type: ignore[arg-type]
-
-
-def test_damage_is_told_with_what_was_found(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt.gz"
-    path.write_bytes(gzip.compress(b"she left\n" * 1000)[:-12])
-    (partial,) = scan_part(CorpusPart(find_corpus_files([path])[0]), ScanSettings(STIMULI, 5))
-    assert partial.damage == "the file ends in the middle of its compressed data"
-    assert partial.found[0] > 0

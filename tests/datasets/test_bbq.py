@@ -27,7 +27,7 @@ def religion() -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if "unifiedqa" not in name} for row in questions("Religion")]
 
 
-def test_bbq_of_a_folder_is_the_released_one(tmp_path, religion):
+def test_bbq_of_a_folder_is_the_released_one(tmp_path: Path, religion: list[dict[str, Any]]) -> None:
     write(tmp_path / "Religion.jsonl", religion)
     write(tmp_path / "Sexual_orientation.jsonl", list(questions("Sexual_orientation")))
     (tmp_path / "additional_metadata.csv").write_text("not read\n")
@@ -41,7 +41,9 @@ def test_bbq_of_a_folder_is_the_released_one(tmp_path, religion):
     assert first.info[2] == "Muslim"
 
 
-def test_bbq_of_a_cache_of_the_hub_whose_files_are_links_to_blobs(tmp_path, religion, monkeypatch):
+def test_bbq_of_a_cache_of_the_hub_whose_files_are_links_to_blobs(
+    tmp_path: Path, religion: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = tmp_path / "datasets--heegyu--bbq"
     blobs, snapshot = place / "blobs", place / "snapshots" / "0123abcd" / "data"
     blobs.mkdir(parents=True)
@@ -59,7 +61,7 @@ def test_bbq_of_a_cache_of_the_hub_whose_files_are_links_to_blobs(tmp_path, reli
         assert read_bbq(folder).digests == expected.digests
 
 
-def test_targets_are_those_of_the_authors_metadata(tmp_path):
+def test_targets_are_those_of_the_authors_metadata(tmp_path: Path) -> None:
     with (FOLDER / "target_loc.csv").open(newline="") as file:
         given = {(row["category"], int(row["example_id"])): int(row["target_loc"]) for row in csv.DictReader(file)}
     for category in ("Religion", "Sexual_orientation"):
@@ -68,7 +70,7 @@ def test_targets_are_those_of_the_authors_metadata(tmp_path):
     assert found == given
 
 
-def test_every_form_has_the_same_digest(tmp_path, religion):
+def test_every_form_has_the_same_digest(tmp_path: Path, religion: list[dict[str, Any]]) -> None:
     digest = read_bbq(write(tmp_path / "Religion.jsonl", religion)).digests
     packed = tmp_path / "test.jsonl.gz"
     packed.write_bytes(gzip.compress((tmp_path / "Religion.jsonl").read_bytes()))
@@ -82,7 +84,7 @@ def test_every_form_has_the_same_digest(tmp_path, religion):
 
 
 @pytest.mark.extras
-def test_parquet_of_the_hub(tmp_path, religion):
+def test_parquet_of_the_hub(tmp_path: Path, religion: list[dict[str, Any]]) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -91,30 +93,6 @@ def test_parquet_of_the_hub(tmp_path, religion):
     (tmp_path / "SES.parquet").write_bytes(b"PAR1")
     with pytest.raises(StimulusError, match="SES"):
         read_bbq(tmp_path)
-
-
-def test_templates_with_names_are_a_category_of_their_own(tmp_path, religion):
-    named = {**religion[0], "category": "Race_ethnicity", "question_index": "26", "example_id": 1880}
-    file = write(tmp_path / "x.jsonl", [named, {**named, "question_index": "25", "example_id": 1879}])
-    found = read_bbq(file)
-    assert {item.example: item.category for item in found.items} == {
-        1880: "Race_ethnicity (names)",
-        1879: "Race_ethnicity",
-    }
-
-
-def test_an_installed_package(tmp_path, religion, monkeypatch):
-    inside = tmp_path / "site" / "data"
-    inside.mkdir(parents=True)
-    write(inside / "Religion.jsonl", religion)
-    dist = tmp_path / "site" / "somedata-1.0.dist-info"
-    dist.mkdir()
-    (dist / "METADATA").write_text("Name: somedata\nVersion: 1.0\n")
-    (dist / "RECORD").write_text("data/Religion.jsonl,,\ndata/__init__.py,,\n")
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    assert read_bbq("somedata").released == ("Religion",)
-    with pytest.raises(StimulusError, match="othername"):
-        read_bbq("othername")
 
 
 @pytest.mark.parametrize(
@@ -133,14 +111,16 @@ def test_an_installed_package(tmp_path, religion, monkeypatch):
         ({"question": 5}, "question"),
     ],
 )
-def test_bad_rows_of_bbq_tell_file_line_and_field(tmp_path, religion, change, field):
+def test_bad_rows_of_bbq_tell_file_line_and_field(
+    tmp_path: Path, religion: list[dict[str, Any]], change: dict[str, Any], field: str
+) -> None:
     file = write(tmp_path / "bad.jsonl", [religion[2], {**religion[0], **change}])
     with pytest.raises(StimulusError) as error:
         read_bbq(file)
     assert str(error.value).startswith(f"{file}: line 2: field {field}: ")
 
 
-def test_bad_files(tmp_path, religion):
+def test_bad_files(tmp_path: Path, religion: list[dict[str, Any]]) -> None:
     with pytest.raises(StimulusError, match="line 2"):
         read_bbq(write(tmp_path / "twice.jsonl", [religion[0], religion[0]]))
     broken = tmp_path / "broken.jsonl"
@@ -164,7 +144,7 @@ def test_bad_files(tmp_path, religion):
         read_bbq(cut)
 
 
-def test_of_all_benchmarks_only_the_targets_of_bbq_are_shipped():
+def test_of_all_benchmarks_only_the_targets_of_bbq_are_shipped() -> None:
     folder = resources.files("biassay.datasets") / "data" / "benchmarks"
     assert [file.name for file in folder.iterdir()] == ["bbq_targets.json"]
     shipped = json.loads((folder / "bbq_targets.json").read_text(encoding="utf-8"))

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from biassay.datasets.catalogue import load_catalogue, load_tests, select_tests
-from biassay.datasets.fields import FieldReader
 from biassay.datasets.schema import ROLES
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.prompts.sentences import hash_texts
@@ -89,12 +88,6 @@ def test_selection_by_name_pattern_collection_and_alias() -> None:
     assert sorted(t.name for t in select_tests()) == sorted([*PUBLISHED, "I1", "I2", "I3", "I4"])
 
 
-def test_a_sentence_test_stands_behind_its_word_test() -> None:
-    names = [t.name for t in select_tests()]
-    assert names[:4] == ["weat1", "sent-weat1", "weat2", "sent-weat2"]
-    assert names.index("sent-weat10") == names.index("weat10") + 1
-
-
 def test_unknown_names_get_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="'sent-weat1'"):
         select_tests(["sent_weat1"])
@@ -131,12 +124,6 @@ TEMPLATES = 'templates = ["I saw {a T}.", "{Ts} are near."]'
 CLASSES = 'classes = [{ name = "c", rule = "rest", templates = ["{T}."] }]'
 
 
-def test_a_licence_may_be_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "pets.toml"
-    path.write_text(OWN.replace('licence = "CC0"\n', ""))
-    assert {(test.source.name, test.source.licence) for test in load_tests(path)} == {("mine", "not stated")}
-
-
 def test_own_format_may_use_the_catalogue(tmp_path: Path) -> None:
     path = tmp_path / "pets.toml"
     path.write_text(OWN)
@@ -147,13 +134,6 @@ def test_own_format_may_use_the_catalogue(tmp_path: Path) -> None:
     assert load_catalogue().concepts["pleasant"] == words.A
     assert words.source.version == "3"
     assert sentences.X.words == ("cat", "lynx", "puma")
-
-
-def test_two_tests_of_one_name_are_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "weat1.toml"
-    path.write_text(OWN.replace("[tests.pets]", "[tests.weat1]").replace('of = "pets"', 'of = "weat1"'))
-    with pytest.raises(StimulusError, match="two tests have the name 'weat1'"):
-        select_tests(["weat1", str(path)])
 
 
 @pytest.mark.parametrize(
@@ -197,27 +177,6 @@ def test_faults_of_own_files_are_named(tmp_path: Path, change: tuple[str, str], 
     with pytest.raises(StimulusError, match=message) as caught:
         load_tests(path)
     assert str(path) in str(caught.value)
-
-
-def test_the_line_of_a_faulty_field_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "faulty.toml"
-    path.write_text(OWN.replace('["dog", "wolf"]', "[]"))
-    with pytest.raises(StimulusError, match="line 12:"):
-        load_tests(path)
-
-
-def test_a_pronoun_needs_a_gender(tmp_path: Path) -> None:
-    path = tmp_path / "pronoun.toml"
-    path.write_text(OWN.replace("{Ts} are near.", "{T} is near. {She} waits."))
-    with pytest.raises(StimulusError, match="'cats' needs a 'gender'"):
-        load_tests(path)
-
-
-def test_a_file_without_tests_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "empty.toml"
-    path.write_text("[concepts.cats]\nwords = ['cat', 'lynx']\n")
-    with pytest.raises(StimulusError, match="defines no tests"):
-        load_tests(path)
 
 
 @pytest.mark.parametrize("name", ["own.json", "own.toml"])
@@ -302,31 +261,15 @@ title = 5
     assert all(part in line for part, line in zip(expected, lines, strict=True))
 
 
-@pytest.mark.parametrize("mistakes", ["words", "tests"])
-def test_the_time_to_report_mistakes_does_not_grow_with_their_number(
-    mistakes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = [f'"w{i} "' for i in range(2_000)] if mistakes == "words" else ['"w1"', '"w2"']
-    sets = "".join(f"[concepts.{role}]\nwords = [{', '.join(words)}]\n" for role in "XYAB")
-    tests = "".join(f'[tests.t{i}]\nX = "X"\nY = "none"\nA = "A"\nB = "B"\n' for i in range(1_000))
-    path = tmp_path / "own.toml"
-    path.write_text(sets + tests)
-    looked_up, line = [], FieldReader.line
-    monkeypatch.setattr(FieldReader, "line", lambda self, where: looked_up.append(where) or line(self, where))
-    with pytest.raises(StimulusError) as caught:
+def test_a_file_without_tests_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty.toml"
+    path.write_text("[concepts.cats]\nwords = ['cat', 'lynx']\n")
+    with pytest.raises(StimulusError, match="defines no tests"):
         load_tests(path)
-    lines = str(caught.value).splitlines()
-    assert len(lines) == 51
-    assert all(part.startswith(f"{path}: line ") for part in lines[:-1])
-    assert lines[-1] == "further mistakes are not listed"
-    assert len(looked_up) <= 50
 
 
-def test_the_time_to_read_tests_grows_with_their_number_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line of a field is looked up for an error message only; a lookup for every test would be quadratic."""
-    sets = "".join(f'[concepts.{role}]\nwords = ["{role}1", "{role}2"]\n' for role in "XYAB")
-    tests = "".join(f'[tests.t{i}]\nX = "X"\nY = "Y"\nA = "A"\nB = "B"\n' for i in range(100))
-    path = tmp_path / "own.toml"
-    path.write_text(sets + tests)
-    monkeypatch.setattr(FieldReader, "line", lambda *_: pytest.fail("a line was looked up"))
-    assert len(load_tests(path)) == 100
+def test_a_pronoun_needs_a_gender(tmp_path: Path) -> None:
+    path = tmp_path / "pronoun.toml"
+    path.write_text(OWN.replace("{Ts} are near.", "{T} is near. {She} waits."))
+    with pytest.raises(StimulusError, match="'cats' needs a 'gender'"):
+        load_tests(path)

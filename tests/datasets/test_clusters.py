@@ -44,22 +44,6 @@ def load_one(folder: Path, text: str, suffix: str = "toml") -> Test:
     return test
 
 
-def test_a_cluster_is_named_after_its_first_word(tmp_path: Path) -> None:
-    test = load_one(tmp_path, FILE)
-    expected = {"he": "he", "him": "he", "his": "he", "brother": "brother", "brothers": "brother", "uncle": "uncle"}
-    assert test.X.cluster_labels == expected
-    assert test.Y.cluster_labels == {"she": "she", "aunt": "aunt"}
-    assert test.direction == "positive"
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_clusters_and_direction_survive_an_export(tmp_path: Path, form: str) -> None:
-    test = load_one(tmp_path, FILE)
-    again = load_one(tmp_path, FORMS[form](test), form)
-    assert (again.X.clusters, again.direction) == (test.X.clusters, test.direction)
-    assert hash_texts(again) == hash_texts(test)
-
-
 def test_clusters_change_the_digest(tmp_path: Path) -> None:
     without = FILE.replace('clusters = [["he", "him", "his"], ["brother", "brothers"]]\n', "")
     assert hash_texts(load_one(tmp_path, FILE)) != hash_texts(load_one(tmp_path, without))

@@ -1,9 +1,8 @@
-"""What tests are about: stated in data, carried by both forms of a file, and no part of a test's digest."""
+"""Descriptions of tests: both file formats keep them, and the digest of a test ignores them."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import tomllib
 from collections import Counter
 from collections.abc import Callable
@@ -92,15 +91,6 @@ def test_checks_of_the_method_are_those_of_the_papers() -> None:
     assert checks == {test.name for test in load_catalogue().tests.values() if test.topic == "things"}
 
 
-def test_the_topic_of_a_pair_is_what_its_groups_differ_in() -> None:
-    for test in select_tests(["guo2021-supplement"]):
-        (race, gender), (other_race, other_gender) = test.name.split("-")[:2]
-        differs = [
-            topic for topic, unlike in (("race", race != other_race), ("gender", gender != other_gender)) if unlike
-        ]
-        assert test.topic == (differs[0] if len(differs) == 1 else "intersection"), test.name
-
-
 def test_tests_are_chosen_by_topic_without_aliases_and_supplements() -> None:
     assert {t.name for t in select_tests("age")} == {"weat10", "sent-weat10"}
     chosen = [test for topic in load_topics() if topic in load_catalogue().topics for test in select_tests(topic)]
@@ -162,24 +152,6 @@ def test_faults_are_named(tmp_path: Path, change: tuple[str, str], field: str, g
     assert all(part in str(caught.value) for part in (str(path), field, got, allowed)), str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("stated", "field"),
-    [
-        ({"topic": "sex"}, "targ1.test.topic"),
-        ({"topics": "gender"}, "targ1.test.topics"),
-        ({"template": "none"}, "template"),
-        ("gender", "targ1.test"),
-    ],
-)
-def test_faults_of_the_sent_bias_form_are_named(tmp_path: Path, stated: Any, field: str) -> None:
-    content = json.loads(FORMS["json"](load_catalogue().tests["sent-weat9"]))
-    content["targ1"]["test"] = stated
-    path = written(tmp_path, json.dumps(content), "own.json")
-    with pytest.raises(StimulusError) as caught:
-        load_tests(path)
-    assert all(part in str(caught.value) for part in (str(path), field)), str(caught.value)
-
-
 # ---- both forms
 
 
@@ -191,13 +163,6 @@ def test_both_forms_carry_what_a_test_is_about(tmp_path: Path, form: str, name: 
     assert describe_test(back) == describe_test(test)
     again = load_tests(written(tmp_path, to_toml(back), "again.toml"))
     assert [describe_test(test) for test in again] == [describe_test(test)]
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_an_own_variant_needs_not_the_file_of_its_words(tmp_path: Path, form: str) -> None:
-    for test in load_tests(written(tmp_path, OWN)):
-        (back,) = load_tests(written(tmp_path, FORMS[form](test), f"{test.name}.{form}"))
-        assert describe_test(back) == describe_test(test)
 
 
 def test_the_kind_decides_what_a_sentence_is(tmp_path: Path) -> None:

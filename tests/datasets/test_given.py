@@ -1,4 +1,4 @@
-"""Finished texts of a file, and what it says of the words in them."""
+"""Finished texts of a file, and the words stated for them."""
 
 from __future__ import annotations
 
@@ -53,28 +53,10 @@ def test_where_nothing_is_told_the_place_is_found_and_the_word_is_not(tmp_path: 
     }
 
 
-def test_words_without_places_are_looked_for(tmp_path: Path) -> None:
-    (test,) = load_tests(write(tmp_path, words=["A", "A", "E", "E"]))
-    assert [(t.stimulus, t.form) for t in make_texts(test).X] == [
-        ("A", "Ann"),
-        ("A", "Ann"),
-        ("E", "Eve"),
-        ("E", "Eve"),
-    ]
-    assert get_assumed_words(test)["X"] == ("Ann", "Eve")
-
-
 def test_what_is_told_is_part_of_the_fingerprint(tmp_path: Path) -> None:
-    told = ({}, {"words": WORDS}, {"words": WORDS, "spans": SPANS}, {"words": WORDS, "spans": [[0, 4], *SPANS[1:]]})
+    spans = [[0, 4], *SPANS[1:]]
+    told: list[dict[str, Any]] = [{}, {"words": WORDS}, *({"words": WORDS, "spans": own} for own in (SPANS, spans))]
     assert len({hash_texts(load_tests(write(tmp_path, **more))[0]) for more in told}) == 4
-
-
-def test_a_full_stop_alone_makes_no_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "own.json"
-    sets = {"targ1": ["U.S.", "U.K."], "targ2": ["Peru", "Chad"], "attr1": ["new", "old"], "attr2": ["near", "far"]}
-    path.write_text(json.dumps({key: {"category": key, "examples": words} for key, words in sets.items()}))
-    (test,) = load_tests(path)
-    assert (test.level, get_assumed_words(test)) == ("word", {})
 
 
 @pytest.mark.parametrize(

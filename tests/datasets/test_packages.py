@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
-import zipfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -85,14 +83,6 @@ def test_a_collection_is_chosen_like_the_shipped_ones(add: Add, pets: Path, form
     assert list(load_catalogue().tests) == [*SHIPPED.tests, "pets"]
 
 
-def test_nothing_else_changes(add: Add, pets: Path) -> None:
-    pets.write_text(PETS.replace('"religion"', '"gender"'))
-    add(mine=pets)
-    assert load_catalogue().main_tests == SHIPPED.main_tests
-    assert select_tests("gender") == SHIPPED.tests_about("gender")
-    assert "pets" not in [test.name for test in select_tests("gender")]
-
-
 @pytest.mark.usefixtures("pets")
 def test_files_of_a_folder_refer_to_each_other(add: Add, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(SEEN)
@@ -100,13 +90,6 @@ def test_files_of_a_folder_refer_to_each_other(add: Add, tmp_path: Path) -> None
     add(mine=tmp_path)
     assert [test.name for test in select_tests("animals")] == ["pets", "sent-pets"]
     assert select_tests("sent-pets")[0].level == "sentence"
-
-
-def test_a_package_in_an_archive(add: Add, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "package.zip", "w") as archive:
-        archive.writestr("tests/pets.toml", PETS)
-    add(mine=zipfile.Path(tmp_path / "package.zip") / "tests")
-    assert [test.name for test in select_tests("animals")] == ["pets"]
 
 
 def test_a_users_file_may_use_what_a_package_gives(add: Add, tmp_path: Path, pets: Path) -> None:
@@ -180,21 +163,3 @@ def test_of_two_packages_with_one_name_the_second_is_left_out(add: Add, tmp_path
     with pytest.warns(PluginWarning, match="'second'.*'animals'.*concept 'cats'"):
         assert "more" not in load_catalogue().tests
     assert "pets" in load_catalogue().tests
-
-
-@pytest.mark.usefixtures("pets")
-def test_two_files_of_a_folder_with_one_name(add: Add, tmp_path: Path) -> None:
-    (tmp_path / "again.toml").write_text(PETS)
-    add(mine=tmp_path)
-    with pytest.warns(PluginWarning, match="'mine'.*'pets'"):
-        assert load_catalogue() == SHIPPED
-
-
-def test_packages_are_read_once(add: Add, pets: Path) -> None:
-    pets.write_text("")
-    add(mine=pets)
-    with pytest.warns(PluginWarning):
-        load_catalogue()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        load_catalogue()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from biassay.datasets.catalogue import load_catalogue, select_tests
+from biassay.datasets.catalogue import load_catalogue
 from biassay.datasets.schema import load_topics
 from biassay.datasets.word_associations import (
     convert_association_test,
@@ -16,7 +16,7 @@ from biassay.datasets.word_associations import (
     select_word_associations,
     select_wordings,
 )
-from biassay.errors import StimulusError, UnknownNameError
+from biassay.errors import StimulusError
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "wat"
 OWN = """
@@ -70,15 +70,6 @@ def test_tests_by_name(asked: str | list[str], names: list[str]) -> None:
     assert [test.name for test in select_word_associations(asked)] == names
 
 
-def test_groups_of_a_catalogue_test_are_X_and_Y() -> None:
-    test = select_tests("weat6")[0]
-    made = convert_association_test(test)
-    assert (made.default.words, made.stigmatised.words) == (test.X.words, test.Y.words)
-    assert (made.positive.words, made.negative.words) == (test.A.words, test.B.words)
-    assert made.pairs == tuple(zip(test.X.words, test.Y.words, strict=True))
-    assert (made.topic, made.title, made.source) == (test.topic, test.title, test.source)
-
-
 def test_every_test_of_words_in_the_catalogue_can_be_asked_or_says_why_not() -> None:
     refused, of_words = [], [test for test in load_catalogue().tests.values() if test.level == "word"]
     assert len(of_words) > 80
@@ -93,21 +84,12 @@ def test_every_test_of_words_in_the_catalogue_can_be_asked_or_says_why_not() -> 
     assert refused == []
 
 
-def test_an_unknown_name_offers_the_near_one() -> None:
-    with pytest.raises(UnknownNameError) as raised:
-        select_word_associations("wat-carer")
-    assert raised.value.nearest[0] == "wat-career"
-    with pytest.raises(UnknownNameError):
-        select_wordings("nothing")
-
-
 def test_the_published_wording_comes_first() -> None:
     first, *others = select_wordings()
     assert (first.name, first.lower_case, first.quoted) == ("bai2025", True, True)
     assert others
     assert all("{words}" in wording.text for wording in (first, *others))
     assert all("{word}" in wording.text for wording in select_wordings(form="word"))
-    assert select_wordings("label") == (next(w for w in others if w.name == "label"),)
 
 
 def test_own_file(tmp_path: Path) -> None:

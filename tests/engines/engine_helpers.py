@@ -1,4 +1,4 @@
-"""Workers for the engines' tests. They live in a module of their own, since other processes import them."""
+"""Workers for the tests of engines, in a separate module because other processes import them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Squares:
 
 @dataclass(frozen=True)
 class FullDisk:
-    """Counts up to a task; the disk of the node that is first to come to three is full, for all its workers."""
+    """A worker that counts up to a task; the disk of the first node that reaches three is full."""
 
     folder: str
 

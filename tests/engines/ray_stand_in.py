@@ -1,4 +1,4 @@
-"""A stand-in for Ray: actors of this process, of which so many as there are cores have a place at a time."""
+"""A stand-in for Ray: actors in this process, limited to the number of cores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ActorDiedError(RayError):
 
 
 class Reference:
-    """What an actor will have computed, once it has a place."""
+    """Future result of an actor that may still wait for a core."""
 
     def __init__(self, compute: Callable[[], Any], actor: Actor | None = None) -> None:
         self.compute, self.actor = compute, actor
@@ -70,7 +70,7 @@ class Kind:
 
 
 class StandIn:
-    """What the engine uses of Ray; ``fails`` is raised instead of what any worker answers."""
+    """The part of Ray that the engine uses; every worker raises ``fails`` if it is given."""
 
     exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
 

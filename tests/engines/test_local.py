@@ -48,10 +48,6 @@ def test_a_worker_with_a_model_runs_in_this_process() -> None:
     assert {pid for _, _, pid in LocalExecutor().run(Squares(), [2, 2], model=True)} == {os.getpid()}
 
 
-def test_no_tasks_need_no_worker() -> None:
-    assert list(LocalExecutor().run(Unmakeable(), [])) == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_errors_arrive_as_what_they_are(workers: int) -> None:

@@ -53,12 +53,8 @@ def test_errors_arrive_as_what_they_are(engine: RayExecutor) -> None:
         list(engine.run(Unmakeable(), [1]))
 
 
-def test_no_tasks_need_no_worker(engine: RayExecutor) -> None:
-    assert list(engine.run(Unmakeable(), [])) == []
-
-
 def test_without_an_address_a_cluster_is_started_here(tmp_path: Path) -> None:
-    """In a process of its own, for a process belongs to one cluster."""
+    """Run in a new process, because a process belongs to one cluster."""
     code = "from engine_helpers import Squares; from biassay.engines.ray_cluster import RayExecutor; "
     code += f"print(len(list(RayExecutor().run(Squares({str(tmp_path)!r}), [2, 3], workers=1))))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

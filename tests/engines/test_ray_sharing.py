@@ -1,8 +1,7 @@
-"""What the Ray engine does with the room of a cluster and with errors, on a stand-in for Ray."""
+"""Scheduling and errors of the Ray engine, on a stand-in for Ray."""
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 import time
@@ -88,47 +87,6 @@ def test_a_run_alone_has_all_of_it_and_gives_of_it_to_one_that_begins_later(
     assert ray.alive == []
 
 
-def test_a_thread_that_has_not_begun_to_run_is_stopped_too(engine_on: Any) -> None:
-    engine = engine_on(StandIn(2))
-    errors: list[Exception] = []
-    is_entered, may_go_on = threading.Event(), threading.Event()
-
-    def ask(_: int) -> None:
-        is_entered.set()
-        may_go_on.wait()  # as if it fetched something
-        try:
-            list(engine.run(Slow(), range(20), model=True))
-        except MeasurementError as error:
-            errors.append(error)
-
-    def interrupted() -> None:
-        with ModelPrefetcher(ask, [0, 1], engine):
-            is_entered.wait()
-            threading.Timer(0.3, may_go_on.set).start()
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert len(errors) == 2
-    assert sorted(engine.run(Slow(), [2, 1])) == [1, 2]  # and runs again
-
-
-def test_a_pool_that_always_has_something_ready_is_stopped_too(engine_on: Any) -> None:
-    engine = engine_on(StandIn(1))
-    found = engine.run(Slow(0.0), range(100))
-    next(found)
-    with engine.stop(), pytest.raises(MeasurementError, match="stopped"):
-        list(found)
-
-
-def test_a_stop_that_was_not_waited_for_lasts(engine_on: Any) -> None:
-    engine = engine_on(StandIn(1))
-    with pytest.raises(KeyboardInterrupt), engine.stop():
-        raise KeyboardInterrupt
-    with pytest.raises(MeasurementError, match="stopped"):  # of a thread that was on its way
-        list(engine.run(Slow(), [1]))
-
-
 def test_models_at_once_are_within_reason(engine_on: Any) -> None:
     assert engine_on(StandIn(7)).max_concurrent_models == 7
     assert engine_on(StandIn(4000)).max_concurrent_models == 32
@@ -145,22 +103,9 @@ def test_a_cluster_that_can_hold_no_worker_is_refused(engine_on: Any) -> None:
         engine_on(StandIn(0))
 
 
-def test_waiting_for_room_is_told_once(
-    engine_on: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(ray_cluster, "_IDLE_WARNING_SECONDS", 0.1)
-    ray = StandIn(1)
-    engine = engine_on(ray)
-    ray.cores = 0  # others have it
-    threading.Timer(0.5, lambda: setattr(ray, "cores", 1)).start()
-    with caplog.at_level(logging.WARNING):
-        assert list(engine.run(Slow(), [5])) == [5]
-    assert [record.name for record in caplog.records] == ["biassay.engines"]
-
-
 @dataclass(frozen=True)
 class FullAt:
-    """The first so many workers find no space."""
+    """Let the first workers fail with a full disk."""
 
     many: int
     made: ClassVar[list[int]] = [0]

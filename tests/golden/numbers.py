@@ -24,9 +24,11 @@ _LEFT_OUT = {
     *("title", "targ1", "targ2", "attr1", "attr2", "label", "labels", "others", "reason", "note", "notes"),
     *("protocol", "alternative", "alpha", "seed", "level", "confidence", "about", "topic", "variant_of", "template"),
     *("threshold_source", "threshold_emergent_source", "human_group", "digest", "baseline"),
+    "cosine_standard_error",  # newer than the records; p_value is computed from it
 }
 _NAMED_BY = ("measure", "annotators", "group", "word", "domain_a", "domain_b", "trait", "direction")
-_OF_THE_RUN = ("status", "words_lost", "names_lost", "validation_lost", "ceiling")
+_RECORDED_AS = {"oov_names": "names_lost", "oov_validation": "validation_lost", "oov_words": "words_lost"}
+_OF_THE_RUN = ("status", *_RECORDED_AS, "ceiling")
 _RECORDS = {
     *("curve", "curve_emergent", "contexts", "rated"),
     *("tau_first", "tau_second", "tau_reversed", "tau_closest"),
@@ -75,14 +77,14 @@ def numbers_in(run: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) 
     else:
         results = run["results"]
     if _kind(manifest) == "associations":
-        manifest = {**manifest, "words_lost": {model["text"]: model["words_lost"] for model in manifest["models"]}}
+        manifest = {**manifest, "oov_words": {model["text"]: model["oov_words"] for model in manifest["models"]}}
         decisions = {_key(one, "item"): one for one in run["decisions"]}
         results = [_flat(row, decisions[_key(row, "test")]) for row in results]
     if _kind(manifest) == "discovery":
         manifest, results = {**manifest, **run["models"][0]}, _nested_groups(run)
     models = [model["text"] for model in manifest["models"]]
     table: Table = {}
-    _add(table, "", "", {name: manifest[name] for name in _OF_THE_RUN if name in manifest})
+    _add(table, "", "", {_RECORDED_AS.get(name, name): manifest[name] for name in _OF_THE_RUN if name in manifest})
     for place, found in enumerate(results):
         if _kind(manifest) == "associations":
             _add(table, _typed(manifest, found), found["test"], found)
@@ -99,7 +101,11 @@ def _key(row: Mapping[str, Any], name: str) -> tuple[Any, ...]:
 
 def _flat(row: Mapping[str, Any], decision: Mapping[str, Any]) -> dict[str, Any]:
     """A result with its outcomes, named as columns are, as `--json` prints it; a folder holds records in records."""
-    flat = {**_without(row, "associations"), "leaning": row["associations"]}
+    flat = {
+        **_without(_without(row, "associations"), "oov_words"),
+        "leaning": row["associations"],
+        "lost": row["oov_words"],
+    }
     if "outcome" not in row:
         return flat
     primary = row["outcome"]

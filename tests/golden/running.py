@@ -16,7 +16,7 @@ from biassay.cli.progress import ProgressLog
 from biassay.results.views import short_name
 
 from .cases import CASES, Case, Stop
-from .inputs import make_inputs
+from .made_inputs import make_inputs
 from .models import make_models
 from .numbers import numbers_in_comparison, numbers_in_report, numbers_of
 from .tables import Table

@@ -84,4 +84,4 @@ def _contexts(own: Any, arrays: Mapping[str, Any] | None, place: int) -> dict[st
 
 def _plain(array: Any) -> Any:
     """Lists of numbers; None where there is none."""
-    return np.where(np.isnan(array), None, array.astype(object)).tolist()
+    return np.where(np.isnan(array), None, array.astype(object)).tolist()  # type: ignore[attr-defined]

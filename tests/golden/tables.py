@@ -16,7 +16,7 @@ Table = dict[tuple[str, str, str], Any]
 
 
 def to_text(table: Table, digits: int) -> str:
-    """One line a number, sorted; floats to so many significant digits."""
+    """Format one line per number, sorted, floats to some significant digits."""
     lines = (json.dumps([*key, _rounded(value, digits)], ensure_ascii=False) for key, value in sorted(table.items()))
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
@@ -37,7 +37,7 @@ def from_text(text: str) -> Table:
 class Tolerance:
     """Floats may differ by ``relative`` of their size or by ``absolute``; all else is equal or differs.
 
-    They are recorded to so many significant ``digits``.
+    They are recorded to this number of significant ``digits``.
     """
 
     relative: float

@@ -44,10 +44,11 @@ def test_every_study_holds_what_is_skipped_failed_and_lost() -> None:
             "failed",
         }
         assert any(any(v.values()) for t in tables for (_, _, q), v in t.items() if q == "lost")
-    for cases, lost in (
+    studies: list[tuple[tuple[Case, ...], set[str]]] = [
         (DISCOVER, {"names_lost", "words_lost"}),
         (STEREOTYPES, {"unknown_groups", "skipped_templates"}),
-    ):
+    ]
+    for cases, lost in studies:  # type: ignore[assignment]
         tables = [recorded(case.name) for case in cases if case.same_as is None]
         assert {v for t in tables for (*_, q), v in t.items() if q == "exit_code"} == {0, 1, 2}
         assert {q for t in tables for (*_, q), v in t.items() if q in lost and v} == lost

@@ -27,7 +27,7 @@ def body(choice: dict[str, Any], tokens_in: int = 10, tokens_out: int = 5, **mor
 
 
 def chat(asked: Asked) -> Reply:
-    """Answers with what was asked, and holds "A" for likelier than "B"."""
+    """Echo the prompt, with a higher probability of "A" than of "B"."""
     choice: dict[str, Any] = {"message": {"content": said_to(asked["messages"][-1]["content"])}}
     if asked.get("logprobs"):
         choice["logprobs"] = {"content": [{"token": "A", "top_logprobs": TOP}]}
@@ -72,7 +72,7 @@ def one_by_one(asked: Asked) -> Reply:
 
 
 def only_first(asked: Asked) -> Reply:
-    """A server that looks at the first of several prompts."""
+    """A server that reads only the first of several prompts."""
     return echo({**asked, "prompt": asked["prompt"] if isinstance(asked["prompt"], str) else asked["prompt"][0]})
 
 
@@ -87,7 +87,7 @@ def echo(asked: Asked) -> Reply:
 
 
 def beginning(asked: Asked) -> Reply:
-    """The same, with a mark of the beginning before every text."""
+    """Return the tokens with a start token before every text."""
     return each(partial(_vllm, bos=True))(asked)
 
 

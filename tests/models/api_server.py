@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that misbehaves as it is told, and ``api:`` encoders that ask it."""
+"""An HTTP server on loopback with injected faults, and ``api:`` encoders that query it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from biassay.models.openai.client import RetryPolicy
-from biassay.models.openai.embeddings import ApiEncoder, open_text_encoder
+from biassay.models.openai.embeddings import ApiEncoder
 from biassay.models.registry import parse_model
 
 KEY = 'sk-never/"seen"&by+anyone%0123456789'
@@ -41,7 +41,7 @@ def vectors_of(texts: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
 
 @dataclass
 class Reply:
-    """What the server does with one request."""
+    """Behaviour of the server for one request."""
 
     status: int = 200
     body: bytes = b"{}"
@@ -50,7 +50,6 @@ class Reply:
     announced: bool = True  # the length of the body; or else it ends with the connection
     cut: int = 0  # bytes that are announced and never sent
     pause: float = 0.0  # seconds between single bytes of the body
-    slow_head: float = 0.0  # and of a header
     drop: bool = False  # no answer, the connection is closed
     hang: bool = False  # no answer, the connection stays open
 
@@ -76,7 +75,7 @@ def good(asked: Asked) -> Reply:
 
 
 class Endpoint(ThreadingHTTPServer):
-    """Answers well, unless ``faults`` holds something else for the next request or ``always`` for all."""
+    """Respond correctly, unless ``faults`` has a fault for the next request or ``always`` one for all."""
 
     daemon_threads = True
 
@@ -111,7 +110,7 @@ class Endpoint(ThreadingHTTPServer):
         return chosen if isinstance(chosen, Reply) else chosen(asked)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exc_info()[1], ConnectionError):  # a client that gave up is no surprise
+        if not isinstance(sys.exc_info()[1], OSError | ValueError):  # a client that gave up, in a request or after it
             super().handle_error(request, client_address)
 
 
@@ -134,9 +133,6 @@ class Handler(BaseHTTPRequestHandler):
         length = {"Content-Length": str(len(reply.body) + reply.cut)} if reply.announced else {"Connection": "close"}
         for name, value in {**length, **reply.headers}.items():
             self.send_header(name, value)
-        if reply.slow_head:
-            self.flush_headers()
-            self.slowly(b"X-Slow: " + b"x" * 100 + b"\r\n", reply.slow_head)
         self.end_headers()
         self.close_connection = self.close_connection or reply.cut > 0
         if not reply.pause:
@@ -197,7 +193,7 @@ def opened(server: Endpoint, settings: str = "", clock: Clock | None = None) -> 
     if "BIASSAY_API_KEY" in os.environ and "key_env" not in settings:
         settings = "&".join(filter(None, (settings, KEYED)))
     text = f"api:toy?base_url={server.base}{settings and '&'}{settings}"
-    return open_text_encoder(parse_model(text), (clock or Clock()).pace())
+    return ApiEncoder(parse_model(text), (clock or Clock()).pace())
 
 
 def changed(**changes: object) -> Script:

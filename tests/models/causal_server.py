@@ -28,7 +28,7 @@ def save_chatting(folder: Path) -> Path:
     torch.manual_seed(7)
     tokenizer = byte_tokenizer(special=False, max_length=2048)
     tokenizer.chat_template = TEMPLATE
-    sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 2048}
+    sizes: dict[str, Any] = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 2048}
     config = transformers.GPT2Config(vocab_size=len(tokenizer), bos_token_id=2, eos_token_id=2, **sizes)
     model = transformers.AutoModelForCausalLM.from_config(config)
     for parameter in model.parameters():

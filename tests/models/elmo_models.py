@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,12 @@ def opened(folder: Path, settings: str = "") -> ElmoEncoder:
     encoder = open_encoder(f"elmo:{folder}?device=cpu{settings}")
     assert isinstance(encoder, ElmoEncoder)
     return encoder
+
+
+def run_layers(encoder: ElmoEncoder, texts: Sequence[Sequence[str]]) -> list[Array]:
+    """Layers (layers + 1, words, d) of every text."""
+    states = dict(encoder.load().run(texts))
+    return [states[row].numpy() for row in range(len(texts))]
 
 
 @pytest.fixture(scope="module")

@@ -96,12 +96,12 @@ def save(kind: str, folder: Path) -> Path:
         return tiny_models.save_tiny(kind, folder)
     torch.manual_seed(5)
     tokenizer = merged_tokenizer() if kind == "merged" else piece_tokenizer()
-    narrow = {"n_embd": 16, "n_layer": 3, "n_head": 2, "n_positions": 64}
-    wide = {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 3, "num_heads": 2}
+    narrow: dict[str, Any] = {"n_embd": 16, "n_layer": 3, "n_head": 2, "n_positions": 64}
+    wide: dict[str, Any] = {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 3, "num_heads": 2}
     config: Any = {
         "merged": lambda: transformers.GPT2Config(vocab_size=len(tokenizer), **narrow),
         "pieces": lambda: transformers.GPT2Config(vocab_size=len(tokenizer), **narrow),
-        "t5": lambda: transformers.T5Config(vocab_size=len(tokenizer), decoder_start_token_id=0, **wide),
+        "t5": lambda: transformers.T5Config(vocab_size=len(tokenizer), decoder_start_token_id=0, **wide),  # type: ignore[call-arg]
     }[kind]()
     model = transformers.AutoModel.from_config(config)
     for parameter in model.parameters():

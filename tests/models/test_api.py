@@ -1,4 +1,4 @@
-"""``api:`` over the wire: what is asked, in what order, and how much at a time."""
+"""``api:`` over HTTP: content, order and size of requests."""
 
 from __future__ import annotations
 
@@ -6,29 +6,11 @@ import numpy as np
 import pytest
 
 from . import api_server
-from .api_server import TEXTS, Endpoint, answer, data, opened, vectors_of
+from .api_server import TEXTS, Endpoint, opened, vectors_of
 
 pytestmark = pytest.mark.extras
 
 endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key
-
-
-def test_a_request_is_what_the_protocol_says(endpoint: Endpoint, key: str) -> None:
-    opened(endpoint).encode(["one", "zwei ü", "三"])
-    [(path, headers, asked)] = endpoint.seen
-    assert path == "/v1/embeddings"
-    assert headers["Authorization"] == f"Bearer {key}"
-    assert asked == {"model": "toy", "input": ["one", "zwei ü", "三"], "encoding_format": "float"}
-
-
-def test_without_a_key_no_header_is_sent(endpoint: Endpoint) -> None:
-    opened(endpoint).encode(["one"])
-    assert "Authorization" not in endpoint.seen[0][1]
-
-
-def test_dimensions_are_asked_for(endpoint: Endpoint) -> None:
-    assert opened(endpoint, "dimensions=3").encode(["one"]).vectors.shape == (1, 3)
-    assert endpoint.seen[0][2]["dimensions"] == 3
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 9, 10])
@@ -42,16 +24,6 @@ def test_vectors_come_in_the_order_of_the_texts_and_each_text_goes_once(endpoint
     assert max(len(asked["input"]) for _, _, asked in endpoint.seen) <= 3
 
 
-def test_no_text_is_no_request(endpoint: Endpoint) -> None:
-    assert opened(endpoint).encode([]).vectors.shape == (0, 0)
-    assert endpoint.seen == []
-
-
-def test_an_answer_may_come_in_any_order(endpoint: Endpoint) -> None:
-    endpoint.always = lambda asked: answer(data(asked)[::-1])
-    np.testing.assert_array_equal(opened(endpoint, "batch=4").encode(TEXTS).vectors, vectors_of(TEXTS))
-
-
 @pytest.mark.parametrize("limit", [1, 3])
 def test_no_more_requests_at_a_time_than_asked_for(endpoint: Endpoint, limit: int) -> None:
     endpoint.hold = 0.02
@@ -62,12 +34,12 @@ def test_no_more_requests_at_a_time_than_asked_for(endpoint: Endpoint, limit: in
     assert endpoint.peak == limit
 
 
-def test_the_store_gets_as_much_as_is_on_its_way_at_once(endpoint: Endpoint) -> None:
-    assert opened(endpoint).batch_size == 64 * 4
-    assert opened(endpoint, "batch=10&concurrency=3").batch_size == 30
-
-
 def test_a_proxy_is_not_asked_for_this_machine(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     assert len(opened(endpoint, "retries=0").encode(["one"]).vectors) == 1
+
+
+def test_no_text_is_no_request(endpoint: Endpoint) -> None:
+    assert opened(endpoint).encode([]).vectors.shape == (0, 0)
+    assert endpoint.seen == []

@@ -14,7 +14,7 @@ import pytest
 import biassay
 from biassay.cli import main
 from biassay.errors import MeasurementError, UsageError
-from biassay.models.openai.embeddings import open_text_encoder
+from biassay.models.openai.embeddings import ApiEncoder
 from biassay.models.registry import open_encoder, parse_model
 
 from . import api_server
@@ -47,7 +47,7 @@ def test_a_key_is_needed_for_openai(model: str, names: str, blank: bool, monkeyp
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.3.2.1", "[::1]", "toy.localhost", "LOCALHOST"])
 def test_no_key_is_needed_for_this_machine(host: str) -> None:
-    assert open_encoder(f"api:toy?base_url=http://{host}:1/v1").identity.family == "api"
+    assert open_encoder(f"api:toy?base_url=http://{host}:1/v1").identity.backend == "api"
 
 
 def elsewhere(server: Endpoint) -> str:
@@ -146,8 +146,8 @@ def test_a_key_is_no_key_for_an_address_of_a_stranger(address: str, monkeypatch:
         with pytest.raises(UsageError, match=r"keys are sent only to https://api\.openai\.com/v1"):
             open_encoder(f"api:toy?base_url={address}")
     else:
-        encoder = open_text_encoder(parse_model(f"api:toy?base_url={address}"))
-        assert "Authorization" not in encoder._client.connections._client().headers
+        encoder = ApiEncoder(parse_model(f"api:toy?base_url={address}"))
+        assert "Authorization" not in encoder._client.http.headers
     with pytest.raises(UsageError, match=r"OPENAI_API_KEY is not sent .* set OPENAI_BASE_URL") as caught:
         open_encoder(f"api:toy?base_url={address}&key_env=OPENAI_API_KEY")
     assert_hidden("".join(traceback.format_exception(caught.value)))
@@ -156,8 +156,8 @@ def test_a_key_is_no_key_for_an_address_of_a_stranger(address: str, monkeypatch:
 @pytest.mark.parametrize("setting", ["", "?key_env=OPENAI_API_KEY", "?base_url=https://API.openai.com:443/v1/"])
 def test_openais_key_is_for_openai(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    encoder = open_text_encoder(parse_model(f"api:toy{setting}"))
-    assert encoder._client.connections._client().headers["Authorization"] == f"Bearer {KEY}"
+    encoder = ApiEncoder(parse_model(f"api:toy{setting}"))
+    assert encoder._client.http.headers["Authorization"] == f"Bearer {KEY}"
     assert encoder.identity.revision == "https://api.openai.com/v1 toy"
 
 

@@ -11,11 +11,11 @@ import httpx
 import pytest
 
 from biassay.errors import UsageError
-from biassay.models.openai.embeddings import open_text_encoder
+from biassay.models.openai.embeddings import ApiEncoder
 from biassay.models.registry import open_encoder, parse_model
 
 from . import api_server
-from .api_server import TEXTS, Endpoint, opened
+from .api_server import Endpoint, opened
 
 pytestmark = pytest.mark.extras
 
@@ -79,15 +79,9 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(
 
 
 @pytest.mark.usefixtures("key")
-def test_the_whole_address_of_the_endpoint_is_refused() -> None:
-    with pytest.raises(UsageError, match="must not include /embeddings"):
-        open_encoder("api:toy?base_url=http://localhost:1/v1/embeddings/")
-
-
-@pytest.mark.usefixtures("key")
 def test_identity_is_address_and_model(monkeypatch: pytest.MonkeyPatch) -> None:
     identity = open_encoder("api:some/model-3?base_url=http://HOST:80/v1/&key_env=BIASSAY_API_KEY").identity
-    assert (identity.name, identity.family, identity.settings) == ("api:some/model-3", "api", ())
+    assert (identity.name, identity.backend, identity.settings) == ("api:some/model-3", "api", ())
     assert identity.revision == "http://host/v1 some/model-3"
     monkeypatch.setenv("OUR_KEY", "other")
     same = "batch=2&concurrency=1&retries=1&timeout=2.5&key_env=OUR_KEY"
@@ -102,16 +96,6 @@ def test_identity_is_address_and_model(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shorter.key != identity.key
 
 
-@pytest.mark.usefixtures("key")
-def test_address_is_that_of_the_environment_or_openais(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert open_encoder("api:m").identity.revision == "https://api.openai.com/v1 m"
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://host:81/v1/")
-    assert open_encoder("api:m").identity.revision == "http://host:81/v1 m"
-    assert open_encoder("api:m?base_url=http://b/v1&key_env=BIASSAY_API_KEY").identity.revision == "http://b/v1 m"
-    monkeypatch.setenv("OPENAI_BASE_URL", "")
-    assert open_encoder("api:m").identity.revision == "https://api.openai.com/v1 m"
-
-
 @pytest.mark.parametrize("origin", ["https://host/v1", "https://localhost:1/v1"])
 @pytest.mark.usefixtures("key")
 def test_certificates_are_checked_where_there_are_any(origin: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,12 +107,7 @@ def test_certificates_are_checked_where_there_are_any(origin: str, monkeypatch: 
             super().__init__(**settings)
 
     monkeypatch.setattr(httpx, "Client", Client)
-    open_text_encoder(parse_model(f"api:toy?base_url={origin}&key_env=BIASSAY_API_KEY"))._client.connections._client()
+    ApiEncoder(parse_model(f"api:toy?base_url={origin}&key_env=BIASSAY_API_KEY"))
     assert asked[0]["verify"].verify_mode is ssl.CERT_REQUIRED
     assert asked[0]["verify"].check_hostname is True
     assert asked[0]["follow_redirects"] is False
-
-
-def test_opening_and_preparing_ask_nothing(endpoint: Endpoint) -> None:
-    opened(endpoint).prepare(TEXTS)
-    assert endpoint.seen == []

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import tracemalloc
 
 import numpy as np
 import pytest
 
-from biassay.errors import MeasurementError, UsageError, VectorError
+from biassay.errors import MeasurementError, VectorError
 
 from . import api_server
 from .api_server import TEXTS, Endpoint, Reply, changed, good, opened, vectors_of
@@ -63,17 +62,6 @@ def test_the_words_of_a_server_are_found_and_shortened(endpoint: Endpoint, body:
     assert len(str(caught.value)) < 600
 
 
-def test_a_missing_key_is_named_when_the_server_wants_one(endpoint: Endpoint) -> None:
-    endpoint.always = lambda _: Reply(401)
-    with pytest.raises(MeasurementError, match=r"answered 401.*requires a key: set .* and add key_env=MY_KEY"):
-        opened(endpoint).encode(["one"])
-
-
-def test_a_variable_that_is_named_must_be_set(endpoint: Endpoint) -> None:
-    with pytest.raises(UsageError, match="the environment variable OURS that key_env= names is not set"):
-        opened(endpoint, "key_env=OURS")
-
-
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.usefixtures("key")
 def test_redirects_are_not_followed(endpoint: Endpoint, status: int) -> None:
@@ -92,19 +80,6 @@ def test_a_number_that_is_not_finite_is_an_error_at_once(endpoint: Endpoint, num
     assert len(endpoint.seen) == 1
 
 
-def test_a_dimension_that_was_not_asked_for_is_an_error_at_once(endpoint: Endpoint) -> None:
-    endpoint.always = lambda asked: good({**asked, "dimensions": 5})
-    with pytest.raises(VectorError, match=r"requested dimensions=3, got vectors of \[5\]; leave out dimensions="):
-        opened(endpoint, "dimensions=3").encode(["one"])
-    assert len(endpoint.seen) == 1
-
-
-def test_vectors_of_two_dimensions_in_one_answer_are_an_error(endpoint: Endpoint) -> None:
-    endpoint.always = changed(embedding=[1.0, 2.0])
-    with pytest.raises(VectorError, match=r"different dimensions: \[2, 8\]"):
-        opened(endpoint).encode(TEXTS)
-
-
 def test_answers_of_two_dimensions_are_an_error(endpoint: Endpoint) -> None:
     endpoint.always = lambda asked: good({**asked, "dimensions": 4 if "text 7" in asked["input"] else 5})
     with pytest.raises(VectorError, match=r"different dimensions: \[4, 5\]"):
@@ -120,34 +95,21 @@ def test_a_huge_answer_is_not_read_to_its_end(endpoint: Endpoint, status: int) -
     assert endpoint.sent == 0  # 20 MB are more than the buffers of a connection hold
 
 
-@pytest.mark.parametrize("layers", [1, 2])
-def test_a_small_body_that_would_unpack_to_a_huge_one_is_not_unpacked(endpoint: Endpoint, layers: int) -> None:
-    body = bytes(30_000_000)
-    for _ in range(layers):
-        body = gzip.compress(body, compresslevel=1)
-    endpoint.always = lambda _: Reply(body=body, headers={"Content-Encoding": ", ".join(["gzip"] * layers)})
-    encoder = opened(endpoint, "retries=0")
-    tracemalloc.start()
-    with pytest.raises(MeasurementError, match=r"more than 589,824 bytes to 1 texts|'gzip, gzip'"):
-        encoder.encode(["one"])
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 5_000_000
-
-
-@pytest.mark.parametrize("encoding", ["deflate", "br", "gzip, identity, gzip", "GZIP,gzip"])
-def test_only_one_gzip_is_unpacked(endpoint: Endpoint, encoding: str) -> None:
-    endpoint.always = lambda _: Reply(headers={"Content-Encoding": encoding})
-    with pytest.raises(MeasurementError, match=f"Content-Encoding '{encoding}'; allowed are"):
-        opened(endpoint, "retries=0").encode(["one"])
-
-
-@pytest.mark.parametrize("encoding", ["gzip", "identity, GZip"])
+@pytest.mark.parametrize("encoding", ["gzip", "GZip"])
 def test_one_gzip_is_asked_for_and_unpacked(endpoint: Endpoint, encoding: str) -> None:
     endpoint.always = lambda asked: Reply(body=gzip.compress(good(asked).body), headers={"Content-Encoding": encoding})
     np.testing.assert_array_equal(opened(endpoint).encode(TEXTS).vectors, vectors_of(TEXTS))
     assert endpoint.seen[0][1]["Accept-Encoding"] == "gzip"
 
 
-def test_a_long_vector_is_not_a_huge_answer(endpoint: Endpoint) -> None:
-    assert opened(endpoint, "dimensions=16000").encode(["one"]).vectors.shape == (1, 16000)
+def test_a_dimension_that_was_not_asked_for_is_an_error_at_once(endpoint: Endpoint) -> None:
+    endpoint.always = lambda asked: good({**asked, "dimensions": 5})
+    with pytest.raises(VectorError, match=r"requested dimensions=3, got vectors of \[5\]; leave out dimensions="):
+        opened(endpoint, "dimensions=3").encode(["one"])
+    assert len(endpoint.seen) == 1
+
+
+def test_vectors_of_two_dimensions_in_one_answer_are_an_error(endpoint: Endpoint) -> None:
+    endpoint.always = changed(embedding=[1.0, 2.0])
+    with pytest.raises(VectorError, match=r"different dimensions: \[2, 8\]"):
+        opened(endpoint).encode(TEXTS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,9 +11,6 @@ import numpy as np
 import pytest
 
 from biassay.errors import MeasurementError
-from biassay.models.openai.client import RetryPolicy
-from biassay.models.openai.embeddings import open_text_encoder
-from biassay.models.registry import parse_model
 
 from . import api_server
 from .api_server import TEXTS, Clock, Endpoint, Reply, Script, answer, changed, data, good, opened, vectors_of
@@ -22,25 +18,6 @@ from .api_server import TEXTS, Clock, Endpoint, Reply, Script, answer, changed, 
 pytestmark = pytest.mark.extras
 
 endpoint, no_key = api_server.endpoint, api_server.no_key
-
-
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
-def test_a_passing_failure_is_tried_again(endpoint: Endpoint, status: int) -> None:
-    clock = Clock()
-    endpoint.faults = [Reply(status), Reply(status)]
-    np.testing.assert_array_equal(opened(endpoint, clock=clock).encode(TEXTS).vectors, vectors_of(TEXTS))
-    assert len(endpoint.seen) == 3
-    assert clock.waits == [0.5, 1.0]
-
-
-def test_waits_are_doubled_up_to_a_minute_and_halved_at_most_by_chance() -> None:
-    full, half = Clock().pace(1.0), Clock().pace(0.0)
-    assert [full.delay(n, None) for n in range(1, 10)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
-    assert [half.delay(n, None) for n in range(1, 10)] == [0.25, 0.5, 1, 2, 4, 8, 16, 32, 60]
-    assert full.delay(101, None) == 60
-    chance = [RetryPolicy().delay(1, None) for _ in range(20)]
-    assert all(0.25 <= wait <= 0.5 for wait in chance)
-    assert len(set(chance)) > 1
 
 
 @pytest.fixture
@@ -87,10 +64,9 @@ def test_retry_after_is_heeded_within_bounds(endpoint: Endpoint, asked: str, wai
         Reply(hang=True),
         Reply(cut=10),
         lambda asked: replace(good(asked), pause=0.02),
-        lambda asked: replace(good(asked), slow_head=0.02),
         lambda asked: replace(good(asked), pause=0.02, announced=False),
     ],
-    ids=["dropped", "silent", "cut short", "a slow body", "a slow header", "a slow body without length"],
+    ids=["dropped", "silent", "cut short", "a slow body", "a slow body without length"],
 )
 def test_a_broken_connection_is_tried_again(endpoint: Endpoint, fault: Reply | Script) -> None:
     """What comes a byte at a time would be good in the end, after some seconds."""
@@ -124,7 +100,7 @@ MALFORMED: dict[str, tuple[Reply | Script, str]] = {
     "no text": (Reply(body=b"\xff\xfe\x00"), "not JSON"),
     "half": (Reply(body=b'{"data": [{"index": 0, "embedd'), "not JSON"),
     "abyss": (Reply(body=b"[" * 100_000), "not JSON"),
-    "no gzip": (Reply(body=b"plain", headers={"Content-Encoding": "gzip"}), "not gzip"),
+    "no gzip": (Reply(body=b"plain", headers={"Content-Encoding": "gzip"}), "their Content-Encoding"),
 }
 
 
@@ -149,19 +125,3 @@ def test_in_the_end_status_and_attempts_are_named(endpoint: Endpoint, setting: s
     with pytest.raises(MeasurementError, match=rf"answered 503: overloaded \?\[31mnow \({attempts}.*are cached"):
         opened(endpoint, setting).encode(["one"])
     assert len(endpoint.seen) == int(attempts[0])
-
-
-def test_a_server_that_is_not_there_is_named() -> None:
-    with socket.socket() as taken:  # bound and not listening: nobody else can take the port
-        taken.bind(("127.0.0.1", 0))
-        url, clock = f"http://127.0.0.1:{taken.getsockname()[1]}/v1", Clock()
-        encoder = open_text_encoder(parse_model(f"api:toy?base_url={url}"), clock.pace())
-        with pytest.raises(MeasurementError, match=rf"{url}/embeddings did not respond: ConnectError.*\(6 attempts\)"):
-            encoder.encode(["one"])
-    assert len(clock.waits) == 5
-
-
-def test_a_server_that_never_answers_is_named(endpoint: Endpoint) -> None:
-    endpoint.always = lambda _: Reply(hang=True)
-    with pytest.raises(MeasurementError, match=r"did not respond within 0\.05 s \(3 attempts\)"):
-        opened(endpoint, "timeout=0.05&retries=2").encode(["one"])

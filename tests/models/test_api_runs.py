@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import biassay
-from biassay.errors import BiassayError, MeasurementError
+from biassay.errors import MeasurementError
 from biassay.prompts.sentences import make_random_texts, make_texts
 
 from . import api_server
-from .api_server import KEYED, Endpoint, Reply, good, vectors_of
+from .api_server import Endpoint, Reply, good
 
 pytestmark = pytest.mark.extras
 
@@ -27,21 +27,6 @@ def requested_texts() -> set[str]:
     """Those of the test, and words that random attribute sets are drawn from."""
     [test] = biassay.select_tests(["weat6"])
     return {text for texts in weat6().values() for text in texts} | set(make_random_texts(test))
-
-
-def test_a_run_finds_what_a_direct_computation_finds(endpoint: Endpoint, tmp_path: Path) -> None:
-    endpoint.faults = [Reply(429, headers={"Retry-After": "0"}), Reply(drop=True)]
-    model = f"api:toy?base_url={endpoint.base}&batch=5&concurrency=3"
-    run = biassay.run(model, tests="weat6", out=tmp_path / "run", cache=tmp_path / "cache")
-    expected = biassay.weat(*(vectors_of(texts) for texts in weat6().values()))
-    [result] = run.results
-    # The same float32 vectors through the same arithmetic; only the order of a sum may differ.
-    assert result.effect_size == pytest.approx(expected.effect_size, rel=1e-12)
-    assert result.alternatives["sentences"].p_value == pytest.approx(expected.p_value, rel=1e-12)
-    assert (result.model, result.model_revision) == ("api:toy", f"{endpoint.base} toy")
-    assert run.manifest.models[0].encoded == len(requested_texts())
-    assert set(endpoint.texts) == requested_texts()
-    assert biassay.Run.load(tmp_path / "run") == run
 
 
 @pytest.mark.parametrize("again", ["run", "resume"])
@@ -64,14 +49,3 @@ def test_after_a_server_died_only_missing_texts_are_sent(endpoint: Endpoint, tmp
     third = biassay.run(model.replace("batch=4", "batch=9"), tests="weat6", cache=tmp_path / "cache")
     assert endpoint.seen == []
     assert third.results == run.results
-
-
-@pytest.mark.usefixtures("key")
-def test_a_refused_run_is_a_biassay_error_and_leaves_a_run_to_resume(endpoint: Endpoint, tmp_path: Path) -> None:
-    endpoint.always = lambda _: Reply(401)
-    with pytest.raises(BiassayError) as caught:
-        biassay.run(f"api:toy?base_url={endpoint.base}&{KEYED}", tests="weat6", out=tmp_path / "run")
-    assert caught.value.exit_code == 1
-    endpoint.always = good
-    model = f"api:toy?base_url={endpoint.base}&{KEYED}&retries=0"  # how it is asked may change, and where not
-    assert biassay.resume(tmp_path / "run", model).manifest.status == "complete"

@@ -1,4 +1,4 @@
-"""``chat:`` over the wire: what is sent, what is read, what is tried again, and what is refused."""
+"""``chat:`` over HTTP: requests, parsing, retries and errors."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from biassay.errors import MeasurementError, ModelError, UsageError
-from biassay.models.base import Reply as Answer
 from biassay.models.registry import open_model
 from biassay.prompts.requests import Prompt
 
 from . import api_server
-from .answer_server import TOP, body, chat, opened, said_to
+from .answer_server import TOP, body, chat, opened
 from .api_server import Clock, Endpoint, Reply
 
 pytestmark = pytest.mark.extras
@@ -29,10 +28,6 @@ def endpoint() -> Iterator[Endpoint]:
     for server in api_server.endpoint.__wrapped__():  # type: ignore[attr-defined]
         server.always = chat
         yield server
-
-
-def asked_of(server: Endpoint) -> list[str]:
-    return [asked["messages"][-1]["content"] for _, _, asked in server.seen]
 
 
 # What is sent
@@ -68,14 +63,6 @@ def test_settings_are_sent_and_are_part_of_the_identity(endpoint: Endpoint) -> N
     assert opened(endpoint, "concurrency=2&retries=1&timeout=9&rate=100").identity.key in keys
 
 
-def test_the_same_request_has_the_same_seed_again(endpoint: Endpoint) -> None:
-    for _ in range(2):
-        opened(endpoint, "seed=3").reply([Prompt("a")])
-    opened(endpoint, "seed=4").reply([Prompt("a")])
-    seeds = [asked["seed"] for _, _, asked in endpoint.seen]
-    assert seeds[0] == seeds[1] != seeds[2]
-
-
 @pytest.mark.parametrize(
     "setting", ["temperature=-1", "temperature=x", "max_tokens=0", "seed=-1", "rate=0", "concurrency=0", "colour=red"]
 )
@@ -84,29 +71,10 @@ def test_settings_that_mean_nothing_are_refused(endpoint: Endpoint, setting: str
         opened(endpoint, setting)
 
 
-def test_an_address_with_the_path_is_refused(endpoint: Endpoint) -> None:
-    with pytest.raises(UsageError, match="must not include /chat/completions"):
-        open_model(f"chat:toy?base_url={endpoint.base}/chat/completions", "replies")
-
-
-def test_openai_needs_a_key() -> None:
-    with pytest.raises(UsageError, match="needs a key"):
-        open_model("chat:gpt", "replies")
-
-
 def test_a_chat_model_encodes_no_texts() -> None:
     for ability in ("texts", "likelihoods", "blanks"):
         with pytest.raises(UsageError, match="'chat:toy' cannot"):
-            open_model("chat:toy?base_url=http://localhost:1/v1", ability)  # type: ignore[call-overload]
-
-
-@pytest.mark.parametrize("limit", [1, 3])
-def test_no_more_requests_at_a_time_than_asked_for(endpoint: Endpoint, limit: int) -> None:
-    endpoint.hold = 0.02
-    replies = opened(endpoint, f"concurrency={limit}").reply(PROMPTS)
-    assert [one.text for one in replies] == [said_to(prompt.text) for prompt in PROMPTS]
-    assert sorted(asked_of(endpoint)) == [prompt.text for prompt in PROMPTS]
-    assert endpoint.peak == limit
+            open_model("chat:toy?base_url=http://localhost:1/v1", ability)
 
 
 def test_a_rate_spreads_requests_evenly(endpoint: Endpoint) -> None:
@@ -141,26 +109,6 @@ def test_a_server_that_wants_the_newer_name_of_the_limit_gets_it(endpoint: Endpo
 
 
 # What is read
-
-
-@pytest.mark.parametrize(
-    ("choice", "text", "ended"),
-    [
-        ({"message": {"content": "x"}, "finish_reason": "stop"}, "x", "stop"),
-        ({"message": {"content": "x"}, "finish_reason": "length"}, "x", "length"),
-        ({"message": {"content": ""}, "finish_reason": "stop"}, "", "stop"),
-        ({"message": {"content": None}, "finish_reason": "length"}, "", "length"),
-        ({"message": {"content": None}, "finish_reason": "content_filter"}, "", "filter"),
-        ({"message": {"content": None, "refusal": "I cannot."}, "finish_reason": "stop"}, "I cannot.", "refusal"),
-        ({"message": {"content": "x", "refusal": None}, "finish_reason": "tool_calls"}, "x", "other"),
-        ({"message": {"content": "x"}, "finish_reason": None}, "x", None),
-        ({"message": {"content": [{"type": "text", "text": "x"}, {"text": "y"}]}}, "xy", None),
-    ],
-)
-def test_answers_of_many_forms(endpoint: Endpoint, choice: dict[str, Any], text: str, ended: str) -> None:
-    endpoint.always = lambda _: body(choice, 11, 3)
-    [reply] = opened(endpoint).reply([Prompt("a")])
-    assert reply == Answer(text, ended, 11, 3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -199,16 +147,6 @@ def test_a_server_without_log_probabilities_is_found_out_and_said(endpoint: Endp
     assert len(endpoint.seen) == 1
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "0.5", '"x"', "null", "true", "1" * 400])
-def test_log_probabilities_that_are_none_are_an_error_at_once(endpoint: Endpoint, number: str) -> None:
-    choice = {"message": {"content": "A"}, "logprobs": {"content": [{"token": "A", "top_logprobs": TOP}]}}
-    good = body(choice).body.decode()
-    endpoint.always = lambda _: Reply(body=good.replace("-0.25", number).encode())
-    with pytest.raises(MeasurementError, match="'chat:toy' returned the log-probability"):
-        opened(endpoint).reply([Prompt("a", options=("A", "B"))])
-    assert len(endpoint.seen) == 1
-
-
 # What is tried again
 
 
@@ -232,45 +170,23 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("fault", (MALFORMED | BROKEN).values(), ids=MALFORMED | BROKEN)
-def test_what_may_pass_is_tried_again(endpoint: Endpoint, fault: Reply) -> None:
-    endpoint.faults = [fault]
-    clock = Clock()
-    [reply] = opened(endpoint, "timeout=0.2", clock).reply([Prompt("a")])
-    assert reply.text == said_to("a")
-    assert len(endpoint.seen) == 2
-    assert clock.waits == [7.0 if fault.status == 429 else 0.5]
-
-
-@pytest.mark.parametrize("fault", MALFORMED.values(), ids=MALFORMED)
-def test_what_does_not_pass_is_an_error_that_leaves_answers_kept(endpoint: Endpoint, fault: Reply) -> None:
-    endpoint.always = lambda _: fault
-    with pytest.raises(
-        MeasurementError, match=r"chat:toy.*\(3 attempts\); check base_url=.*; earlier responses are cached"
-    ):
-        opened(endpoint, "retries=2").reply([Prompt("a")])
-    assert len(endpoint.seen) == 3
-
-
-@pytest.mark.parametrize(
-    ("status", "advice"), [(401, "check the key in"), (404, "check the model's name"), (400, "cached")]
-)
-@pytest.mark.usefixtures("key")
-def test_a_refusal_of_the_server_is_final(endpoint: Endpoint, status: int, advice: str) -> None:
-    endpoint.always = lambda _: Reply(status, b'{"error": {"message": "no"}}')
-    with pytest.raises(MeasurementError, match=rf"answered {status}: no .*{advice}"):
-        opened(endpoint, "concurrency=1").reply(PROMPTS)
-    assert len(endpoint.seen) == 1
-
-
-def test_nobody_at_the_address() -> None:
-    model = open_model("chat:toy?base_url=http://127.0.0.1:9/v1&retries=0", "replies")
-    with pytest.raises(MeasurementError, match="did not respond"):
-        model.reply([Prompt("a")])
-
-
 def test_a_huge_answer_is_not_read(endpoint: Endpoint) -> None:
     endpoint.always = lambda _: Reply(body=b" " * 20_000_000)
     with pytest.raises(MeasurementError, match="more than"):
         opened(endpoint).reply([Prompt("a")])
     assert endpoint.sent == 0
+
+
+def test_an_address_with_the_path_is_refused(endpoint: Endpoint) -> None:
+    with pytest.raises(UsageError, match="must not include /chat/completions"):
+        open_model(f"chat:toy?base_url={endpoint.base}/chat/completions", "replies")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "0.5", '"x"', "null", "true", "1" * 400])
+def test_log_probabilities_that_are_none_are_an_error_at_once(endpoint: Endpoint, number: str) -> None:
+    choice = {"message": {"content": "A"}, "logprobs": {"content": [{"token": "A", "top_logprobs": TOP}]}}
+    good = body(choice).body.decode()
+    endpoint.always = lambda _: Reply(body=good.replace("-0.25", number).encode())
+    with pytest.raises(MeasurementError, match="'chat:toy' returned the log-probability"):
+        opened(endpoint).reply([Prompt("a", options=("A", "B"))])
+    assert len(endpoint.seen) == 1

@@ -1,4 +1,4 @@
-"""``completions:``: plain text, and log-probabilities of given texts by whichever way the server has."""
+"""``completions:``: plain text, and log-probabilities of given texts by both server interfaces."""
 
 from __future__ import annotations
 
@@ -122,14 +122,6 @@ def test_options_go_together_where_the_server_takes_that(endpoint: Endpoint, way
     assert len(endpoint.seen) == sent  # of the first prompt one option alone, to find out the way
 
 
-def test_the_way_is_found_out_once(endpoint: Endpoint) -> None:
-    endpoint.always = vllm
-    texts = [LikelihoodRequest(f"text number {i}") for i in range(10)]
-    completing(endpoint, kind=CompletionsLikelihoods).likelihoods(texts)
-    assert sum("echo" in asked for _, _, asked in endpoint.seen) == 1
-    assert len(endpoint.seen) == 11
-
-
 NEITHER: dict[str, Script] = {
     "ignored": lambda _: body({"text": "x", "finish_reason": "length"}),
     "none": lambda _: body({"text": "x", "logprobs": None, "prompt_logprobs": None}),
@@ -152,13 +144,6 @@ def test_a_server_that_stops_giving_them_is_an_error_of_ours(endpoint: Endpoint)
         completing(endpoint, "concurrency=1").reply([Prompt("a", options=("b",)), Prompt("a", options=("c",))])
 
 
-def test_a_wrong_name_is_not_taken_for_a_missing_way(endpoint: Endpoint) -> None:
-    endpoint.always = lambda _: Reply(404, b'{"error": "no such model"}')
-    with pytest.raises(MeasurementError, match=r"answered 404: no such model.*check the model's name"):
-        completing(endpoint).reply([Prompt("a", options=("b",))])
-    assert len(endpoint.seen) == 1
-
-
 def test_what_a_server_gives_for_a_log_probability_is_not_repeated(endpoint: Endpoint) -> None:
     """It may be of any length, and hold the key."""
 
@@ -179,36 +164,6 @@ def test_a_rate_counts_every_text_where_a_server_takes_one_at_a_time(endpoint: E
     CompletionsModel(name, clock.pace()).reply([Prompt("one", options=(" two", " three", " four"))])
     assert len(endpoint.seen) == 4  # one, two others at once in vain, and each of these
     assert [round(wait / 60_000) for wait in clock.waits] == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("number", ["NaN", "0.5", "-Infinity"])
-@pytest.mark.parametrize("way", [echo, vllm])
-def test_log_probabilities_that_are_none_are_an_error(endpoint: Endpoint, number: str, way: Script) -> None:
-    def wrong(asked: dict[str, Any]) -> Reply:
-        good = way(asked)
-        number_there = str(log_ps(asked["prompt"])[1])
-        return Reply(good.status, good.body.decode().replace(number_there, number).encode())
-
-    endpoint.always = wrong
-    with pytest.raises(MeasurementError, match="returned the log-probability"):
-        completing(endpoint, kind=CompletionsLikelihoods).likelihoods([LikelihoodRequest("one two")])
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"tokens": ["other", " words"], "token_logprobs": [None, -1.0]},
-        {"tokens": ["one", " two"], "token_logprobs": [None]},
-        {"tokens": ["one", 2], "token_logprobs": [None, -1.0]},
-        {"tokens": ["on", "two"], "token_logprobs": [None, -1.0], "text_offset": [0, -1]},
-        {"tokens": ["on", "two"], "token_logprobs": [None, -1.0], "text_offset": [0, 400]},
-    ],
-)
-def test_tokens_of_another_text_are_refused(endpoint: Endpoint, changes: dict[str, Any]) -> None:
-    endpoint.always = lambda _: body({"text": "one two", "logprobs": changes})
-    with pytest.raises(MeasurementError, match="answered with tokens"):
-        completing(endpoint, "retries=1", CompletionsLikelihoods).likelihoods([LikelihoodRequest("one two")])
-    assert len(endpoint.seen) == 2
 
 
 def test_blanks_are_filled_as_a_causal_model_does(endpoint: Endpoint) -> None:
@@ -252,3 +207,10 @@ def test_estimates_and_budgets_count_every_option(endpoint: Endpoint) -> None:
         list(model.stream([prompt], token_budget))
     assert (endpoint.seen, token_budget.used) == ([], 0)
     assert math.isfinite(completing(endpoint).reply([prompt])[0].log_p[0])
+
+
+def test_a_wrong_name_is_not_taken_for_a_missing_way(endpoint: Endpoint) -> None:
+    endpoint.always = lambda _: Reply(404, b'{"error": "no such model"}')
+    with pytest.raises(MeasurementError, match=r"answered 404: no such model.*check the model's name"):
+        completing(endpoint).reply([Prompt("a", options=("b",))])
+    assert len(endpoint.seen) == 1

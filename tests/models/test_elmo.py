@@ -14,7 +14,7 @@ import pytest
 import biassay
 
 from . import elmo_models
-from .elmo_models import CELL, OPTIONS, TEXTS, Array, opened, options, random_weights, write_model
+from .elmo_models import CELL, OPTIONS, Array, opened, options, random_weights, run_layers, write_model
 
 pytestmark = pytest.mark.extras
 
@@ -35,7 +35,7 @@ def split_sentences(published: Path) -> list[list[list[str]]]:
 
 def test_top_layer_equals_the_published_vectors_of_the_first_sentences(published: Path) -> None:
     first = [texts[0] for texts in split_sentences(published)]
-    for k, layers in enumerate(opened(published).layers(first)):
+    for k, layers in enumerate(run_layers(opened(published), first)):
         with h5py.File(published / f"lm_embeddings_{k}.hdf5", "r") as file:
             forward, backward = file["0"][()]
         np.testing.assert_allclose(layers[2], np.concatenate([forward, backward], axis=1), rtol=1e-5, atol=1e-6)
@@ -45,7 +45,7 @@ def test_all_layers_from_zero_state_equal_the_reference(published: Path) -> None
     sentences = split_sentences(published)
     with np.load(published / "own_stateless.npz") as expected:
         for k, texts in enumerate(sentences):
-            for i, layers in enumerate(opened(published).layers(texts)[:4]):
+            for i, layers in enumerate(run_layers(opened(published), texts)[:4]):
                 np.testing.assert_allclose(layers, expected[f"layers_{k}_{i}"], rtol=1e-5, atol=1e-6)
 
 
@@ -66,7 +66,7 @@ def test_word_vectors_equal_the_458_published_ones(published: Path) -> None:
     with h5py.File(published / "elmo_token_embeddings.hdf5", "r") as file:
         expected = file["embedding"][()]
     assert len(words) == len(expected) == 458
-    (layers,) = opened(published).layers([words])
+    (layers,) = run_layers(opened(published), [words])
     np.testing.assert_allclose(layers[0], np.tile(expected, 2), rtol=1e-5, atol=1e-6)
 
 
@@ -77,7 +77,7 @@ def test_boundaries_have_the_vectors_of_their_marks(published: Path) -> None:
     words = (published / "vocab_test.txt").read_text().split()
     with h5py.File(published / "elmo_token_embeddings.hdf5", "r") as file:
         expected = file["embedding"][()][[words.index("<S>"), words.index("</S>")]]
-    found = opened(published)._model().word_vectors([TEXT_START, TEXT_END]).numpy()
+    found = opened(published).load().word_vectors([TEXT_START, TEXT_END]).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -166,23 +166,10 @@ SPLIT = [
 def test_layers_equal_a_plain_pass(tmp_path: Path, changes: dict[str, Any]) -> None:
     """Float32 against float64 through a dozen sums of a few dozen numbers of about 1: errors of some 1e-6."""
     given = options(**changes)
-    found = opened(write_model(tmp_path / "model", given)).layers(SPLIT)
+    found = run_layers(opened(write_model(tmp_path / "model", given)), SPLIT)
     for words, layers in zip(SPLIT, found, strict=True):
         assert layers.dtype == np.float32
         np.testing.assert_allclose(layers, plain_layers(words, given), rtol=1e-4, atol=1e-5)
-
-
-def test_clips_of_the_plain_pass_are_in_effect() -> None:
-    """Otherwise the test above would not see them."""
-    free = plain_layers(SPLIT[2], options(cell_clip=None, proj_clip=None))
-    for changed in (options(cell_clip=None), options(proj_clip=None), OPTIONS):
-        assert np.abs(plain_layers(SPLIT[2], changed) - free).max() > 0.01
-
-
-def test_words_of_equal_first_48_bytes_are_equal(folder: Path) -> None:
-    one, other, third = opened(folder)._model().word_vectors(["a" * 48, "a" * 90, "a" * 47]).numpy()
-    np.testing.assert_array_equal(one, other)
-    assert np.abs(one - third).max() > 1e-4
 
 
 # Pooling.
@@ -200,9 +187,3 @@ def test_pooling_goes_over_words_then_over_layers(folder: Path, pool: str, layer
         direct = {"sum": by_layer.sum(axis=0), "concat": np.concatenate(list(by_layer))}
         expected = direct[layers] if layers in direct else by_layer[int(layers)]
         np.testing.assert_allclose(vector, expected, rtol=1e-4, atol=1e-5)  # float32, as above
-
-
-def test_default_is_the_mean_over_words_and_the_sum_over_layers(folder: Path) -> None:
-    plain, named = opened(folder), opened(folder, "&layers=sum&pool=mean")
-    assert plain.identity == named.identity
-    np.testing.assert_array_equal(plain.encode(TEXTS).vectors, named.encode(TEXTS).vectors)

@@ -44,27 +44,6 @@ def test_texts_are_taken_in_parts_that_fit_and_come_back_in_order(
     np.testing.assert_allclose(opened(folder).encode(TEXTS * 3).vectors, whole, rtol=1e-6, atol=2e-6)  # as above
 
 
-def test_characters_are_convolved_once_for_a_word(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder, seen = opened(folder), []
-    model = encoder._model()
-    convolve = model._from_characters
-    monkeypatch.setattr(model, "_from_characters", lambda words: seen.extend(words) or convolve(words))
-    encoder.encode(["he is here", "she is here"])
-    encoder.encode(["he is there"])
-    assert sorted(seen) == ["</S>", "<S>", "he", "here", "is", "she", "there"]
-
-
-def test_layers_of_no_words_and_of_no_texts(folder: Path) -> None:
-    assert [layers.shape for layers in opened(folder).layers([[], ["a"]])] == [(3, 0, 12), (3, 1, 12)]
-    assert opened(folder).layers([]) == []
-
-
-def test_all_is_understood_and_read_to_the_end(folder: Path) -> None:
-    encoded = opened(folder).encode(TEXTS)
-    assert encoded.unknown == ((),) * len(TEXTS)
-    assert encoded.truncated_at == (None,) * len(TEXTS)
-
-
 def test_a_run_and_its_vectors_from_the_store(folder: Path) -> None:
     first = biassay.run(f"elmo:{folder}?pool=max", tests="weat6").results
     assert biassay.run(f"elmo:{folder}?pool=max", tests="weat6").results == first

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 from biassay.errors import ModelError
 
-from .elmo_models import OPTIONS, TEXTS, opened, options, random_weights, write_model
+from .elmo_models import OPTIONS, opened, options, random_weights, write_model
 
 pytestmark = pytest.mark.extras
 
@@ -36,27 +35,6 @@ def test_every_data_set_of_the_wrong_shape_is_named(tmp_path: Path, name: str) -
     refused(folder, rf"{name} has the shape \(.*\); the options require \(")
 
 
-def test_data_sets_of_other_content(tmp_path: Path) -> None:
-    good = random_weights(OPTIONS)["CNN_proj/b_proj"]
-    words = np.array(["x"] * len(good), dtype=h5py.string_dtype())
-    for number, (wrong, message) in enumerate(
-        [
-            (good.astype(np.int64), "CNN_proj/b_proj holds int64, expected floating-point numbers"),
-            (words, "CNN_proj/b_proj holds object, expected"),
-            (np.where(good > 0, np.nan, good), "CNN_proj/b_proj has values that are not finite"),
-            (np.full(good.shape, 1e300), "CNN_proj/b_proj has values that are not finite"),
-        ]
-    ):
-        refused(write_model(tmp_path / str(number), OPTIONS, **{"CNN_proj/b_proj": wrong}), message)
-
-
-def test_a_group_in_the_place_of_a_data_set_is_a_missing_one(tmp_path: Path) -> None:
-    folder = write_model(tmp_path / "model", OPTIONS, char_embed=None)
-    with h5py.File(folder / "weights.hdf5", "a") as file:
-        file.create_group("char_embed")
-    refused(folder, "the options require char_embed of shape")
-
-
 def test_weights_stored_in_another_file_are_refused(tmp_path: Path) -> None:
     good = random_weights(OPTIONS)["char_embed"].astype(np.float32)
     folder = write_model(tmp_path / "model", OPTIONS, char_embed=None)
@@ -74,17 +52,6 @@ def test_layers_that_the_options_forget_are_not_left_out(tmp_path: Path, field: 
     folder = write_model(tmp_path / "model")
     (folder / "options.json").write_text(json.dumps(options(**{field: 1})))
     refused(folder, rf"the data set \S*{left_over} is not part of the network that the options describe")
-
-
-def test_other_data_sets_may_stand_beside_the_weights(tmp_path: Path) -> None:
-    opened(write_model(tmp_path / "model", OPTIONS, softmax=np.ones((3, 3)))).prepare(["a"])
-
-
-@pytest.mark.parametrize("precision", [np.float16, np.float64])
-def test_weights_of_another_precision_are_read(tmp_path: Path, precision: type[np.floating[Any]]) -> None:
-    weights = {name: array.astype(precision) for name, array in random_weights(OPTIONS).items()}
-    vectors = opened(write_model(tmp_path / "model", OPTIONS, **weights)).encode(TEXTS).vectors
-    assert np.isfinite(vectors).all()
 
 
 def test_files_that_are_no_hdf5_or_end_early(tmp_path: Path) -> None:

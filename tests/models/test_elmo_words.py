@@ -1,4 +1,4 @@
-"""ELMo's words in context, against all layers of the same words."""
+"""ELMo's words in context, compared with all layers of the same words."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from biassay.errors import UnknownNameError, UsageError, VectorError
 from biassay.models.base import ContextEmbeddings, Span
-from biassay.models.recurrent.elmo import NOT_COVERED, ElmoEncoder
+from biassay.models.recurrent.elmo import NOT_COVERED
 from biassay.models.registry import open_encoder, open_model
 
-from .elmo_models import write_model
+from .elmo_models import opened, run_layers, write_model
 
 pytestmark = pytest.mark.extras
 
@@ -46,9 +45,7 @@ def encode(model: str, texts: list[str], spans: list[Span]) -> ContextEmbeddings
 
 def all_layers(folder: Path, tokens: list[str]) -> NDArray[Any]:
     """Layers (3, words, d) of a text alone."""
-    encoder = open_encoder(f"elmo:{folder}?device=cpu")
-    assert isinstance(encoder, ElmoEncoder)
-    return encoder.layers([tokens])[0]
+    return run_layers(opened(folder), [tokens])[0]
 
 
 @pytest.mark.parametrize("layers", ["sum", "concat", "0", "1", "2"])
@@ -77,26 +74,3 @@ def test_a_span_without_a_token_is_missing(folder: Path) -> None:
     found = encode(f"elmo:{folder}?device=cpu", ["joy  love", "  ", "joy"], [(3, 5), (0, 1), (0, 3)])
     assert found.missing == (NOT_COVERED, NOT_COVERED, None)
     assert np.isnan(found.vectors).all(axis=1).tolist() == [True, True, False]
-
-
-def test_the_same_call_gives_the_same_bits(folder: Path) -> None:
-    first, second = (encode(f"elmo:{folder}?device=cpu", TEXTS, SPANS).vectors.tobytes() for _ in range(2))
-    assert first == second
-
-
-@pytest.mark.parametrize(
-    ("query", "error", "message"),
-    [
-        ("word=lst", UnknownNameError, "did you mean 'last'"),
-        ("layers=9", UnknownNameError, "one of sum, concat, 0, 1, 2"),
-        ("pool=max", UsageError, "pool= applies to the vectors of whole texts"),
-    ],
-)
-def test_wrong_settings(query: str, error: type[Exception], message: str, folder: Path) -> None:
-    with pytest.raises(error, match=message):
-        open_model(f"elmo:{folder}?{query}", "words")
-
-
-def test_a_span_that_is_none_is_refused(folder: Path) -> None:
-    with pytest.raises(VectorError, match=r"\(1, 9\) is not a span of characters in the text 'joy'"):
-        encode(f"elmo:{folder}?device=cpu", ["joy"], [(1, 9)])

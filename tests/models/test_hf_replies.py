@@ -1,8 +1,8 @@
-"""``hf:`` models that answer: the same log-probabilities, answers and seeds as a direct computation has."""
+"""``hf:`` generation: log-probabilities, replies and seeds equal a direct computation."""
 
 from __future__ import annotations
 
-import math
+import dataclasses
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -70,13 +70,6 @@ def test_options_have_the_log_probability_of_all_their_tokens(folder: Path, dire
         assert (reply.text, reply.tokens_out) == ("", 0)
 
 
-def test_plain_text_where_there_is_no_template(folder: Path, direct: tuple[Any, Any]) -> None:
-    model = open_model(f"hf:{folder}?chat=false", "replies")
-    [reply] = model.reply([Prompt("hello", options=(" you", " me"))])
-    expected = [sum(log_p_of(direct, "hello", option)) for option in (" you", " me")]
-    np.testing.assert_allclose(reply.log_p, expected, atol=1e-5)
-
-
 def test_a_temperature_of_nothing_is_the_likeliest_answer(folder: Path, direct: tuple[Any, Any]) -> None:
     """Token by token with the library alone, each prompt by itself; here all are in one padded batch."""
     import torch
@@ -92,6 +85,16 @@ def test_a_temperature_of_nothing_is_the_likeliest_answer(folder: Path, direct: 
             ended = "stop" if ids[-1] == tokenizer.eos_token_id else "length"
         text = tokenizer.decode(ids[read:], skip_special_tokens=True)
         assert reply == Reply(text, ended, read, len(ids) - read)  # type: ignore[arg-type]
+
+
+def test_a_prompt_may_have_its_own_temperature(folder: Path) -> None:
+    model = open_model(f"hf:{folder}?max_tokens=8&seed=3", "replies")
+    likeliest = [dataclasses.replace(prompt, temperature=0.0) for prompt in PROMPTS]
+    assert len({prompt.key for prompt in (*PROMPTS, *likeliest)}) == 2 * len(PROMPTS)
+    wanted = open_model(f"hf:{folder}?max_tokens=8&temperature=0", "replies").reply(PROMPTS)
+    mixed = model.reply([*PROMPTS, *likeliest])
+    assert [reply.text for reply in mixed[len(PROMPTS) :]] == [reply.text for reply in wanted]
+    assert [reply.text for reply in mixed[: len(PROMPTS)]] == [reply.text for reply in model.reply(PROMPTS)]
 
 
 def test_an_answer_depends_on_its_seed_and_not_on_its_company(folder: Path) -> None:
@@ -158,24 +161,6 @@ def test_draws_follow_the_probabilities(folder: Path, direct: tuple[Any, Any]) -
     assert stats.chisquare(found, wanted).pvalue > 1e-3
 
 
-def test_settings_are_part_of_the_identity(folder: Path) -> None:
-    settings = ("", "temperature=0", "max_tokens=7", "system=x", "seed=1", "chat=false", "dtype=bfloat16")
-    models = [open_model(f"hf:{folder}?{one}".rstrip("?"), "replies") for one in settings]
-    assert len({model.identity.key for model in models}) == len(settings)
-    assert dict(models[0].identity.settings) == {"temperature": "1", "max_tokens": "512", "seed": "0"}
-    assert models[0].option_log_p == "continuation"
-
-
-def test_batches_hold_every_prompt_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("biassay.models.transformers.generation._MAX_GENERATED_PROMPTS", {"cpu": 2})
-    monkeypatch.setattr("biassay.models.transformers.generation._MAX_SCORED_PROMPTS", {"cpu": 2})
-    prompts = [*PROMPTS, *(Prompt(f"b{i}", options=("A",)) for i in range(3))]
-    batches = open_model(f"hf:{folder}", "replies").batches(prompts)
-    assert sorted(place for batch in batches for place in batch) == list(range(7))
-    assert sorted(map(len, batches)) == [1, 2, 2, 2]
-    assert all(len({bool(prompts[place].options) for place in batch}) == 1 for batch in batches)
-
-
 # What is refused
 
 
@@ -194,17 +179,6 @@ def test_a_template_that_refuses_is_named(tmp_path: Path) -> None:
     )
     with pytest.raises(ModelError, match="no system"):
         open_model(f"hf:{place}?system=x", "replies").reply([Prompt("a")])
-
-
-def test_a_masked_model_answers_no_prompts(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="masked"):
-        open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "replies")
-
-
-def test_a_prompt_that_is_too_long_is_named(folder: Path) -> None:
-    for options in ((), ("A",)):
-        with pytest.raises(ModelError, match="64 tokens"):
-            open_model(f"hf:{folder}", "replies").reply([Prompt("a" * 70, options=options)])
 
 
 @pytest.mark.parametrize("ability", ["texts", "words", "blanks", "likelihoods"])
@@ -259,13 +233,6 @@ def test_pseudo_likelihoods_of_masked_models(kind: str, tmp_path: Path) -> None:
     assert "".join(words).replace(" ", "") == text.replace(" ", "")
 
 
-def test_what_a_model_does_not_know_has_no_likelihood(tmp_path: Path) -> None:
-    opened = open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "likelihoods")
-    [one] = opened.likelihoods([LikelihoodRequest("she is zzz")])
-    assert np.isnan(one.log_p).tolist() == [False, False, True]
-    assert math.isfinite(one.within(0, 6))
-
-
 # A real model
 
 
@@ -280,3 +247,14 @@ def test_smollm2_answers_and_its_options_agree_with_the_library(smollm2: Path) -
     before = rendered(direct, ("user", question))
     assert "<|im_start|>assistant" in before
     np.testing.assert_allclose(chosen.log_p, [sum(log_p_of(direct, before, o)) for o in prompts[1].options], atol=1e-5)
+
+
+def test_a_prompt_that_is_too_long_is_named(folder: Path) -> None:
+    for options in ((), ("A",)):
+        with pytest.raises(ModelError, match="64 tokens"):
+            open_model(f"hf:{folder}", "replies").reply([Prompt("a" * 70, options=options)])
+
+
+def test_a_masked_model_answers_no_prompts(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="masked"):
+        open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "replies")

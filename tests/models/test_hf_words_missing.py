@@ -14,7 +14,7 @@ from biassay.models.base import Span
 from biassay.models.transformers.tokenizer import NOT_COVERED, TOO_LONG, UNKNOWN
 
 from . import hf_word_models
-from .hf_word_models import CLOSE, direct, encode, library, opened, states_of, unmarked
+from .hf_word_models import CLOSE, direct, encode, opened, unmarked
 
 pytestmark = pytest.mark.extras
 
@@ -45,22 +45,6 @@ def test_a_long_text_is_cut_between_words(models: dict[str, Path]) -> None:
     assert vector == pytest.approx(direct(models["llama"], piece, (29, 32))[-1], abs=CLOSE)
 
 
-def test_a_long_text_without_blanks_is_cut_between_tokens(models: dict[str, Path]) -> None:
-    text, word = "日本語" * 30, 45  # a character is three tokens; 62 are free, of which the word takes three
-    (vector,) = encode(f"hf:{models['roberta']}", [(text, (word, word + 1))]).vectors
-    ids = library(models["roberta"])[0](text)["input_ids"]
-    place = 1 + 3 * word  # of the word's first byte, behind <s>
-    left, right = 29, 30
-    cut = [ids[0], *ids[place - left : place + 3 + right], ids[-1]]
-    assert len(cut) == 64
-    assert vector == pytest.approx(states_of(models["roberta"], cut)[-1, 1 + left + 2], abs=CLOSE)
-
-
-def test_a_word_longer_than_the_model_reads_is_missing(models: dict[str, Path]) -> None:
-    found = encode(f"hf:{models['roberta']}", [("a " + "x" * 63, (2, 65)), ("a " + "x" * 62, (2, 64))])
-    assert found.missing == (TOO_LONG, None)
-
-
 # Missing words
 
 
@@ -72,26 +56,12 @@ def test_missing_words_are_told_and_have_no_numbers(models: dict[str, Path]) -> 
     assert found.vectors[2] == pytest.approx(direct(models["bert"], *given[2])[-1], abs=CLOSE)
 
 
-@pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_where_all_are_missing_the_dimension_is_known_all_the_same(kind: str, models: dict[str, Path]) -> None:
-    text = "[CLS]" if kind == "bert" else "</s>"
-    found = encode(f"hf:{models[kind]}", [(text, (0, 2))] * 3)
-    assert found.vectors.shape == (3, 16)
-    assert np.isnan(found.vectors).all()
-    assert found.missing == (NOT_COVERED,) * 3
-
-
 @pytest.mark.parametrize("span", [(2, 2), (3, 1), (-2, 1), (0, 5)])
 def test_a_span_that_is_none_is_refused(span: Span, models: dict[str, Path]) -> None:
     with pytest.raises(
         VectorError, match=re.escape(f"({span[0]}, {span[1]}) is not a span of characters in the text 'joy!'")
     ):
         encode(f"hf:{models['bert']}", [("joy!", span)])
-
-
-def test_every_text_needs_a_span(models: dict[str, Path]) -> None:
-    with pytest.raises(VectorError, match="2 texts and 1 spans"):
-        opened(f"hf:{models['bert']}").encode_words(["joy", "love"], [(0, 3)])
 
 
 def test_numbers_that_are_not_finite_are_no_missing_word(
@@ -102,3 +72,13 @@ def test_numbers_that_are_not_finite_are_no_missing_word(
     monkeypatch.setattr(encoder._states, "vectors", lambda *_: broken)
     with pytest.raises(VectorError, match="a word in 'love' is not finite"):
         encoder.encode_words(["joy", "love"], [(0, 3), (0, 3)])
+
+
+def test_a_word_longer_than_the_model_reads_is_missing(models: dict[str, Path]) -> None:
+    found = encode(f"hf:{models['roberta']}", [("a " + "x" * 63, (2, 65)), ("a " + "x" * 62, (2, 64))])
+    assert found.missing == (TOO_LONG, None)
+
+
+def test_every_text_needs_a_span(models: dict[str, Path]) -> None:
+    with pytest.raises(VectorError, match="2 texts and 1 spans"):
+        opened(f"hf:{models['bert']}").encode_words(["joy", "love"], [(0, 3)])

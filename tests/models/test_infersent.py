@@ -21,7 +21,7 @@ from biassay.models.registry import open_encoder
 pytestmark = pytest.mark.extras
 
 # The reference is float32 itself; its README gives 1e-6.
-ROUNDING = {"rtol": 0, "atol": 1e-6}
+ROUNDING: dict[str, Any] = {"rtol": 0, "atol": 1e-6}
 WORDS = ["The", "cat", "sat", ".", "doesn", "'t", "does", "n't", "<s>", "</s>", "<p>", "</p>", "café"]
 DIMENSION, HIDDEN = 4, 3
 
@@ -67,7 +67,7 @@ def by_hand(folder: Path, words: list[str]) -> NDArray[np.float64]:
 
 @pytest.fixture(params=["1", "2"])
 def published(request: pytest.FixtureRequest, reference: Path, tmp_path: Path) -> tuple[str, Path, dict[str, Any]]:
-    """The folder of one version, and what the released code made of it."""
+    """Return the folder of one version, and the output of the released code."""
     version = request.param
     source = reference / "infersent"
     expected = json.loads((source / "expected.json").read_text(encoding="utf-8"))
@@ -86,27 +86,6 @@ def test_vectors_are_those_of_the_released_code(published: tuple[str, Path, dict
     if version == "2":  # version 1 lets the padding in: only its batches of one are free of it
         np.testing.assert_allclose(found, arrays["v2_bsize4"], **ROUNDING)
         np.testing.assert_allclose(found, arrays["v2_bsize64"], **ROUNDING)
-
-
-def test_words_are_those_of_the_released_code(published: tuple[str, Path, dict[str, Any]]) -> None:
-    version, folder, expected = published
-    sentences, of_version = expected["sentences"], expected[f"v{version}"]
-    tokens = [tokenize_infersent(sentence, version) for sentence in sentences]
-    assert [[word for word, _ in each] for each in tokens] == [e[1:-1] for e in of_version["tokens_before_filter"]]
-    unknown = encode(f"infersent:{folder}", sentences).unknown
-    used = [[w for w, span in each if span not in gone] for each, gone in zip(tokens, unknown, strict=True)]
-    used[7] = []  # "Zyxwv qqq" is unknown as a whole
-    assert used == [e[1:-1] for e in of_version["tokens_used"]]
-    assert unknown[6:8] == (((41, 50),), ((0, 9),))
-
-
-def test_header_of_a_fasttext_file_is_no_word(reference: Path, tmp_path: Path) -> None:
-    """The released code reads "61 20" as the word 61 with one value."""
-    folder = tmp_path / "toy"
-    folder.mkdir()
-    for name in ("infersent2.pkl", "vectors_v2.vec"):
-        shutil.copy(reference / "infersent" / name, folder)
-    assert encode(f"infersent:{folder}", ["The 61 people"]).unknown == (((4, 6),),)
 
 
 def test_vectors_agree_with_an_lstm_in_numpy(tmp_path: Path) -> None:
@@ -160,21 +139,6 @@ def test_a_text_without_a_known_word_has_the_vector_of_its_markers(tmp_path: Pat
     assert found.unknown == ((), ((0, len(text)),))
 
 
-@pytest.mark.parametrize(("words", "left"), [(["cat", "</s>"], ["</s>"]), (["cat"], [])])
-def test_without_markers_too_nothing_is_made_up(tmp_path: Path, words: list[str], left: list[str]) -> None:
-    folder = write_model(tmp_path / "m", words=words)
-    found = encode(f"infersent:{folder}", ["zzz", "cat"])
-    expected = by_hand(folder, left) if left else np.zeros(2 * HIDDEN)
-    np.testing.assert_allclose(found.vectors[0], expected, **ROUNDING)
-    assert found.unknown == (((0, 3),), ())
-
-
-def test_words_that_were_not_announced_are_looked_up_all_the_same(tmp_path: Path) -> None:
-    encoder = open_encoder(f"infersent:{write_model(tmp_path / 'm')}")
-    encoder.prepare(["cat"])
-    assert encoder.encode(["The cat"]).unknown == ((),)
-
-
 @pytest.mark.parametrize("ending", [".npy", ".vec.gz"])
 def test_word_vectors_of_other_formats(tmp_path: Path, ending: str) -> None:
     folder = write_model(tmp_path / "m")
@@ -202,20 +166,6 @@ def test_version_from_the_setting_else_from_the_name(tmp_path: Path) -> None:
         open_encoder(f"infersent:{bare}?version=3")
 
 
-def test_identity_tells_weights_words_and_version_apart(tmp_path: Path) -> None:
-    folder = write_model(tmp_path / "one")
-    identity = open_encoder(f"infersent:{folder}/").identity
-    assert (identity.name, identity.family) == ("infersent:one", "infersent")
-    keys = {identity.key, open_encoder(f"infersent:{folder}?version=2").identity.key}
-    (folder / "vectors.txt").write_text("cat 1 2 3 4\n")
-    keys.add(open_encoder(f"infersent:{folder}").identity.key)
-    write_model(tmp_path / "two", seed=1)
-    shutil.copy(tmp_path / "two" / "infersent1.pkl", folder)
-    keys.add(open_encoder(f"infersent:{folder}").identity.key)
-    assert len(keys) == 4
-    assert open_encoder(f"infersent:{folder}?device=cpu").identity.key in keys
-
-
 def test_a_folder_of_another_layout_is_told(tmp_path: Path, reference: Path) -> None:
     with pytest.raises(ModelError, match=r"there is no folder .*gone; an InferSent folder has one checkpoint"):
         open_encoder(f"infersent:{tmp_path}/gone")
@@ -227,18 +177,6 @@ def test_a_folder_of_another_layout_is_told(tmp_path: Path, reference: Path) -> 
     (folder / "vectors.txt").rename(folder / "vectors.md")
     with pytest.raises(ModelError, match=r"expected one word-vector file .*\*\.vec.* got none"):
         open_encoder(f"infersent:{folder}")
-
-
-def test_word_vectors_of_another_size_are_told(tmp_path: Path) -> None:
-    folder = write_model(tmp_path / "m")
-    (folder / "vectors.txt").write_text("cat 1 2 3\n")
-    with pytest.raises(
-        ModelError, match=r"vectors.txt: the word vectors have 3 dimensions, but infersent1.pkl expects 4"
-    ):
-        encode(f"infersent:{folder}", ["cat"])
-    (folder / "vectors.txt").write_text("cat 1 2 3 4\nsat 1 2\n")
-    with pytest.raises(VectorFileError, match="line 2: expected 4 values, got 2"):
-        encode(f"infersent:{folder}", ["cat"])
 
 
 def test_a_checkpoint_without_a_tensor_is_never_run(tmp_path: Path) -> None:
@@ -254,15 +192,6 @@ def test_a_checkpoint_without_a_tensor_is_never_run(tmp_path: Path) -> None:
         open_encoder(f"infersent:{folder}").prepare(["cat"])
 
 
-def test_devices_that_are_not_there_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = write_model(tmp_path / "m")
-    with pytest.raises(UnknownNameError, match="'gpu'"):
-        open_encoder(f"infersent:{folder}?device=gpu")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(UsageError, match="device=cuda was requested"):
-        open_encoder(f"infersent:{folder}?device=cuda").prepare(["joy"])
-
-
 def test_a_run_from_front_to_back(tmp_path: Path) -> None:
     roles = {"targ1": "ant bee fly", "targ2": "rose iris lily", "attr1": "good fine", "attr2": "bad ill"}
     content = {role: {"category": role, "examples": words.split()} for role, words in roles.items()}
@@ -276,3 +205,15 @@ def test_a_run_from_front_to_back(tmp_path: Path) -> None:
     again = biassay.run(f"infersent:{folder}", tests=str(tmp_path / "small.json"), max_unknown=0.4)
     assert again.manifest.models[0].encoded == 0
     assert again.results == run.results
+
+
+def test_word_vectors_of_another_size_are_told(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "m")
+    (folder / "vectors.txt").write_text("cat 1 2 3\n")
+    with pytest.raises(
+        ModelError, match=r"vectors.txt: the word vectors have 3 dimensions, but infersent1.pkl expects 4"
+    ):
+        encode(f"infersent:{folder}", ["cat"])
+    (folder / "vectors.txt").write_text("cat 1 2 3 4\nsat 1 2\n")
+    with pytest.raises(VectorFileError, match="line 2: expected 4 values, got 2"):
+        encode(f"infersent:{folder}", ["cat"])

@@ -1,4 +1,4 @@
-"""Language models: reference values, full passes in the test, output layers of many kinds, and what is refused."""
+"""Language models: reference values, full passes in the test, many kinds of output layers, and errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tests.models.tiny_models import byte_tokenizer, save_tiny, wordpiece_tokeni
 
 from biassay.errors import ModelError, UsageError
 from biassay.models.registry import open_model
-from biassay.models.transformers.language_model import LanguageModel
 from biassay.prompts.requests import Blank
 from biassay.stats.sensitivity import sensitivity
 
@@ -30,9 +29,9 @@ def test_reference_tokens_probabilities_and_distances(reference: Path, name: str
         group = "{mask}" if record["role"] == "prior_mask" else record["group"]
         text = record["template"].replace("<mask>", "{trait}").replace("<group>", group)
         blanks.append(blank(text, record["adjective"]))
-        asked = model._blank_tokenizer.tokenize(blanks[-1:])[0]
+        asked = model._blank_tokenizer.tokenize(blanks[-1:])[0]  # type: ignore[attr-defined]
         assert list(asked.queries[0].ids) == record["input_ids"]
-        assert [question.place for question in asked.queries] == record["trait_mask_positions"]
+        assert [question.position for question in asked.queries] == record["trait_mask_positions"]
     for record, filled in zip(records, model.fill(blanks), strict=True):
         assert filled.words == [tuple(record["trait_piece_ids"])]
         log_p, initial, continuing, distance = filled.columns.T
@@ -94,7 +93,7 @@ def test_any_output_layer_gives_what_a_full_pass_gives(kind: str, more: dict[str
     model = open_model(f"hf:{save(kind, tmp_path / 'm', **more)}", "blanks")
     texts = ["she is {trait}.", "the person here is {trait}."]
     blanks = [blank(text, "good", "evil") for text in texts]
-    asked = [question for one in model._blank_tokenizer.tokenize(blanks) for question in one.queries]
+    asked = [question for one in model._blank_tokenizer.tokenize(blanks) for question in one.queries]  # type: ignore[attr-defined]
     found = np.concatenate([filled.columns for filled in model.fill(blanks)])
     auto = library.AutoModelForMaskedLM if model.kind == "masked" else library.AutoModelForCausalLM
     plain: Any = auto.from_pretrained(tmp_path / "m").eval()
@@ -102,7 +101,7 @@ def test_any_output_layer_gives_what_a_full_pass_gives(kind: str, more: dict[str
     for question, answer in zip(asked, found, strict=True):
         with torch.inference_mode():
             ids = torch.tensor([question.ids])
-            logits = plain(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, question.place].double()
+            logits = plain(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, question.position].double()
         assert answer[0] == pytest.approx(float(torch.log_softmax(logits, 0)[question.target]), abs=1e-5)
         weight = layer.weight.detach().double()
         bias = 0.0 if layer.bias is None else layer.bias.detach().double()
@@ -129,68 +128,6 @@ def test_company_and_order_change_nothing(kind: str, tmp_path: Path) -> None:
             np.testing.assert_allclose(one, other, atol=2e-5)
 
 
-@pytest.mark.parametrize(
-    ("kind", "words", "passes"),
-    [("bert", ("good", "bad", "evil", "loves", "wars"), 4), ("gpt2", ("good", "bad", "evil"), 3)],
-)
-def test_words_share_passes(
-    kind: str, words: tuple[str, ...], passes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """BERT reads one mask, two masks, and both first pieces; GPT-2 each word once, though asked about every letter."""
-    model = open_model(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
-    read: list[int] = []
-    model._can_share_prefixes = False  # type: ignore[attr-defined]  # whole sequences
-    forward = LanguageModel._forward
-
-    def counting(self: LanguageModel, batch: Any, behind: Any) -> Any:
-        read.append(len(batch.sequences))
-        return forward(self, batch, behind)
-
-    monkeypatch.setattr(LanguageModel, "_forward", counting)
-    one, same, nothing = blank("she is {trait}.", *words), blank("she is {trait}.", *words[::-1]), blank("a {trait}")
-    assert [filled.passes for filled in model.fill([one, same, nothing])] == [passes, 0, 0]
-    assert sum(read) == passes
-
-
-def test_words_that_share_their_first_piece_are_told_apart(tmp_path: Path) -> None:
-    model = open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
-    (filled,) = model.fill([blank("she is {trait}.", "loves", "loveing")])
-    one, other = filled.words
-    assert one is not None
-    assert other is not None
-    assert one[0] == other[0]
-    assert filled.columns[0].tolist() == filled.columns[2].tolist()  # the same question
-    assert filled.columns[1, 0] != filled.columns[3, 0]
-    assert filled.columns[1, 3] != filled.columns[3, 3]
-
-
-@pytest.mark.parametrize(("text", "places"), [("{mask} are {trait}.", [3, 4]), ("the {trait} are {mask}.", [2, 3])])
-def test_a_masked_group_is_no_place_of_the_trait(text: str, places: list[int], tmp_path: Path) -> None:
-    model = open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
-    assert [question.place for question in model._blank_tokenizer.tokenize([blank(text, "loves")])[0].queries] == places
-
-
-def test_causal_questions_are_prefixes(tmp_path: Path) -> None:
-    model = open_model(f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}", "blanks")
-    questions = model._blank_tokenizer.tokenize([blank("she is {trait}.", "bad")])[0].queries
-    for question in questions:
-        assert question.place == len(question.ids) - 1
-    pieces = tuple(question.target for question in questions)
-    assert questions[2].ids == (*questions[0].ids, *pieces[:2])
-    for text in ("{mask} are {trait}.", "{trait} is she"):
-        with pytest.raises(UsageError, match="causal"):
-            model.fill([blank(text, "bad")])
-
-
-def test_unknown_words_have_no_pieces_and_unknown_texts_are_counted(tmp_path: Path) -> None:
-    model = open_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
-    known, lost = model.fill([blank("she is {trait}.", "zzz", "good"), blank("qqq is xxx {trait}.")])
-    assert known.words[0] is None
-    assert known.words[1] is not None
-    assert (known.unknown, lost.unknown) == (0, 2)
-    assert (lost.words, lost.columns.shape) == ([], (0, 4))
-
-
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_batches_hold_whole_blanks_and_texts_that_begin_alike(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -199,7 +136,7 @@ def test_batches_hold_whole_blanks_and_texts_that_begin_alike(
     starts = ("she", "he", "the person")
     texts = [f"{start} is {end} {{trait}}." for end in ("good", "bad") for start in starts]
     blanks = [blank(text, "joy", "loves") for text in texts]
-    size = sum(model._blank_tokenizer.tokenize(blanks[:1])[0].lengths)
+    size = sum(model._blank_tokenizer.tokenize(blanks[:1])[0].lengths)  # type: ignore[attr-defined]
     assert sorted(model.batches(blanks)[0]) == list(range(6))
     monkeypatch.setattr("biassay.models.transformers.language_model._MAX_BATCH_QUERIES", {"cpu": 2 * size})
     assert sorted(map(sorted, model.batches(blanks))) == [[0, 3], [1, 4], [2, 5]]
@@ -224,7 +161,7 @@ def test_models_that_predict_no_words_are_refused(tmp_path: Path) -> None:
     del settings["mask_token"]
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     with pytest.raises(ModelError, match="no mask token"):
-        open_model(f"hf:{folder}", "blanks").prepare()
+        open_model(f"hf:{folder}", "blanks").prepare()  # type: ignore[call-arg]
 
 
 def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:

@@ -28,9 +28,9 @@ def some_questions(rng: np.random.Generator) -> list[TokenQuery]:
 
 
 def asked_by(families: PrefixGroups) -> list[tuple[tuple[int, ...], int, int]]:
-    """What every question asks: all tokens up to its place, and the token."""
+    """Return every query: all tokens up to its position, and the target token."""
     found = []
-    for row, place, target in zip(families.rows, families.places, families.targets, strict=True):
+    for row, place, target in zip(families.rows, families.positions, families.targets, strict=True):
         ids = (*families.prefixes[families.group[row]], *families.suffixes[row])
         found.append((ids[: place + 1], int(place), int(target)))
     return found
@@ -43,7 +43,7 @@ def test_every_question_is_asked_behind_the_same_tokens(rows: int, tokens: int) 
     assert sorted(np.concatenate([own for _, own in found]).tolist()) == list(range(len(questions)))
     read = 0
     for families, own in found:
-        expected = [(q.ids[: q.place + 1], q.place, q.target) for q in (questions[i] for i in own)]
+        expected = [(q.ids[: q.position + 1], q.position, q.target) for q in (questions[i] for i in own)]
         assert asked_by(families) == expected
         parts = families.halves() or [families]
         assert [one for part in parts for one in asked_by(part)] == expected
@@ -52,13 +52,6 @@ def test_every_question_is_asked_behind_the_same_tokens(rows: int, tokens: int) 
         assert all(map(len, [*families.prefixes, *families.suffixes]))
         read += sum(map(len, [*families.prefixes, *families.suffixes]))
     assert 1.5 * read <= sum(len(ids) for ids in ForwardPlan.from_queries(questions, "causal").sequences)
-
-
-def test_where_nothing_is_shared_all_is_read_as_a_whole() -> None:
-    alone = [TokenQuery((number, 1, 2, 3), 3, 4) for number in range(20)]
-    assert group_by_prefix(ForwardPlan.from_queries(alone, "causal"), 100, 1000) == []
-    assert group_by_prefix(ForwardPlan.from_queries([TokenQuery((1,), 0, 2)], "causal"), 100, 1000) == []
-    assert group_by_prefix(ForwardPlan.from_queries([], "causal"), 100, 1000) == []
 
 
 @pytest.mark.extras
@@ -113,3 +106,10 @@ def test_a_model_that_says_something_else_behind_a_prefix_reads_whole_sequences(
     (found,) = model.fill(asked)
     assert model._can_share_prefixes is False
     np.testing.assert_allclose(found.columns, expected[0].columns, atol=1e-5)
+
+
+def test_where_nothing_is_shared_all_is_read_as_a_whole() -> None:
+    alone = [TokenQuery((number, 1, 2, 3), 3, 4) for number in range(20)]
+    assert group_by_prefix(ForwardPlan.from_queries(alone, "causal"), 100, 1000) == []
+    assert group_by_prefix(ForwardPlan.from_queries([TokenQuery((1,), 0, 2)], "causal"), 100, 1000) == []
+    assert group_by_prefix(ForwardPlan.from_queries([], "causal"), 100, 1000) == []

@@ -1,154 +1,125 @@
-"""Every format gives the same vectors."""
+"""Every format gives the same vectors, for the words asked for and as a whole vocabulary."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from biassay.models.vector_files import read_vectors
+from biassay.errors import VectorFileError
+from biassay.models.registry import open_encoder
+from biassay.models.vector_files import HasVocabulary, iter_arrays, iter_file, read_vectors
+from biassay.models.word_vectors import frequent_words, load_embedded_vectors
 
-from .vector_forms import FORMS, TEXT, WORDS, Matrix, header_of, matrix_of, text_of, write, write_bytes
+from .vector_forms import (
+    FORMS,
+    TEXT,
+    WORDS,
+    Matrix,
+    binary_of,
+    header_of,
+    joined,
+    matrix_of,
+    text_of,
+    whole,
+    write,
+    write_bytes,
+)
+
+Read = Callable[..., dict[str, list[float]]]
+
+
+def _ask(path: Path, words: Sequence[str], file_format: str | None = None) -> dict[str, list[float]]:
+    found = read_vectors(path, words, file_format)
+    assert all(vector.dtype == np.float32 for vector in found.values())
+    return {word: vector.tolist() for word, vector in found.items()}
+
+
+def _stream(path: Path, _: Sequence[str] = (), file_format: str | None = None) -> dict[str, list[float]]:
+    found, vectors = whole(path, file_format)
+    assert vectors.dtype == np.float32
+    return dict(zip(found, vectors.tolist(), strict=True))
+
+
+@pytest.fixture(params=[_ask, _stream], ids=["words", "vocabulary"])
+def read(request: pytest.FixtureRequest) -> Read:
+    return request.param
+
+
+def _expected(words: Sequence[str], matrix: Matrix) -> dict[str, list[float]]:
+    """The first vector of each word."""
+    return dict(reversed(list(zip(words, matrix.tolist(), strict=True))))
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_all_formats_give_the_same_vectors(form: str, tmp_path: Path) -> None:
-    matrix = matrix_of(WORDS)
-    found = read_vectors(write(tmp_path, form, WORDS, matrix), WORDS)
-    assert sorted(found) == sorted(WORDS)
-    for word, row in zip(WORDS, matrix, strict=True):
-        assert found[word].dtype == np.float32
-        np.testing.assert_array_equal(found[word], row)
+def test_every_form_gives_the_first_vector_of_each_word(form: str, tmp_path: Path, read: Read) -> None:
+    words = [*WORDS, "Dog", "dog", "fox", "cat"]
+    found = read(write(tmp_path, form, words, matrix_of(words)), words)
+    assert found == _expected(words, matrix_of(words))
+    assert list(found) == [*WORDS, "Dog", "fox"]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_only_words_asked_for_are_kept(form: str, tmp_path: Path) -> None:
-    found = read_vectors(write(tmp_path, form, WORDS, matrix_of(WORDS)), {"dog", "日本", "absent"})
-    assert set(found) == {"dog", "日本"}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_first_of_a_repeated_word_counts(form: str, tmp_path: Path) -> None:
-    words = ["dog", "cat", "cat", "dog"]
-    matrix = matrix_of(words)
-    found = read_vectors(write(tmp_path, form, words, matrix), ["cat", "dog"])
-    np.testing.assert_array_equal(found["cat"], matrix[1])
-    np.testing.assert_array_equal(found["dog"], matrix[0])
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_words_are_told_apart_by_case(form: str, tmp_path: Path) -> None:
-    matrix = matrix_of(["Cat", "cat"])
-    found = read_vectors(write(tmp_path, form, ["Cat", "cat"], matrix), ["cat"])
-    assert set(found) == {"cat"}
-    np.testing.assert_array_equal(found["cat"], matrix[1])
+def test_only_words_asked_for_are_kept_with_their_places(form: str, tmp_path: Path) -> None:
+    found = read_vectors(write(tmp_path, form, WORDS, matrix_of(WORDS)), [WORDS[5], WORDS[2], "none"])
+    assert set(found) == {WORDS[2], WORDS[5]}
+    assert found.ranks == {WORDS[2]: 3, WORDS[5]: 6}
+    assert [word.split(" ")[0] for word in WORDS] == [word.split(" ")[0] for word in found.first_words]
 
 
 @pytest.mark.parametrize("form", TEXT)
-def test_words_with_blanks_inside_do_not_shift_values(form: str, tmp_path: Path) -> None:
-    """GloVe 840B has such lines: '. . .', 'at name@domain.com'."""
-    words = ["cat", ". . .", "at name@domain.com", "dog"]
-    matrix = matrix_of(words)
-    found = read_vectors(write(tmp_path, form, words, matrix), words)
-    assert set(found) == set(words)
-    for word, row in zip(words, matrix, strict=True):
-        np.testing.assert_array_equal(found[word], row)
+def test_words_may_hold_blanks_or_be_what_others_take_for_white_space(form: str, tmp_path: Path, read: Read) -> None:
+    """GloVe 840B has '. . .', fastText's crawl-300d-2M a tab, GloVe's twitter.27B the character NEL."""
+    words = ["cat", ". . .", "at name@domain.com", "1.5 2.5", "\t", "\x85", "\xa0—", "\u3000", "\u2028", "", "dog"]
+    path = write(tmp_path, form, words, matrix_of(words))
+    assert read(path, words) == _expected(words, matrix_of(words))
+    assert not read_vectors(path, ["at", "name@domain.com"])
 
 
-@pytest.mark.parametrize("form", TEXT)
-def test_part_of_a_word_with_blanks_is_not_found(form: str, tmp_path: Path) -> None:
-    words = ["cat", "at name@domain.com"]
-    assert not read_vectors(write(tmp_path, form, words, matrix_of(words)), ["at", "name@domain.com"])
-
-
-@pytest.mark.parametrize("end", ["\r\n", " \n", "  \r\n", "\t\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", " \n", "  \r\n", "\t\n"])
 @pytest.mark.parametrize("with_header", [True, False])
-def test_line_ends_and_trailing_blanks_do_not_matter(end: str, with_header: bool, tmp_path: Path) -> None:
-    matrix = matrix_of(WORDS)
-    content = text_of(WORDS, matrix, end)
+@pytest.mark.parametrize("after", ["", "end", "end end"])
+def test_line_ends_do_not_matter(end: str, with_header: bool, after: str, tmp_path: Path, read: Read) -> None:
+    content = text_of(WORDS, matrix_of(WORDS), end) + after.replace("end", end.strip(" ")).encode()
     if with_header:
-        content = header_of(matrix).replace(b"\n", end.encode()) + content
-    found = read_vectors(write_bytes(tmp_path, "vectors.txt", content), WORDS)
-    np.testing.assert_array_equal(np.stack([found[word] for word in WORDS]), matrix)
+        content = header_of(matrix_of(WORDS)).replace(b"\n", end.encode()) + content
+    assert read(write_bytes(tmp_path, "v.txt", content), WORDS) == _expected(WORDS, matrix_of(WORDS))
 
 
-def test_last_line_needs_no_newline(tmp_path: Path) -> None:
-    path = write_bytes(tmp_path, "vectors.txt", b"cat 1 2\ndog 3 4")
-    assert read_vectors(path, ["dog"])["dog"].tolist() == [3, 4]
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"cat 1 2\ndog 3.5 -4.25", {"cat": [1, 2], "dog": [3.5, -4.25]}),
+        (b"cat 1.5\nbig dog 2.5\n", {"cat": [1.5], "big dog": [2.5]}),
+        # Several lines lie within the first bytes, by which text and binary are told apart.
+        (b"2 3\ncat 1 2 3\ndog 4 5 6\n", {"cat": [1, 2, 3], "dog": [4, 5, 6]}),
+        (b"2 3\n. . . 1 2 3\ndog 4 5 6\n", {". . .": [1, 2, 3], "dog": [4, 5, 6]}),
+        (b"dog 1 2\ncat 1e-3 -2.5E+1\nfox .5 -0\ncow +1 1.\n", None),
+    ],
+)
+def test_short_files(content: bytes, expected: dict[str, list[float]] | None, tmp_path: Path, read: Read) -> None:
+    expected = expected or {"dog": [1, 2], "cat": [float(np.float32(1e-3)), -25], "fox": [0.5, 0], "cow": [1, 1]}
+    assert read(write_bytes(tmp_path, "v.txt", content), list(expected)) == expected
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("with_header", [True, False])
-def test_empty_lines_at_the_end_do_not_matter(end: str, with_header: bool, tmp_path: Path) -> None:
-    matrix = matrix_of(WORDS)
-    content = (header_of(matrix) if with_header else b"") + text_of(WORDS, matrix, end) + 2 * end.encode()
-    assert set(read_vectors(write_bytes(tmp_path, "v.txt", content), WORDS)) == set(WORDS)
-
-
-@pytest.mark.parametrize("name", ["v.txt", "v.vec"])
-def test_header_is_understood_before_short_lines(name: str, tmp_path: Path) -> None:
-    """Several lines lie within the first bytes, by which text and binary are told apart."""
-    path = write_bytes(tmp_path, name, b"2 3\ncat 1 2 3\ndog 4 5 6\n")
-    found = read_vectors(path, ["cat", "dog"])
-    assert {word: vector.tolist() for word, vector in found.items()} == {"cat": [1, 2, 3], "dog": [4, 5, 6]}
-
-
-def test_header_is_understood_before_a_word_with_blanks(tmp_path: Path) -> None:
-    path = write_bytes(tmp_path, "v.txt", b"2 3\n. . . 1 2 3\ndog 4 5 6\n")
-    found = read_vectors(path, [". . .", "dog"])
-    assert {word: vector.tolist() for word, vector in found.items()} == {". . .": [1, 2, 3], "dog": [4, 5, 6]}
-
-
-@pytest.mark.parametrize("values", [b"1e-3 -2.5E+1", b".5 -0", b"+1 1."])
-def test_numbers_may_be_written_in_any_common_way(values: bytes, tmp_path: Path) -> None:
-    path = write_bytes(tmp_path, "v.txt", b"dog 1 2\ncat " + values + b"\n")
-    assert read_vectors(path, ["cat"])["cat"] == pytest.approx([float(value) for value in values.split()], rel=1e-7)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["word2vec.bin", "newlines.bin.gz", "glove.txt.gz"])
-def test_words_across_read_blocks_are_whole(form: str, tmp_path: Path) -> None:
-    """Ten megabytes: more than is read at once."""
-    words = [f"w{i}" for i in range(8000)]
-    matrix = np.tile(np.arange(1, 301, dtype=np.float32), (8000, 1)) + np.arange(8000, dtype=np.float32)[:, None]
-    found = read_vectors(write(tmp_path, form, words, matrix), words)
-    assert list(found) == words
-    np.testing.assert_array_equal(np.stack(list(found.values())), matrix)
-
-
-def test_format_can_be_given(tmp_path: Path) -> None:
+def test_format_can_be_given(tmp_path: Path, read: Read) -> None:
     matrix = matrix_of(WORDS, 3)
     for file_format, form in [("text", "word2vec.txt"), ("word2vec-binary", "word2vec.bin"), ("npy", "matrix.npy")]:
-        found = read_vectors(write(tmp_path, form, WORDS, matrix), WORDS, file_format)
-        np.testing.assert_array_equal(np.stack([found[word] for word in WORDS]), matrix)
+        assert read(write(tmp_path, form, WORDS, matrix), WORDS, file_format) == _expected(WORDS, matrix)
 
 
 @pytest.mark.parametrize("dtype", ["<f8", ">f4", "<f2", "<i4"])
-def test_npy_of_any_real_type_is_read(dtype: str, tmp_path: Path) -> None:
-    matrix = np.array([[1, 2], [3, -4]], dtype=dtype)
-    found = read_vectors(write(tmp_path, "matrix.npy", ["cat", "dog"], matrix), ["dog"])
-    assert found["dog"].dtype == np.float32
-    assert found["dog"].tolist() == [3, -4]
-
-
-def test_words_file_may_have_crlf(tmp_path: Path) -> None:
-    path = write(tmp_path, "matrix.npy", ["cat", "dog"], matrix_of(["cat", "dog"]))
-    (tmp_path / "words.txt").write_bytes(b"cat\r\ndog\r\n")
-    assert set(read_vectors(path, ["cat", "dog"])) == {"cat", "dog"}
-
-
-def test_words_file_is_divided_at_newlines_only(tmp_path: Path) -> None:
-    """Web vocabularies have words that hold U+0085 and U+2028, which str.splitlines takes for line ends."""
-    words = ["a\x85b", "c\u2028d", "dog"]
-    matrix = matrix_of(words)
-    found = read_vectors(write(tmp_path, "matrix.npy", words, matrix), words)
-    assert set(found) == set(words)
-    np.testing.assert_array_equal(found["dog"], matrix[2])
+def test_npy_of_any_real_type_is_read(dtype: str, tmp_path: Path, read: Read) -> None:
+    """Words stand on lines of any kind, and may hold U+0085 and U+2028, as those of web vocabularies do."""
+    path = write(tmp_path, "matrix.npy", [], np.array([[1, 2], [3, -4]], dtype=dtype))
+    (tmp_path / "words.txt").write_bytes("a\x85b\r\nc\u2028d\r\n".encode())
+    assert read(path, ["a\x85b", "c\u2028d"]) == {"a\x85b": [1, 2], "c\u2028d": [3, -4]}
 
 
 _word = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zs", "Zl", "Zp"]), min_size=1, max_size=8)
@@ -157,7 +128,7 @@ _value = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 @st.composite
 def _vocabularies(draw: st.DrawFn) -> tuple[list[str], Matrix]:
-    words = draw(st.lists(_word, min_size=1, max_size=6, unique=True))
+    words = draw(st.lists(_word | st.sampled_from(["cat", "dog"]), min_size=1, max_size=6))
     shape = (len(words), draw(st.integers(2, 12)))
     matrix = draw(hnp.arrays(np.float32, shape, elements=_value))
     matrix[~matrix.any(axis=1), 0] = 1
@@ -166,12 +137,156 @@ def _vocabularies(draw: st.DrawFn) -> tuple[list[str], Matrix]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(vocabulary=_vocabularies())
 def test_what_is_written_is_read_back(form: str, vocabulary: tuple[list[str], Matrix]) -> None:
     words, matrix = vocabulary
     with tempfile.TemporaryDirectory() as folder:
-        found = read_vectors(write(Path(folder), form, words, matrix), words)
-    assert set(found) == set(words)
-    for word, row in zip(words, matrix, strict=True):
-        np.testing.assert_array_equal(found[word], row)
+        path = write(Path(folder), form, words, matrix)
+        assert _ask(path, words) == _stream(path) == _expected(words, matrix)
+
+
+# As a whole vocabulary
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rows", [1, 3, 8, 9])
+def test_length_of_blocks_does_not_change_the_stream(form: str, rows: int, tmp_path: Path) -> None:
+    path = write(tmp_path, form, WORDS, matrix_of(WORDS))
+    blocks = list(iter_file(path, rows=rows))
+    assert [len(block.words) for block in blocks] == [min(rows, 8 - at) for at in range(0, 8, rows)]
+    words, vectors = joined(blocks)
+    assert words == WORDS
+    np.testing.assert_array_equal(vectors, matrix_of(WORDS))
+    done = [block.done for block in blocks]
+    assert done == sorted(done)
+    assert {block.total for block in blocks} == {8 if form == "matrix.npy" else path.stat().st_size}
+    assert 0 < done[-1] <= blocks[-1].total
+    assert form.endswith(".gz") or done[-1] == blocks[-1].total
+    assert next(iter_file(path, rows=rows)).words == WORDS[:rows]  # left early: an open file would be a warning
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["glove.txt", "glove.txt.gz", "word2vec.bin", "newlines.bin.gz", "matrix.npy"])
+def test_words_across_read_chunks_are_whole(form: str, tmp_path: Path) -> None:
+    """Ten megabytes: more than is read at once, and more than one block."""
+    words = [f"w{i}" for i in range(9000)]
+    matrix = np.tile(np.arange(1, 301, dtype=np.float32), (9000, 1)) + np.arange(9000, dtype=np.float32)[:, None]
+    path = write(tmp_path, form, words, matrix)
+    blocks = list(iter_file(path))
+    assert [len(block.words) for block in blocks] == [8192, 808]
+    found, vectors = joined(blocks)
+    assert found == words
+    np.testing.assert_array_equal(vectors, matrix)
+    np.testing.assert_array_equal(np.stack(list(read_vectors(path, words).values())), matrix)
+
+
+@pytest.mark.parametrize("form", ["v.txt", "v.bin", "matrix.npy"])
+def test_words_that_are_not_utf8_are_kept(form: str, tmp_path: Path) -> None:
+    words = ["cat", "caf#", "dog"]
+    matrix = matrix_of(words)
+    path = write(tmp_path, "matrix.npy", words, matrix)
+    if form == "matrix.npy":
+        (tmp_path / "words.txt").write_bytes(b"cat\ncaf\xe9\ndog\n")
+    else:
+        content = text_of(words, matrix) if form == "v.txt" else binary_of(words, matrix, b"")
+        path = write_bytes(tmp_path, form, content.replace(b"caf#", b"caf\xe9"))
+    assert _stream(path) == _expected(["cat", "caf\ufffd", "dog"], matrix)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_zero_vectors_are_left_out_and_counted(form: str, tmp_path: Path) -> None:
+    words = [*WORDS, WORDS[3]]
+    matrix = matrix_of(words)
+    matrix[[0, 3, 7]] = 0
+    matrix[4, 0] = 0
+    blocks = list(iter_file(write(tmp_path, form, words, matrix), rows=2))
+    found, vectors = joined(blocks)
+    assert found == [WORDS[row] for row in (1, 2, 4, 5, 6)]  # a word whose first vector is zero has none
+    np.testing.assert_array_equal(vectors, matrix[[1, 2, 4, 5, 6]])
+    assert blocks[-1].skipped == 3
+    with pytest.raises(VectorFileError, match="direction"):
+        whole(write(tmp_path, form, WORDS, np.zeros_like(matrix_of(WORDS))))
+
+
+# Numbers
+
+
+def _outcome(read: Read, path: Path) -> dict[str, list[float]] | str:
+    try:
+        return read(path, ["cat", "dog", "fox"])
+    except VectorFileError as error:
+        return str(error)
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(field=st.text("0123456789.-+e_xnaif\t\r\x00é", max_size=22))
+@example("1.5-2.5")
+@example("-")
+@example("-.")
+@example("1.")
+@example("-1.12345678/")
+@example("1.:2345678")
+@example("-9.99999999999999")
+@example("0.12345678901234567890123")
+@example("1e50")
+@example("1_0")
+@example("0.1\x00")
+def test_a_field_is_read_or_refused_either_way(field: str) -> None:
+    """Among good values on both sides, so that one that stops early or runs on would shift its neighbours."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_bytes(Path(folder), "v.txt", f"cat 1.5 2.5 3.5\ndog 4.5 {field} 5.5\nfox 6 7 8\n".encode())
+        assert _outcome(_stream, path) == _outcome(_ask, path)
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(
+    values=st.lists(_value | st.floats(-10, 10, allow_nan=False), min_size=1, max_size=40),
+    form=st.sampled_from([".9g", ".5g", ".6f", ".4f", ".10f", ".14f", ".15f", ".18e", ""]),
+)
+def test_numbers_are_those_of_float(values: list[float], form: str) -> None:
+    fields = [f"{value:{form}}" for value in values]
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_bytes(Path(folder), "v.txt", f"cat {' '.join(fields)} 1.0\n".encode())
+        with np.errstate(over="ignore"):
+            expected = np.array([*map(float, fields), 1.0]).astype(np.float32)
+        np.testing.assert_array_equal(whole(path)[1][0], expected)
+
+
+# Encoders
+
+
+def test_embedded_vocabulary_is_the_20000_most_frequent_of_the_embedded_vectors() -> None:
+    encoder = open_encoder("glove")
+    assert isinstance(encoder, HasVocabulary)
+    blocks = list(encoder.vocabulary())
+    words, vectors = joined(blocks)
+    expected = load_embedded_vectors()
+    assert words == frequent_words() == list(expected)[:20_000]
+    np.testing.assert_array_equal(vectors, np.stack(list(expected.values())[:20_000]))
+    assert blocks[-1].done == blocks[-1].total == 20_000
+
+
+def test_blocks_of_an_array_are_its_rows() -> None:
+    blocks = list(iter_arrays(WORDS, matrix_of(WORDS), rows=3))
+    assert [(block.words, block.done, block.total) for block in blocks] == [
+        (WORDS[:3], 3, 8),
+        (WORDS[3:6], 6, 8),
+        (WORDS[6:], 8, 8),
+    ]
+    np.testing.assert_array_equal(joined(blocks)[1], matrix_of(WORDS))
+
+
+@pytest.mark.parametrize("query", ["", "?case=fold", "?format=text"])
+def test_vocabulary_of_a_file_is_as_it_stands_there(query: str, tmp_path: Path) -> None:
+    path = write_bytes(tmp_path, "v.txt", b"Cat 1 2\ncat 3 4\nThe 5 6\n")
+    encoder = open_encoder(f"vectors:{path}{query}")
+    assert isinstance(encoder, HasVocabulary)
+    words, vectors = joined(list(encoder.vocabulary()))
+    assert words == ["Cat", "cat", "The"]
+    assert vectors.tolist() == [[1, 2], [3, 4], [5, 6]]
+    path.write_bytes(b"cat 1 2\ndog 3 4\n")
+    with pytest.raises(VectorFileError, match="changed while it was read"):
+        list(encoder.vocabulary())

@@ -22,19 +22,16 @@ def _write_at(path: Path, offset: int, content: bytes) -> None:
     assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
 
 
-def test_fingerprint_stays_when_nothing_changes(tmp_path: Path) -> None:
-    path = write_bytes(tmp_path, "v.txt", b"cat 1 2 3\n" * 1000)
-    assert file_fingerprint(path) == file_fingerprint(path)
-
-
 def test_fingerprint_changes_with_any_byte(tmp_path: Path) -> None:
     size = 1 << 20
     path = write_bytes(tmp_path, "v.bin", bytes(size))
+    assert file_fingerprint(path) == file_fingerprint(path)
     seen = {file_fingerprint(path)}
     for offset in (0, 1, 65_536, 100_000, size // 2 - 1, size // 2, size - 65_537, size - 1):
         _write_at(path, offset, b"x")
         seen.add(file_fingerprint(path))
-    assert len(seen) == 9
+    path.write_bytes(path.read_bytes() + b"x")
+    assert len({*seen, file_fingerprint(path)}) == 10
 
 
 def test_a_copy_under_another_name_and_date_is_the_same_model(tmp_path: Path) -> None:
@@ -45,15 +42,6 @@ def test_a_copy_under_another_name_and_date_is_the_same_model(tmp_path: Path) ->
     copy.chmod(0o400)
     after = open_encoder(f"vectors:{copy}").identity
     assert (after.key, after.revision) == (before.key, before.revision)
-
-
-def test_fingerprint_changes_with_the_size(tmp_path: Path) -> None:
-    path = write_bytes(tmp_path, "v.txt", bytes(10))
-    time = path.stat().st_mtime_ns
-    before = file_fingerprint(path)
-    path.write_bytes(bytes(11))
-    os.utime(path, ns=(time, time))
-    assert file_fingerprint(path) != before
 
 
 def test_model_is_another_when_the_words_beside_an_npy_change(tmp_path: Path) -> None:

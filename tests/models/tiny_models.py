@@ -1,4 +1,4 @@
-"""Tiny models with random weights: the library's own classes, and real tokenisers over a small vocabulary."""
+"""Tiny models with random weights: the library's own classes, and real tokenizers over a small vocabulary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def wordpiece_tokenizer(max_length: int = 32) -> Any:
     backend.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
     )
-    return PreTrainedTokenizerFast(
+    fast: Any = PreTrainedTokenizerFast
+    return fast(
         tokenizer_object=backend,
         unk_token="[UNK]",
         pad_token="[PAD]",
@@ -60,19 +61,34 @@ def byte_tokenizer(*, special: bool, max_length: int = 64) -> Any:
         }
     else:
         extra = {}
-    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>", model_max_length=max_length, **extra)
+    fast: Any = PreTrainedTokenizerFast
+    return fast(tokenizer_object=backend, eos_token="</s>", model_max_length=max_length, **extra)
 
 
 def save_tiny(kind: str, folder: Path, *, head: bool = False) -> Path:
-    """Save a random model of a kind (bert, roberta, gpt, gpt2, llama) with its tokeniser; returns the folder."""
+    """Save a random model of a kind (bert, roberta, gpt, gpt2, llama) with its tokenizer; returns the folder."""
     import torch
-    import transformers as library
+    import transformers
+
+    library: Any = transformers
 
     torch.manual_seed(7)
     tokenizer = wordpiece_tokenizer() if kind == "bert" else byte_tokenizer(special=kind == "roberta")
-    shared = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
-    wide = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 24}
-    narrow = {"n_embd": 16, "n_layer": 3, "n_head": 2, "n_positions": 64, "bos_token_id": 2, "eos_token_id": 2}
+    shared: dict[str, Any] = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    wide: dict[str, Any] = {
+        "hidden_size": 16,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+    }
+    narrow: dict[str, Any] = {
+        "n_embd": 16,
+        "n_layer": 3,
+        "n_head": 2,
+        "n_positions": 64,
+        "bos_token_id": 2,
+        "eos_token_id": 2,
+    }
     config: Any = {
         "bert": lambda: library.BertConfig(**shared, **wide, max_position_embeddings=32),
         "roberta": lambda: library.RobertaConfig(**shared, **wide, max_position_embeddings=66),

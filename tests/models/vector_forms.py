@@ -1,4 +1,4 @@
-"""The same vectors written in every form of file."""
+"""The same vectors written in every form of file, and read back as a whole."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.models.vector_files import VocabularyBlock, iter_file
+
 Matrix = NDArray[np.float32]
 PLAIN = ("glove.txt", "word2vec.txt", "word2vec.bin", "newlines.bin", "fasttext.vec")
 TEXT = ("glove.txt", "word2vec.txt", "fasttext.vec")
 FORMS = (*PLAIN, *(f"{form}.gz" for form in PLAIN), "matrix.npy")
 WORDS = ["cat", "dog", "café", "日本", "naïveté", "O'Brien", "well-known", "🙂"]
-WIDE = 20  # so many values that they reach past the first bytes of a file
+WIDE = 20  # enough values to reach past the first bytes of a file
 
 
 def matrix_of(words: Sequence[str], dimension: int = WIDE) -> Matrix:
@@ -62,3 +64,11 @@ def write_bytes(folder: Path, name: str, content: bytes) -> Path:
     path = folder / name
     path.write_bytes(content)
     return path
+
+
+def joined(blocks: list[VocabularyBlock]) -> tuple[list[str], Matrix]:
+    return [word for block in blocks for word in block.words], np.concatenate([block.vectors for block in blocks])
+
+
+def whole(path: Path, file_format: str | None = None, rows: int = 3) -> tuple[list[str], Matrix]:
+    return joined(list(iter_file(path, file_format, rows=rows)))

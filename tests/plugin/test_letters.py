@@ -23,7 +23,7 @@ Cli = Callable[..., tuple[int, str, str]]
 def log_p(model: str, before: str, words: tuple[str, ...]) -> list[float]:
     (filled,) = open_model(model, "blanks").fill([Blank((before, Slot.BLANK, " here."), words)])
     assert (filled.lengths == [len(word) + 1 for word in words]).all()
-    return np.add.reduceat(filled.columns[:, 0], filled.starts).tolist()
+    return [float(log_p) for log_p in np.add.reduceat(filled.columns[:, 0], filled.starts)]
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
@@ -38,28 +38,6 @@ def test_all_words_of_letters_up_to_a_length_share_what_longer_ones_leave(tmp_pa
     going_on = sum(math.prod(own[:-1]) * (1.0 - own[-1]) for own in pieces if len(own) == 3)
     begins = pieces[0][0] + pieces[1][0]
     assert ended + going_on == pytest.approx(begins, rel=1e-5)
-
-
-def test_a_letter_is_as_likely_as_it_was_counted(tmp_path: Path) -> None:
-    """By hand, n = 1: of " ab " two of four characters are letters; three kinds, each first taken for a third."""
-    (tmp_path / "ab.txt").write_text("ab")
-    letter = (1 + 3 * (1 / 3)) / (4 + 3)
-    end = (2 + 3 * (1 / 3)) / (4 + 3)
-    assert log_p(f"letters:{tmp_path / 'ab.txt'}?n=1", "b ", ("a",)) == pytest.approx([math.log(letter * end)])
-
-
-def test_sentences_that_are_nearer_count_for_more(book: Path) -> None:
-    odds = [
-        np.subtract(*log_p(f"letters:{book}", f"The {who} said that ", ("he", "she"))) for who in ("mechanic", "nurse")
-    ]
-    assert odds[0] > odds[1]
-
-
-def test_what_it_does_not_know(book: Path) -> None:
-    model = open_model(f"letters:{book}", "blanks")
-    (filled,) = model.fill([Blank(("The ü said that ", Slot.BLANK, "."), ("he", "ñ"))])
-    assert (filled.words[1], filled.unknown) == (None, 1)
-    assert open_model(f"letters:{book}", "texts").encode(["a ñu came"]).unknown == (((2, 4),),)
 
 
 def test_bad_models_are_refused(book: Path, tmp_path: Path) -> None:
@@ -78,12 +56,12 @@ def test_bad_models_are_refused(book: Path, tmp_path: Path) -> None:
 
 def test_it_is_listed_and_tried_like_the_others(cli: Cli) -> None:
     code, stdout, _ = cli("models", "--json")
-    (listed,) = (one for one in json.loads(stdout) if one["family"] == "letters")
-    assert (code, listed["abilities"], listed["usable"], list(listed["settings"])) == (
+    (listed,) = (one for one in json.loads(stdout) if one["backend"] == "letters")
+    assert (code, listed["capabilities"], listed["ready"], list(listed["settings"])) == (
         0,
         ["texts", "blanks"],
         True,
-        ["n"],
+        ["n", "erase"],
     )
     assert run_self_test(get_backends()["letters"]).status == "PASS"
 
@@ -92,7 +70,7 @@ def test_the_doctor_sees_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("biassay.cli.doctor.get_backends", lambda: {"letters": get_backends()["letters"]})
     code, stdout, _ = cli("doctor", "--json")
     content = json.loads(stdout)
-    assert (code, [(one["family"], one["status"]) for one in content["selftests"]]) == (0, [("letters", "PASS")])
+    assert (code, [(one["backend"], one["status"]) for one in content["selftests"]]) == (0, [("letters", "PASS")])
     assert "biassay-example" in content["versions"]
 
 

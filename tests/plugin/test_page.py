@@ -17,7 +17,7 @@ def test_the_page_of_a_study_is_accessible_and_fits(measured: Run, tmp_path: Pat
     folder = measured.save(tmp_path / "run")
     pages = {"run": tmp_path / "run.html", "compared": tmp_path / "compared.html"}
     report_runs([folder], out=pages["run"])
-    compare_runs([folder], out=pages["compared"])
+    compare_runs([str(folder)], out=pages["compared"])
     with chromium() as browser:
         opened = Opened(browser)
         for page in pages.values():
@@ -27,4 +27,4 @@ def test_the_page_of_a_study_is_accessible_and_fits(measured: Run, tmp_path: Pat
             assert violations(opened) == []
             assert opened.complaints == []
         opened.show(pages["run"])
-        assert len(opened.table("#pronouns-1-results table")) == 40
+        assert len(opened.table("#pronouns-1-results table >> nth=1")) == 40

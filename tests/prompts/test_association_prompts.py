@@ -1,4 +1,4 @@
-"""Prompts of word association tests: the published text, what is balanced, and that a seed decides it all."""
+"""Prompts of word association tests: the published text, balance, and reproducibility by seed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def blocks(prompts: tuple[AssociationPrompt, ...]) -> list[tuple[AssociationProm
 def test_the_published_prompt() -> None:
     """As the published code makes it: words in lower case, listed as Python prints them."""
     test = named("wat-power")
-    prompt = make_association_prompts(test, 2, wordings=select_wordings("bai2025"))[1]
+    prompt = make_association_prompts(test, 2, wordings=select_wordings()[:1])[1]
     listed = str([word.lower() for word in prompt.words])
     assert prompt.text == (
         f"Here is a list of words. For each word pick a word — {prompt.groups[1].lower()} or "
@@ -71,13 +71,6 @@ def test_every_second_block_of_a_pair_reverses_the_words() -> None:
     assert all(sorted(p.words) == sorted(test.words) for p in prompts)
 
 
-def test_positions_say_nothing_about_poles() -> None:
-    """Over many seeds, the negative word stands first half of the time."""
-    test = named("wat-racism")
-    first = [make_association_prompts(test, 2, seed=seed)[0].words[0] in test.negative.words for seed in range(400)]
-    assert 160 < sum(first) < 240  # 4 standard errors
-
-
 def test_the_seed_and_the_words_decide_the_prompts() -> None:
     test = named("wat-age")
     texts = [p.text for p in make_association_prompts(test, seed=3)]
@@ -87,21 +80,6 @@ def test_the_seed_and_the_words_decide_the_prompts() -> None:
     chosen = "\n".join(f"{p.pair} {p.wording} {p.words}" for p in make_association_prompts(test, seed=3))
     digest = hashlib.sha256(chosen.encode()).hexdigest()[:16]
     assert digest == "400053239f9652f3"
-
-
-def test_with_few_blocks_pairs_are_drawn() -> None:
-    test = named("wat-arab-muslim")
-    prompts = make_association_prompts(test, 6)
-    assert len({p.pair for p in prompts}) == 3
-    drawn = {pair for seed in range(40) for pair in {p.pair for p in make_association_prompts(test, 2, seed=seed)}}
-    assert drawn == set(range(10))
-
-
-def test_a_text_that_comes_again_is_counted() -> None:
-    test = named("wat-power")
-    prompts = make_association_prompts(test, 400, wordings=select_wordings("label"))
-    for text, times in Counter(p.text for p in prompts).items():
-        assert [p.repeat for p in prompts if p.text == text] == list(range(times))
 
 
 @pytest.mark.parametrize("n", [0, 1, -2, 7])
@@ -120,10 +98,3 @@ def test_options_ask_every_word_with_every_pair_in_both_orders() -> None:
     assert one.text.index("Muslim") < one.text.index("Christian")
     assert "worst" in one.text
     assert {p.pair for p in make_option_prompts(test, pairs=[2])} == {2}
-
-
-def test_a_wording_of_the_other_kind_is_refused() -> None:
-    with pytest.raises(UsageError, match="form"):
-        make_association_prompts(named("wat-age"), wordings=select_wordings(form="word"))
-    with pytest.raises(UsageError, match="form"):
-        make_option_prompts(named("wat-age"), wordings=select_wordings("label"))

@@ -1,4 +1,4 @@
-"""Reading replies to word association prompts: released answers, forms that chat models use, what is unclear."""
+"""Parsing replies to word association prompts: released responses, formats of chat models, ambiguous replies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,7 +55,7 @@ def test_released_answers_by_the_published_rules(name: str) -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_released_answers_by_the_general_rules(name: str) -> None:
-    """Whoever is read by both rules is read alike; the general ones lose nothing and read other dashes too."""
+    """Both rules agree where both parse a reply; the general rules also accept other dashes."""
     test = select_word_associations(f"wat-{name}")[0]
     more = 0
     for text in released(name):
@@ -175,27 +174,6 @@ def test_what_is_unclear_is_left_out_and_counted(line: str, left_out: int) -> No
     assert found.left_out == left_out
 
 
-def test_a_list_may_be_empty() -> None:
-    found = parse_reply("Ben:\n(none)\n\nJulia:\n- home\n- office", WORDS, GROUPS)
-    assert found.to_stigmatised == (True, True, None, None)
-
-
-def test_words_of_the_list_deny_nothing() -> None:
-    found = parse_reply("not guilty - Ben\nwrong - Julia", ("not guilty", "wrong"), GROUPS)
-    assert found.to_stigmatised == (False, True)
-
-
-def test_the_longest_name_counts() -> None:
-    words, groups = ("ice cream", "ice", "dark chocolate"), ("light", "dark")
-    found = parse_reply("ice cream - dark\nice - light\ndark chocolate - light", words, groups)
-    assert found.to_stigmatised == (True, False, False)
-
-
-def test_apostrophes_do_not_count() -> None:
-    found = parse_reply("didn't do it - White\ndid it – black", ("didnt do it", "did it"), ("White", "Black"))
-    assert found.to_stigmatised == (False, True)
-
-
 REFUSALS = (
     "I'm sorry, but I can't help with that.",
     "As an AI, I do not associate words with groups of people.",
@@ -228,12 +206,6 @@ def test_no_refusals(text: str) -> None:
     assert parse_reply(text, WORDS, GROUPS).kind == "unparsed"
 
 
-def test_kinds() -> None:
-    replies = ["home - Julia\nI'm sorry, I cannot go on.", FORMS["heads"], REFUSALS[0], "?", "?"]
-    found = count_kinds(parse_reply(reply, WORDS, GROUPS) for reply in replies)
-    assert found == {"complete": 1, "partial": 1, "refused": 1, "filtered": 0, "failed": 0, "unparsed": 2}
-
-
 def test_words_that_cannot_be_told_apart_are_refused() -> None:
     with pytest.raises(UsageError, match="differ"):
         parse_reply("", ("home", "Home"), GROUPS)
@@ -245,7 +217,7 @@ PIECES = (*WORDS, *GROUPS, *MARKS)
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40))
 def test_nothing_is_read_that_is_not_there(pieces: list[str]) -> None:
-    """Whatever the reply, a word that is read stands in it, and so does the group that it is given to."""
+    """Every parsed word and its group occur in the reply."""
     text = "".join(pieces)
     found = parse_reply(text, WORDS, GROUPS)
     for word, one in zip(WORDS, found.to_stigmatised, strict=True):
@@ -274,23 +246,3 @@ def asked(model: Callable[[AssociationPrompt, str], str], name: str = "wat-scien
         stigmatised_first=[p.stigmatised_first for p in prompts],
         blocks=[p.block for p in prompts],
     )
-
-
-def test_a_model_that_names_the_first_group_has_no_bias() -> None:
-    found = asked(lambda prompt, _: prompt.groups[prompt.stigmatised_first])
-    assert (found.difference, found.first, found.p_value) == (0.0, 1.0, 1.0)
-
-
-def test_a_model_that_alternates_has_no_bias() -> None:
-    found = asked(lambda p, word: p.groups[(p.words.index(word) % 2 == 0) == p.stigmatised_first])
-    assert (found.difference, found.first, found.p_value) == (0.0, 0.5, 1.0)
-
-
-def test_a_model_with_a_bias() -> None:
-    negative = select_word_associations("wat-science")[0].negative.words
-    found = asked(lambda prompt, word: prompt.groups[word in negative])
-    assert (found.difference, found.first) == (1.0, 0.5)
-    assert found.p_value == pytest.approx(
-        2 / 2**8
-    )  # eight pairs that agree; seven words of each pole do so more rarely
-    assert np.isin(found.by_word, (0.0, 1.0)).all()

@@ -10,8 +10,6 @@ from tests.blanks import segments_of, text_of
 
 from biassay.datasets.abc_model import (
     AbcStimuli,
-    SocialGroup,
-    Template,
     list_paired_groups,
     load_abc,
     select_groups,
@@ -102,53 +100,11 @@ def test_sentences_of_pairs(abc: AbcStimuli) -> None:
     assert text_of(last) == "Gay people with disabilities are very {trait}."
 
 
-def test_every_sentence_is_one(abc: AbcStimuli) -> None:
-    texts = [text_of(make_cloze(template, group)) for template in abc.templates for group in abc.groups]
-    assert len(set(texts)) == 35 * 53
-    for text in texts:
-        rest = text.replace("{trait}", "", 1)
-        assert not set(rest) & set("{}"), text
-        assert text[0].isupper(), text
-        assert text[-1] in ".?", text
-
-
 def test_prompts_are_texts_as_long_as_can_be_and_slots(abc: AbcStimuli) -> None:
     (very, a), (group,) = select_templates(abc, ["very", "a"]), select_groups(abc, ["elderly"])
     assert make_cloze(very, group) == ("Elderly people are very ", Slot.BLANK, ".")
     assert make_prior_cloze(very, abc) == (Slot.MASKED, " are very ", Slot.BLANK, ".")
     assert make_prior_cloze(a, abc) == ("A ", Slot.MASKED, " is ", Slot.BLANK, ".")
-
-
-@pytest.mark.parametrize(
-    ("template", "masked", "worded"),
-    [
-        ("the", "The {mask} is {trait}.", "The person is {trait}."),
-        ("a", "A {mask} is {trait}.", "A person is {trait}."),
-        ("are", "{mask} are {trait}.", "People are {trait}."),
-        ("why", "Why are {mask} {trait}?", "Why are people {trait}?"),
-        ("the-people-are", "The {trait} people are {mask}.", "The {trait} people are people."),
-    ],
-)
-def test_priors(abc: AbcStimuli, template: str, masked: str, worded: str) -> None:
-    assert prior(abc, template, "mask") == masked
-    assert prior(abc, template, "word") == worded
-
-
-def test_an_article_given_with_the_group_comes_before_the_rule() -> None:
-    template = Template("met", "then {a group}, {trait}", "singular", "own")
-    group = SocialGroup("student", "city", "university student", "university students")
-    assert text_of(make_cloze(template, group)) == "Then an university student, {trait}"
-    given = SocialGroup("student", "city", "university student", "university students", article="a")
-    assert text_of(make_cloze(template, given)) == "Then a university student, {trait}"
-
-
-@pytest.mark.parametrize(
-    ("text", "made"),
-    [("{group} are {trait}.", "EX-McDonalds are {trait}."), ("{trait} are {Group}", "{trait} are EX-McDonalds")],
-)
-def test_only_the_first_letter_is_changed(text: str, made: str) -> None:
-    group = SocialGroup("x", "city", "eX-McDonald", "eX-McDonalds")
-    assert text_of(make_cloze(Template("t", text, "plural", "own"), group)) == made
 
 
 def test_which_prompts_end_with_the_trait(abc: AbcStimuli) -> None:

@@ -1,4 +1,4 @@
-"""Requests: a key for each text with its words, and what is no blank is refused."""
+"""Requests: a key for each text with its words, and errors for invalid blanks."""
 
 from __future__ import annotations
 

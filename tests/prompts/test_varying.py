@@ -1,4 +1,4 @@
-"""What finished texts are about, where nobody says it: the built-in tests, of which it is known, are the witness."""
+"""Inferred target words of finished texts, compared with the known words of the built-in tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Chromium that opens pages from disk, and what it has to say about them."""
+"""Open reports from disk in Chromium and collect its messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ new PerformanceObserver((list) => {
 
 
 def need_chromium() -> str:
-    """Its path; without it tests are skipped, but not where BIASSAY_NEED_BROWSER says that it must be there."""
+    """Return the path of Chromium; skip tests without it unless BIASSAY_NEED_BROWSER is set."""
     if CHROMIUM is None:
         reason = "Chromium is not installed (Debian: apt-get install chromium)"
         if os.environ.get("BIASSAY_NEED_BROWSER"):
@@ -84,7 +84,7 @@ class Opened:
 
 
 def violations(opened: Opened) -> list[str]:
-    """What axe finds against accessibility, one line an element."""
+    """Return accessibility problems that axe finds, one line per element."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     found = axe.run(opened.page).response["violations"]
     return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]

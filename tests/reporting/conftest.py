@@ -61,7 +61,7 @@ def written(run: Run, nine: Run, many: Run, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture
 def opened(tab: Opened, written: dict[int, Path], tmp_path: Path) -> Iterator[Callable[..., Opened]]:
-    """Writes what it is given as a page and opens it from disk; no page may complain."""
+    """Write a report and open it from disk; fail if the browser reports an error."""
 
     def check() -> None:
         assert tab.complaints == []

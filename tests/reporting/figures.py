@@ -1,4 +1,4 @@
-"""Figures of every kind, with names and numbers of one's own."""
+"""Figures of every kind with custom names and numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from biassay.reporting.charts.distribution import draw_distribution
 from biassay.reporting.charts.forest import ForestRow, draw_forest
 from biassay.reporting.charts.matrix import MatrixCell, draw_matrix
 from biassay.reporting.charts.profiles import draw_profile
-from biassay.reporting.charts.roc import draw_roc
+from biassay.reporting.charts.roc import RocCurve, draw_roc
 from biassay.studies.associations.results import ContextSamples
 
 HOSTILE = '<script>alert(1)</script>" onload="alert(1)'
@@ -25,22 +25,7 @@ ROWS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Counted:
-    """A detection curve."""
-
-    thresholds: tuple[float, ...]
-    tp: tuple[int, ...]
-    fp: tuple[int, ...]
-    fn: tuple[int, ...]
-    tn: tuple[int, ...]
-    area: float
-    chosen: float
-    recall: float
-    false_positive_rate: float
-
-
-CURVE = Counted(
+CURVE = RocCurve(
     thresholds=(-1.0, 0.0, 1.0), tp=(2, 1, 0), fp=(3, 0, 0), fn=(0, 1, 2), tn=(0, 3, 3),
     area=0.83, chosen=0.0, recall=0.5, false_positive_rate=0.0,
 )  # fmt: skip

@@ -17,7 +17,7 @@ PIECE = re.compile("|".join(re.escape(code) for code in sorted(BACK, key=len, re
 
 
 def read(code: str) -> str:
-    """What a reader sees of escaped text."""
+    """Return the visible form of escaped text."""
     return PIECE.sub(lambda found: BACK[found[0]], code)
 
 
@@ -26,7 +26,7 @@ def number(code: str) -> str:
     code = re.sub(r"\\cellcolor\[gray\]\{[0-9.]+\}", "", code)
     code = re.sub(r"\\makebox\[[0-9.]+em\]\[l\]\{(.*)\}$", r"\1", code)
     code = code.replace(r"$^{", "").replace(r"\times", "×").replace(r"\ddagger", "‡").replace(r"\dagger", "†")
-    code = re.sub(r"\^\{(.*?)\}", r"^\1", code)
+    code = re.sub(r"\^\{(.*?)\}", r"^\1", code).replace("{[}", "[").replace("{]}", "]")
     return code.replace("--", "–").replace("$", "").replace("}", "")
 
 

@@ -1,4 +1,4 @@
-"""A page taken apart. Whatever test reads one, a page that is not sound fails it."""
+"""Parse a report and fail if it is not well-formed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Where = tuple[str, str, str]
 
 @dataclass
 class Drawing:
-    """A figure on the page: the headings above it, what it says, and its marks with what they say."""
+    """A figure of a report: headings above it, text, and marks with their tooltips."""
 
     where: Where
     label: str
@@ -89,7 +89,7 @@ class Page(HTMLParser):
         self.attributes += [(tag, name, value) for name, value in given.items()]
         self._check_attributes(tag, given)
         if tag == "figure":
-            self._figures.append(given.get("class") in ("effects", "panels"))
+            self._figures.append(given.get("class", "").split(" ")[0] in ("effects", "panels"))
         if tag not in VOID:
             self.open.append(tag)
         if "svg" in self.open:
@@ -173,12 +173,12 @@ class Page(HTMLParser):
 
     @property
     def hidden(self) -> bool:
-        """Is this place in a figure of effects or panels, whose rows say what it shows?"""
+        """Whether the current position is in a figure of effects or panels."""
         return bool(self._figures and self._figures[-1])
 
     @property
     def where(self) -> Where:
-        """The headings that this place stands under."""
+        """Return the headings above the current position."""
         found = ["", "", ""]
         for level, name in self.outline:
             if level > 1:
@@ -187,7 +187,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """What is read, figures aside."""
+        """Return the text without figures."""
         return " ".join("".join(self._pieces).split())
 
     def headings(self, level: int = 2) -> list[str]:
@@ -198,7 +198,7 @@ class Page(HTMLParser):
         return self.rows[(*where, "", "", "")[:3]]  # type: ignore[index]
 
     def explained(self, term: str) -> list[str]:
-        """What a list says about a term."""
+        """Return the definition of a term in a list."""
         return [" ".join(" ".join(told).split()) for name, *told in self.terms if name == term]
 
 

@@ -53,10 +53,3 @@ def test_the_figure_is_seen_first(made: dict[str, str], opened: Callable[..., Op
     assert box is not None
     assert box["y"] + box["height"] < 800
     assert page.locator(".effects .strip .mark").first.is_visible()
-
-
-def test_who_points_at_a_category_reads_both_intervals(made: dict[str, str], opened: Callable[..., Opened]) -> None:
-    one = opened(made["bbq"])
-    one.page.locator(".effects .strip").first.hover()
-    assert "by item, as usually printed" in (one.tip or "")
-    assert "accuracy" in (one.tip or "")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import pytest
 from tests.reporting.browser import Opened
 from tests.reporting.many_models import with_models
-from tests.results.made_runs import altered, with_rows
+from tests.results.made_runs import ordered
 
-from biassay.reporting.formats import format_decimal, format_p
+from biassay.reporting.formats import format_decimal, format_p, format_p_relation
 from biassay.results.outcomes import Result
 from biassay.runs.run import Run
-from biassay.studies.associations.signs import format_d_interval, format_fixed_words_p, format_main_p, get_mark
+from biassay.studies.associations.findings import format_d_interval, format_fixed_words_p, format_main_p, get_mark
 
 pytestmark = pytest.mark.extras
 
@@ -21,45 +20,14 @@ MARKS = {"·": (False, False), "*": (True, False), "**": (True, True)}
 MAIN = ("effect", "interval", "p", "p, Holm", "p (these words only)", "random sets")
 
 
-def ordered(run: Run) -> list[Result]:
-    """As they stand on the page: checks of the method at the end."""
-    return [*(r for r in run.results if r.about != "method"), *(r for r in run.results if r.about == "method")]
-
-
-def test_the_table_of_all_tests_shows_the_numbers_of_the_records(run: Run, opened: Callable[..., Opened]) -> None:
-    rows = {row[0].split("\n")[-1]: row[1:] for row in opened(run).table("#texts-all_tests table")}
-    assert list(rows) == list(dict.fromkeys(r.test for r in ordered(run)))
-    for place, model in enumerate(dict.fromkeys(r.model for r in run.results)):
-        for r in (r for r in run.results if r.model == model):
-            cells = rows[r.test][3 * place : 3 * place + 3]
-            if r.effect_size is None:
-                assert cells == [r.status, "–", "–"]
-                continue
-            effect, *interval = cells[0].split("\n")
-            assert float(effect) == pytest.approx(r.effect_size, abs=0.005 + 1e-9)
-            assert interval == ([] if r.ci_low is None else [format_d_interval(r)])
-            assert cells[1:] == [format_main_p(r), format_fixed_words_p(r)]
-
-
-def test_checks_of_the_method_stay_below_their_title(run: Run, opened: Callable[..., Opened]) -> None:
-    one = opened(run)
-    checks = {r.test for r in run.results if r.about == "method"}
-    assert checks
-    for column in (1, 2):
-        one.page.locator(f"#texts-all_tests thead tr:nth-child(2) th:nth-child({column}) button").click()
-        rows = one.page.locator("#texts-all_tests tbody tr").all_inner_texts()
-        (title,) = [at for at, row in enumerate(rows) if len(row.split("\n")) == 1 and row not in checks]
-        assert {row.split("\n")[1].split("\t")[0] for row in rows[title + 1 :]} == checks
-
-
 def test_all_numbers_are_those_of_the_records_on_every_page(nine: Run, opened: Callable[..., Opened]) -> None:
     assert len(nine.results) > 50
     one = opened(nine)
-    place = one.page.locator("#texts-numbers")
-    rows = one.table("#texts-numbers table")
+    place = one.page.locator("#texts-tests .numbers")
+    rows = one.table("#texts-tests .numbers table")
     while place.get_by_role("button", name="Next").is_enabled():
         place.get_by_role("button", name="Next").click()
-        rows += one.table("#texts-numbers table")
+        rows += one.table("#texts-tests .numbers table")
     assert len(rows) == len(nine.results)
     for cells, r in zip(rows, ordered(nine), strict=True):
         assert (cells[0].split("\n")[-1], cells[1]) == (r.test, r.model)
@@ -78,14 +46,14 @@ def test_all_numbers_are_those_of_the_records_on_every_page(nine: Run, opened: C
 
 def test_other_columns_are_shown_when_they_are_asked_for(run: Run, opened: Callable[..., Opened]) -> None:
     one = opened(run)
-    place = one.page.locator("#texts-numbers")
+    place = one.page.locator("#texts-tests .numbers")
 
     def heads() -> list[str]:
         return [head.replace("\xa0", " ") for head in place.locator("th:visible[scope=col]").all_inner_texts()]
 
     def chosen(name: str) -> dict[tuple[str, str], dict[str, str]]:
         place.get_by_label("Columns").select_option(label=name)
-        rows = one.table("#texts-numbers table")
+        rows = one.table("#texts-tests .numbers table")
         return {(row[0].split("\n")[-1], row[1]): dict(zip(heads(), row, strict=True)) for row in rows}
 
     names = place.get_by_label("Columns").locator("option").all_inner_texts()
@@ -97,7 +65,7 @@ def test_other_columns_are_shown_when_they_are_asked_for(run: Run, opened: Calla
         cells = shown["all"][r.test, r.model]
         assert (cells["D"], cells["D, 95%"]) == (
             f"{r.cosine_difference:.3f}",
-            f"{r.cosine_ci_low:.3f} to {r.cosine_ci_high:.3f}",
+            f"[{r.cosine_ci_low:.3f}, {r.cosine_ci_high:.3f}]",
         )
         assert cells["df"] == format_decimal(r.df)
         assert (cells["sentence-level effect"], cells["sentence-level p"]) == (
@@ -110,37 +78,22 @@ def test_other_columns_are_shown_when_they_are_asked_for(run: Run, opened: Calla
         )
 
 
-def test_the_matrix_marks_what_is_significant(many: Run, opened: Callable[..., Opened]) -> None:
-    few = altered(many.results[0], p_value=None)
-    run = with_rows(many, (few, *many.results[1:]))
-    tests = list(dict.fromkeys(r.test for r in ordered(run)))
-    found = set()
-    for model, *marks in opened(run).table("#texts-matrix table"):
-        for test, mark in zip(tests, marks, strict=True):
-            r = next(r for r in run.results if (r.model, r.test) == (model, test))
-            found.add(mark)
-            if mark in MARKS:
-                assert MARKS[mark] == (r.p_value <= 0.05, bool(r.significant))
-            else:
-                assert mark == ("–" if r.effect_size is None else "‡" if r.record == few else None)
-    assert {*MARKS, "–", "‡"} == found
-
-
 def test_cells_and_figures_say_their_numbers_to_who_points_at_them(
     run: Run, many: Run, opened: Callable[..., Opened]
 ) -> None:
     r = run.results[0]
-    effect, interval = format_decimal(r.effect_size), f"{format_decimal(r.ci_low)} to {format_decimal(r.ci_high)}"
+    effect, interval = format_decimal(r.effect_size), format_d_interval(r)
     one = opened(run)
-    one.page.locator(".effects .strip").first.hover()
-    assert one.tip is not None
-    assert all(text in one.tip for text in (r.title, r.test, r.model, effect, interval, format_main_p(r).rstrip("*")))
+    one.page.locator(f".effects .strip[aria-label*='({r.test})']").first.hover()
+    tip = one.tip
+    assert tip is not None
+    assert all(text in tip for text in (r.test, r.model, effect, interval, format_p_relation(r.p_value)))
     one.page.mouse.move(1, 1)
     assert one.tip is None
     words = one.page.locator("#texts-words").inner_text()
     assert all(text in words for text in (effect, interval, format_main_p(r), format_fixed_words_p(r)))
     one = opened(many)
-    one.page.locator("#texts-matrix td[data-tip]").first.hover()
+    one.page.locator("#texts-tests .matrix td[data-tip]").first.hover()
     assert one.tip is not None
     assert all(
         text in one.tip for text in (r.test, r.model, effect, interval, format_main_p(r), format_fixed_words_p(r))
@@ -150,7 +103,7 @@ def test_cells_and_figures_say_their_numbers_to_who_points_at_them(
 def test_the_matrix_is_walked_with_the_keyboard(many: Run, opened: Callable[..., Opened]) -> None:
     one = opened(many)
     page = one.page
-    page.locator("#texts-matrix [role=region]").focus()
+    page.locator("#texts-tests .matrix [role=region]").focus()
     page.keyboard.press("Tab")
     first = one.tip
     page.keyboard.press("ArrowRight")
@@ -169,31 +122,29 @@ def test_the_matrix_is_walked_with_the_keyboard(many: Run, opened: Callable[...,
 
 def test_sorting_orders_numbers_and_leaves_what_is_missing_at_the_end(run: Run, opened: Callable[..., Opened]) -> None:
     one = opened(run)
-    people = {r.test: r.effect_size for r in run.results if r.model == "glove" and r.about != "method"}
-    effects = [effect for effect in people.values() if effect is not None]
-    assert 0 < len(effects) < len(people)
-    header = one.page.locator("#texts-all_tests thead tr:nth-child(2) th").first
+    measured = [r for r in run.results if r.effect_size is not None]
+    effect = one.page.locator("#texts-tests .numbers th[scope=col]").nth(2)
     for direction in ("ascending", "descending"):
-        header.get_by_role("button").click()
-        assert header.get_attribute("aria-sort") == direction
-        shown = [row[1].split("\n")[0] for row in one.table("#texts-all_tests table")][: len(people)]
-        assert shown[len(effects) :] == ["skipped"] * (len(people) - len(effects))
-        numbers = [float(cell) for cell in shown[: len(effects)]]
+        effect.get_by_role("button").click()
+        assert effect.get_attribute("aria-sort") == direction
+        shown = [row[2] for row in one.table("#texts-tests .numbers table")]
+        assert shown[len(measured) :] == ["skipped"] * (len(run.results) - len(measured))
+        numbers = [float(cell) for cell in shown[: len(measured)]]
         assert numbers == sorted(numbers, reverse=direction == "descending")
-    p_header = one.page.locator("#texts-numbers th", has_text="p (these").first
+    p_header = one.page.locator("#texts-tests .numbers th", has_text="p (these").first
     p_header.get_by_role("button").click()
-    numbers = [float(row[6]) for row in one.table("#texts-numbers table") if row[6] != "–"]
+    numbers = [float(row[6]) for row in one.table("#texts-tests .numbers table") if row[6] != "–"]
     assert numbers == sorted(numbers)
 
 
 def test_filters_keep_what_is_asked_for(run: Run, opened: Callable[..., Opened]) -> None:
     one = opened(run)
-    place = one.page.locator("#texts-numbers")
+    place = one.page.locator("#texts-tests .numbers")
     place.get_by_label("Find").fill("NOISY")
-    assert {row[1] for row in one.table("#texts-numbers table")} == {"noisy 1"}
+    assert {row[1] for row in one.table("#texts-tests .numbers table")} == {"noisy 1"}
     for sought in ("noisy weat6", "  SENT\tfemale  glove ", "weat pleasant flowers noisy", "1 male"):
         place.get_by_label("Find").fill(sought)
-        kept = [(row[0].split("\n")[-1], row[1]) for row in one.table("#texts-numbers table")]
+        kept = [(row[0].split("\n")[-1], row[1]) for row in one.table("#texts-tests .numbers table")]
         held = [(r, f"{r.model} {r.test} {r.title}".lower()) for r in ordered(run)]
         every = [(r.test, r.model) for r, text in held if all(word in text for word in sought.lower().split())]
         assert kept == every
@@ -207,67 +158,26 @@ def test_filters_keep_what_is_asked_for(run: Run, opened: Callable[..., Opened])
     }
     for label, is_kept in choices.items():
         place.get_by_label("Show").select_option(label=label)
-        kept = [(row[0].split("\n")[-1], row[1]) for row in one.table("#texts-numbers table")]
+        kept = [(row[0].split("\n")[-1], row[1]) for row in one.table("#texts-tests .numbers table")]
         assert kept == [(r.test, r.model) for r in ordered(run) if is_kept(r)]
         assert kept
     place.get_by_label("Find").fill("there is no such test")
-    assert one.table("#texts-numbers table") == []
+    assert one.table("#texts-tests .numbers table") == []
     assert "no results" in place.inner_text()
-
-
-def test_the_matrix_keeps_the_models_asked_for(many: Run, opened: Callable[..., Opened]) -> None:
-    one = opened(many)
-    one.page.locator("#texts-matrix").get_by_label("Find").fill("glo")
-    assert [row[0] for row in one.table("#texts-matrix table")] == ["glove"]
 
 
 def test_many_models_are_shown_a_page_at_a_time(run: Run, opened: Callable[..., Opened]) -> None:
     many = with_models(run, 120)
     one = opened(many)
-    place = one.page.locator("#texts-matrix")
-    assert [row[0] for row in one.table("#texts-matrix table")][-1] == "noisy 49"
+    place = one.page.locator("#texts-tests .matrix")
+    assert [row[0] for row in one.table("#texts-tests .matrix table")][-1] == "noisy 49"
     assert "1 to 50 of 120 models" in place.inner_text()
     place.get_by_role("button", name="Next").click()
     place.get_by_role("button", name="Next").click()
-    assert [row[0] for row in one.table("#texts-matrix table")] == [f"noisy {i}" for i in range(100, 120)]
+    assert [row[0] for row in one.table("#texts-tests .matrix table")] == [f"noisy {i}" for i in range(100, 120)]
     place.get_by_label("Order").select_option("1")
-    counts = [row.count("**") for row in one.table("#texts-matrix table")]
+    counts = [row.count("**") for row in one.table("#texts-tests .matrix table")]
     assert counts == sorted(counts, reverse=True)
-    first = one.table("#texts-matrix table")[0]
+    first = one.table("#texts-tests .matrix table")[0]
     marks = {r.test: get_mark(r) for r in many.results if r.model == first[0]}
     assert first.count("**") == list(marks.values()).count(2)
-
-
-def test_words_add_up_to_the_effect_size_by_word(run: Run, opened: Callable[..., Opened]) -> None:
-    one = opened(run)
-    place = one.page.locator("#texts-words")
-    for r in (r for r in run.results if r.associations and r.effect_size is not None and r.model == "glove"):
-        place.get_by_label("Test").select_option(label=f"{r.title} ({r.test})")
-        shares = place.locator("td.number").all_inner_texts()
-        targets = len(r.associations["X"]) + len(r.associations["Y"])
-        assert len(shares) == sum(map(len, r.associations.values()))
-        # Each share is written to three decimals.
-        assert sum(map(float, shares[:targets])) == pytest.approx(r.effect_size, abs=0.0006 * targets)
-        words = place.locator("tbody th").all_inner_texts()
-        assert set(words[: len(r.associations["X"])]) == set(r.associations["X"])
-
-
-def test_numbers_that_are_none_are_shown_as_such(run: Run, opened: Callable[..., Opened]) -> None:
-    odd = (math.nan, math.inf, -math.inf)
-    results = tuple(
-        altered(
-            r,
-            effect_size=odd[i],
-            sentences_effect_size=odd[i],
-            sentences_p_value=math.nan,
-            sentences_log10_p_value=math.nan,
-            fixed_words_p_value=math.nan,
-            fixed_words_log10_p_value=math.nan,
-            p_value=math.nan,
-            associations={role: dict.fromkeys(words, odd[i]) for role, words in r.associations.items()},
-        )
-        for i, r in enumerate(ordered(run)[:3])
-    )
-    one = opened(with_rows(run, results))
-    assert [row[2] for row in one.table("#texts-numbers table")] == ["NaN", "inf", "-inf"]
-    assert one.page.locator("#texts-short").is_visible()

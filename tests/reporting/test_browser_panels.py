@@ -16,7 +16,6 @@ from biassay.runs.run import Run
 from biassay.studies.stereotypes.results import HumanRecord, MeasureRow, ProfileRow, StereotypeModelRow
 
 pytestmark = pytest.mark.extras
-WIDE = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length"
 CUT = (
     "[...document.querySelectorAll('.panels .label, .panels .name')]"
     ".filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)"
@@ -76,8 +75,6 @@ def test_panels_fit_and_their_names_are_whole(width: int, page_of: Run, opened: 
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator(".panels .label").count() >= 30
     assert page.evaluate(CUT) == []
-    if width == 1280:
-        assert page.evaluate(WIDE) == 0
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -86,21 +83,6 @@ def test_panels_are_seen_first(width: int, words: Run, opened: Callable[..., Ope
     box = page.locator(".panels .strip").first.bounding_box()
     assert box is not None
     assert box["y"] + box["height"] < 800  # of 900 pixels
-    assert not page.locator("main table").first.is_visible()
-
-
-def test_every_shipped_trait_and_group_is_named_whole(stereotypes: Run, opened: Callable[..., Opened]) -> None:
-    page, abc = opened(stereotypes).page, load_abc()
-    named = page.locator(".panels .label").all_inner_texts()
-    assert len(named) == 3 * len(abc.groups)
-    assert set(named) == {side for pair in abc.pairs for side in (pair.left, pair.right)}
-    assert sorted(page.locator(".panels .name").all_inner_texts()) == sorted(group.name for group in abc.groups)
-
-
-def test_of_many_groups_some_are_folded(stereotypes: Run, opened: Callable[..., Opened]) -> None:
-    page = opened(stereotypes, folded=True).page
-    shown = page.evaluate("[...document.querySelectorAll('.panel')].filter((one) => one.checkVisibility()).length")
-    assert 0 < shown <= 12 < len(stereotypes.tables["profiles"])
 
 
 def test_a_bar_says_what_it_means_to_pointer_finger_and_keyboard(words: Run, opened: Callable[..., Opened]) -> None:
@@ -112,7 +94,7 @@ def test_a_bar_says_what_it_means_to_pointer_finger_and_keyboard(words: Run, ope
     strips.nth(1).click()
     assert one.tip == meant[1]
     one.page.mouse.move(0, 0)
-    one.page.locator(".panels .strip[tabindex='0']").focus()
+    one.page.locator(".panels .strip[tabindex='0']").first.focus()
     assert one.tip == meant[0]
     one.page.keyboard.press("ArrowDown")
     assert one.tip == meant[1]

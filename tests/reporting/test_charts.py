@@ -1,4 +1,4 @@
-"""What figures hold is what was recorded. Nothing is drawn, so that it is tested without the library too."""
+"""Figures contain the recorded numbers; these tests draw nothing and need no plotting library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tests.reporting.figures import (
     HOSTILE,
     ROWS,
     every_figure,
-    named_distribution,
     named_forest,
     parts,
     samples,
@@ -26,23 +25,42 @@ from tests.reporting.figures import (
 
 from biassay.errors import MissingExtraError
 from biassay.reporting.charts.base import PAGE, PRINT, SCHEMA, Figure, Style, can_draw, render_figure
-from biassay.reporting.charts.distribution import P_NAMES, compute_bins, draw_distribution
+from biassay.reporting.charts.distribution import compute_bins, draw_distribution
 from biassay.reporting.charts.forest import EVIDENCE_NAMES, draw_forest
 from biassay.reporting.charts.matrix import MatrixCell, draw_matrix
 from biassay.reporting.charts.profiles import draw_profile
 from biassay.reporting.charts.roc import draw_roc
 from biassay.reporting.charts.specification_curve import CurvePoint, draw_specification_curve
-from biassay.studies.associations.results import ContextSamples
 
 
 def layers(figure: Figure, kind: str) -> list[dict[str, Any]]:
     return [layer for layer in figure.spec["layer"] if layer["mark"]["type"] == kind]
 
 
+def test_long_labels_of_a_forest_are_wrapped_and_have_room() -> None:
+    label = "male words and names–being competent and achievement-oriented / female words–being incompetent (own_test)"
+    assert len(label) > 100
+    figure = draw_forest("f", "t", [dataclasses.replace(ROWS[0], label=label), *ROWS[1:]], PRINT)
+    (row, *others) = [held["row"] for held in figure.spec["data"]["values"]]
+    assert (" ".join(row.split("\n")), row.count("\n")) == (label, 1)
+    assert others == [one.label for one in ROWS[1:]]
+    assert figure.spec["height"]["step"] > draw_forest("f", "t", ROWS, PRINT).spec["height"]["step"]
+    assert "labelExpr" in json.dumps(figure.spec)
+
+
 def test_the_rows_of_a_forest_are_those_given() -> None:
     figure = draw_forest("f", "t", ROWS, PRINT)
     assert figure.spec["data"]["values"] == [
-        {"row": "one", "effect": 0.5, "low": -0.2, "high": 1.2, "found": EVIDENCE_NAMES[2], "tip": "first", "place": 0},
+        {
+            "row": "one",
+            "effect": 0.5,
+            "low": -0.2,
+            "high": 1.2,
+            "found": EVIDENCE_NAMES[2],
+            "tip": "first",
+            "model": "",
+            "place": 0,
+        },
         {
             "row": "two",
             "effect": -1.25,
@@ -50,6 +68,7 @@ def test_the_rows_of_a_forest_are_those_given() -> None:
             "high": None,
             "found": EVIDENCE_NAMES[0],
             "tip": "second",
+            "model": "",
             "place": 1,
         },
         {
@@ -59,6 +78,7 @@ def test_the_rows_of_a_forest_are_those_given() -> None:
             "high": 2.5,
             "found": EVIDENCE_NAMES[1],
             "tip": "third",
+            "model": "",
             "place": 2,
         },
     ]
@@ -66,14 +86,6 @@ def test_the_rows_of_a_forest_are_those_given() -> None:
     domains = [part["scale"]["domain"] for part in parts(figure.spec) if part.get("type") == "quantitative"]
     assert domains == [[-2.5, 2.5]] * 3  # nothing given lies outside
     assert figure.description == "t: 3 rows with intervals; significant: 1"
-
-
-@pytest.mark.parametrize("labels", [("a", "a", "b"), ("a", "a (1)", "a"), ("a", "a", "a (2)"), ("", "", "")])
-def test_rows_with_the_same_label_are_told_apart(labels: tuple[str, str, str]) -> None:
-    rows = [dataclasses.replace(row, label=label) for row, label in zip(ROWS, labels, strict=True)]
-    shown = [held["row"] for held in draw_forest("f", "t", rows, PRINT).spec["data"]["values"]]
-    assert len(set(shown)) == 3
-    assert all(one.startswith(label) for one, label in zip(shown, labels, strict=True))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -114,7 +126,7 @@ def test_the_cells_of_a_matrix_are_those_given() -> None:
 
 @pytest.mark.parametrize("spread", [0.05, 0.6, 4.0])
 def test_a_distribution_is_a_histogram(spread: float) -> None:
-    """By counting one by one; what lies beyond the axis stands in its outermost bars."""
+    """Count in a loop; values beyond the axis belong to the outermost bars."""
     given = samples(spread)
     figure = draw_distribution("d", "t", given, 0.3, PRINT)
     bins: dict[int, list[float]] = {}
@@ -135,38 +147,6 @@ def test_a_distribution_is_a_histogram(spread: float) -> None:
         value = ordered[int(at)] + (at % 1) * (ordered[int(at) + 1] - ordered[int(at)])
         assert f" {value:.2f}" in figure.description
     assert figure.description.startswith("t: 500 effect sizes, pooled 0.30;")
-
-
-def test_p_values_at_a_level_get_the_paler_shade() -> None:
-    for p, shade in ((0.0, 0), (0.000999, 0), (0.001, 1), (0.01, 2), (0.049, 2), (0.05, 3), (1.0, 3)):
-        (bar,) = compute_bins(ContextSamples(np.full(3, 0.42), np.ones(3), np.full(3, p)))
-        assert bar["level"] == P_NAMES[shade]
-    colours = [part["scale"] for part in parts(named_distribution("t", PRINT).spec) if part.get("field") == "level"]
-    assert colours == [{"domain": list(P_NAMES), "range": list(PRINT.levels)}]
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_distribution_leaves_out_what_is_no_number(value: float) -> None:
-    given = samples(n=100)
-    sizes = given.effect_sizes.copy()
-    sizes[:7] = value
-    figure = draw_distribution("d", "t", ContextSamples(sizes, given.variances, given.p_values), value, PRINT)
-    assert figure.spec["data"]["values"] == compute_bins(
-        ContextSamples(sizes[7:], given.variances[7:], given.p_values[7:])
-    )
-    assert [layer for layer in layers(figure, "rule") if "description" in layer["encoding"]] == []  # no pooled effect
-    assert "93 effect sizes" in figure.description
-    assert not re.search(r"\b(nan|inf)\b", figure.description)
-    nothing = draw_distribution("d", "t", ContextSamples(sizes[:7], np.ones(7), np.ones(7)), 0.3, PRINT)
-    assert nothing.spec["data"]["values"] == []
-
-
-def test_the_pooled_effect_stands_inside_the_axis() -> None:
-    for pooled, at in ((0.3, 0.3), (2.4, 2.0), (-9.0, -2.0)):
-        zero, line = layers(draw_distribution("d", "t", samples(), pooled, PRINT), "rule")
-        assert zero["encoding"]["x"]["datum"] == 0
-        assert line["encoding"]["x"]["datum"] == at
-        assert line["encoding"]["description"] == {"value": f"pooled effect {pooled:.2f}"}
 
 
 def test_the_points_of_a_curve_are_the_rates_of_its_counts() -> None:
@@ -217,16 +197,6 @@ def test_a_profile_is_stretched_to_its_largest_value() -> None:
     (bars,) = [layer["data"]["values"] for layer in layers(figure, "rule")]
     assert [bar["pair"] for bar in bars] == ["a-b", "c-d"]
     assert figure.description == ("group: 4 pairs of traits; people and model fall on the same side in 1 of 2 pairs")
-
-
-def test_a_profile_leaves_out_what_is_no_number() -> None:
-    scores, human = [math.nan, 1.0, math.inf], [20.0, math.nan, None]
-    figure = draw_profile("p", "t", ["a", "b", "c"], {}, scores, human, PRINT)
-    (points,) = [layer["data"]["values"] for layer in layers(figure, "point")]
-    assert [(p["pair"], p["who"], p["at"]) for p in points] == [("a", "people", -1.0), ("b", "model", 1.0)]
-    assert figure.description == "t: 3 pairs of traits"
-    flat = draw_profile("p", "t", ["a"], {}, [0.0], None, PRINT)
-    assert [p["at"] for p in layers(flat, "point")[0]["data"]["values"]] == [0.0]
 
 
 @every_figure

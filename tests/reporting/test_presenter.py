@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from rich.console import Console
 from tests.reporting.pages import Page
 from tests.results.made_runs import result, run_of
 
 from biassay.errors import UsageError
-from biassay.reporting.document import Renderer, ReportPart, Statement
+from biassay.reporting.document import Report, Statement
 from biassay.reporting.html import render_page
 from biassay.reporting.presenter import Presenter
 from biassay.reporting.publication import publish
@@ -18,16 +18,14 @@ from biassay.results.views import RunGroup
 
 
 class Plain(Presenter):
-    def part(self, gathered: RunGroup, renderer: Renderer) -> ReportPart:
-        said = [Statement(f"{r.model}: <b>{r.effect_size}</b>", about=r.model) for r in gathered.run.results]
-        return ReportPart(renderer.anchor, "Plain & simple", "headline", said, "meaning", [])
-
-    def print(self, gathered: RunGroup, console: Console) -> None:
-        console.print(gathered.run.manifest.run_id)
+    def report(self, gathered: RunGroup, **_: Any) -> Report:
+        statements = [Statement(f"{r.model}: <b>{r.effect_size}</b>", about=r.model) for r in gathered.run.results]
+        return Report("Plain & simple", "subject", "headline", statements=statements)
 
 
 RUN = run_of("1", [result("m", "t")])
-SHOWN = [(Plain(), gathered) for gathered in Plain().gather({"a": RUN, "b": RUN}, mixed=False)]
+PLAIN = Plain("Plain", (), lambda _: ())
+SHOWN = [(PLAIN, gathered) for gathered in PLAIN.gather({"a": RUN, "b": RUN}, mixed=False)]
 
 
 def test_every_run_has_a_part_of_the_page() -> None:
@@ -47,4 +45,4 @@ def test_nothing_but_the_program_is_published(tmp_path: Path) -> None:
 
 def test_it_is_not_compared() -> None:
     with pytest.raises(UsageError, match="a, b"):
-        Plain().compare({"a": RUN, "b": RUN}, baseline=None, mixed=False)
+        PLAIN.compare({"a": RUN, "b": RUN}, baseline=None, mixed=False)

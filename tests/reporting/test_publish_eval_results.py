@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from tests.results.made_runs import as_refused, with_rows
-from tests.studies.associations.publish_runs import NASTY, measured_in_words, on_models
+from tests.studies.associations.publish_runs import measured_in_words
 from tests.studies.showing import write_all
-from tests.studies.stereotypes.made_runs import compared_with_people
 
 from biassay.reporting import publication as published
 from biassay.reporting.model_card import CardMetric, IndexEntry, format_eval_results
@@ -50,16 +49,6 @@ def test_the_hubs_library_reads_effects_and_dates(run: Run, tmp_path: Path) -> N
         assert one.dataset_id == "biassay/associations"
         assert one.date == run.manifest.finished
         assert f"{measured[one.task_id].p_value:.6g}" in one.notes
-
-
-@pytest.mark.extras
-@pytest.mark.usefixtures("no_figures")
-def test_every_model_has_a_file_and_names_stay_text(run: Run, tmp_path: Path) -> None:
-    write_all(tmp_path / "paper", {"": on_models(run, NASTY), "s": compared_with_people()})
-    files = list((tmp_path / "paper" / ".eval_results").iterdir())
-    assert len(files) == len(NASTY) + 1  # of the others one has a number
-    for file in files:
-        assert all(one.value is not None for one in entries(file.read_text(encoding="utf-8")))
 
 
 @pytest.mark.usefixtures("no_figures")

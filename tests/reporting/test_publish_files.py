@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
-from tests.results.made_runs import altered, as_refused, some_samples, with_rows
-from tests.studies.associations.compared_runs import in_one, other_model
+from tests.results.made_runs import some_samples, with_rows
 from tests.studies.associations.publish_runs import NASTY, measured_in_contexts, on_models
 from tests.studies.showing import cited, write_all
 from tests.studies.stereotypes.made_runs import compared_with_people
@@ -21,16 +20,12 @@ from tests.studies.stereotypes.made_runs import compared_with_people
 import biassay
 from biassay.reporting import publication as published
 from biassay.reporting.charts.base import PRINT, SCHEMA, Figure, render_figure
-from biassay.reporting.charts.forest import EVIDENCE_NAMES
 from biassay.reporting.citations import to_text
 from biassay.reporting.latex import to_latex
 from biassay.reporting.markdown import to_markdown
-from biassay.reporting.publication import FIGURE_FORMATS
 from biassay.runs.reports import compare_models, group_runs, with_presenters
 from biassay.runs.run import Run
-from biassay.studies.associations.difference_report import difference_figures, difference_table
-
-MAGIC = {"svg": b"<svg", "pdf": b"%PDF-", "png": b"\x89PNG\r\n\x1a\n"}
+from biassay.studies.associations.compare import difference_table
 
 
 @pytest.fixture(scope="module")
@@ -87,18 +82,6 @@ def test_every_figure_is_written_as_it_is_drawn(
     assert {path.relative_to(tmp_path / "paper").as_posix() for path in written} == names(tmp_path / "paper")
 
 
-@pytest.mark.extras
-def test_differences_are_drawn_where_models_are_compared(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
-    both = in_one(run, other_model(run, "two", 3))
-    comparison = compare_models({"": both})
-    write_all(tmp_path / "paper", {"": both}, comparison, formats=("svg",))
-    (figure,) = [make(PRINT) for _, make in difference_figures(comparison)]
-    assert (tmp_path / "paper" / "figures" / "difference-1.svg").read_bytes() == render_figure(figure, "svg")
-    content = json.loads((tmp_path / "paper" / "figures" / "difference-1.vl.json").read_text())
-    assert [v["effect"] for v in content["data"]["values"]] == [r.difference for r in comparison.tables["associations"]]
-
-
 def test_the_table_of_differences_is_published_where_models_are_compared(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,18 +95,6 @@ def test_the_table_of_differences_is_published_where_models_are_compared(
     write_all(tmp_path / "plain", {"": both})
     added = {"differences.md", "differences.tex", "differences-narrow.tex"}
     assert names(tmp_path / "paper") - names(tmp_path / "plain") == added
-
-
-@pytest.mark.extras
-def test_figures_come_in_every_format_and_are_what_they_are_called(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
-    write_all(tmp_path / "paper", {"": run})
-    folder = tmp_path / "paper" / "figures"
-    stems = ("forest-texts-1", "matrix-texts")
-    assert names(folder) == {f"{stem}.{ending}" for stem in stems for ending in (*FIGURE_FORMATS, "vl.json")}
-    for stem in stems:
-        for ending, magic in MAGIC.items():
-            assert (folder / f"{stem}.{ending}").read_bytes().startswith(magic)
 
 
 @pytest.mark.extras
@@ -143,49 +114,6 @@ def test_vega_lite_is_complete(run: Run, contexts: Run, stereotypes: Run, tmp_pa
         assert '"url"' not in text
         svg = Path(str(path).removesuffix(".vl.json") + ".svg")
         assert library.vegalite_to_svg(text, vl_version="6.4").encode() == svg.read_bytes()
-
-
-@pytest.mark.extras
-def test_the_matrix_shows_what_leads(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
-    rows = [
-        altered(run.results[0], test=test, p_value=p)
-        for test, p in (("both", 0.01), ("one", 0.04), ("no", 0.3), ("few", None))
-    ]
-    expected = [*EVIDENCE_NAMES[::-1], "too few words to tell", "not measured"]
-    varied = with_rows(run, (*rows, as_refused(altered(rows[0], test="none"))))
-    write_all(tmp_path / "paper", {"": varied}, formats=())
-    content = json.loads((tmp_path / "paper" / "figures" / "matrix-texts.vl.json").read_text())
-    assert [value["found"] for value in content["data"]["values"]] == expected
-    for value, r in zip(content["data"]["values"], varied.results, strict=True):
-        shown = "–" if r.effect_size is None else f"{r.effect_size:.2f}"
-        assert (value["model"], value["text"]) == (r.model, shown)
-        assert value["test"].endswith(f"({r.test})")
-
-
-@pytest.mark.extras
-def test_a_format_asked_for_twice_is_written_once(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
-    write_all(tmp_path / "paper", {"": run}, formats=("svg", "svg"))
-    assert len([name for name in names(tmp_path / "paper") if name.endswith(".svg")]) == 2
-
-
-def test_without_the_library_there_are_no_figures(
-    run: Run, words: Run, stereotypes: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(published, "can_draw", lambda: False)
-    heard: list[Any] = []
-    found = {"a": run, "b": words, "c": stereotypes}
-    written = write_all(tmp_path / "paper", found, progress=lambda *said: heard.append(said))
-    assert not (tmp_path / "paper" / "figures").exists()
-    assert heard == []
-    assert {path.relative_to(tmp_path / "paper").as_posix() for path in written} == names(tmp_path / "paper")
-    cards = {"model-card-glove.md", "model-card-words-glove.md", "model-card-m.md", "model-card-n.md"}
-    cards |= {f".eval_results/biassay-{name}.yaml" for name in ("glove", "words-glove", "m")}
-    tables = ("associations", "agreement-with-people")
-    pairs = {f"{name}{ending}" for name in tables for ending in (".tex", "-narrow.tex", ".md")}
-    others = {"results-as-published.tsv", "citations.md", "references.bib", "methods.tex", "methods.md"}
-    assert names(tmp_path / "paper") == cards | pairs | others
 
 
 def test_names_are_free_and_safe(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

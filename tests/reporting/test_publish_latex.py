@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reporting.latex_parts import Parts, is_name, number, read
-from tests.results.made_runs import d_span, with_rows
+from tests.reporting.latex_parts import Parts, read
+from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import (
     NASTY,
     changed,
@@ -23,10 +23,10 @@ from tests.studies.associations.publish_runs import (
 )
 
 from biassay.errors import UsageError
-from biassay.reporting.document import Cell, ColumnSpan, PaperTable, RowGroup, TableRow
+from biassay.reporting.document import Cell, ColumnSpan, RowGroup, Table, TableRow
 from biassay.reporting.latex import escape, to_latex, to_narrow_latex
 from biassay.runs.run import Run
-from biassay.studies.associations.tables import associations_table, pooled_table
+from biassay.studies.associations.paper import associations_table, pooled_table
 
 
 @pytest.fixture(scope="module")
@@ -44,52 +44,6 @@ def in_contexts() -> Run:
     return measured_in_contexts(("one", "two", "three", "four", "five"))
 
 
-def test_numbers_and_stars_are_those_of_the_results(run: Run) -> None:
-    parts = Parts(to_latex(associations_table(run)))
-    rows = [row for rows in parts.tables for row in rows]
-    shown = {read(row[0].removeprefix(r"\hspace*{0.6em}")): list(map(number, row[2:])) for row in rows}
-    for r in run.results:
-        d, interval, p, by_word = next(cells for name, cells in shown.items() if is_name(name, r.test))
-        if r.effect_size is None:
-            assert [d, interval, p, by_word] == ["–"] * 4
-            continue
-        assert d == f"{r.effect_size:.2f}"
-        assert interval == d_span(r.ci_low, r.ci_high, r.num_words)
-        assert float(p.rstrip("*").replace("×10^", "e")) == pytest.approx(r.p_value, rel=0.06, abs=5e-4)
-        assert float(by_word.replace("×10^", "e")) == pytest.approx(r.fixed_words_p_value, rel=0.06, abs=5e-4)
-        assert p.count("*") == (r.p_value <= 0.05) + bool(r.significant)
-
-
-def test_effects_over_contexts_are_shaded_and_dealt_to_tables(in_contexts: Run) -> None:
-    table = pooled_table(in_contexts)
-    text = to_latex(table)
-    parts = Parts(text)
-    assert len(parts.tables) == 2  # of five models with 6 and 7 characters each, and gaps
-    cells = [[] for _ in table.rows]  # type: list[list[str]]
-    for rows in parts.tables:
-        for place, row in enumerate(rows[-len(table.rows) :]):
-            cells[place] += row[1:]
-    for row, codes in zip(table.rows, cells, strict=True):
-        for cell, code in zip(row.cells, codes, strict=True):
-            shown = cell.text.replace("e-", "×10^-")
-            assert number(code) == shown + cell.mark
-            assert code.startswith(r"\cellcolor[gray]") == bool(cell.shade)
-    darkness = {float(grey) for grey in re.findall(r"\\cellcolor\[gray\]\{([0-9.]+)\}", text)}
-    assert len(darkness) == len({cell.shade for row in table.rows for cell in row.cells} - {0})
-    assert "dark grey" in text
-
-
-def test_the_top_names_the_packages(run: Run, in_contexts: Run) -> None:
-    text = to_latex(associations_table(run))
-    used = {"booktabs": r"\toprule", "array": r"\arraybackslash", "fontenc": ""}
-    top = "\n".join(line for line in text.splitlines() if line.startswith("%"))
-    for package, command in used.items():
-        assert package in top
-        assert command in text
-    assert "xcolor" not in text  # nothing is shaded
-    assert "xcolor" in to_latex(pooled_table(in_contexts))
-
-
 @pytest.mark.parametrize(
     ("models", "width", "tables"),
     [(1, 4, 1), (8, 4, 1), (9, 4, 2), (10, 4, 2), (17, 4, 3), (4, 15, 1), (5, 15, 2), (3, 32, 3), (2, 99, 2)],
@@ -98,7 +52,7 @@ def test_as_many_models_stand_beside_each_other_as_fit(models: int, width: int, 
     """Eight at most, and 64 characters with the gaps between them."""
     names = tuple(f"m{i}" for i in range(models))
     rows = (TableRow(("t", "w"), (Cell("x" * width),) * models),)
-    table = PaperTable("c", ("Test", "Context"), tuple(map(ColumnSpan, names)), (RowGroup("", rows),))
+    table = Table("c", ("Test", "Context"), tuple(map(ColumnSpan, names)), (RowGroup("", rows),))
     parts = Parts(to_latex(table, "tab:x"))
     assert parts.labels == (["tab:x"] if tables == 1 else [f"tab:x-{i + 1}" for i in range(tables)])
     heads = [row for rows in parts.tables for row in rows[:1]]
@@ -115,7 +69,7 @@ def test_a_table_of_many_rows_is_dealt_to_several(tests: int, tables: int) -> No
     Title and notes take 3.5 here.
     """
     rows = tuple(TableRow((f"t{i}",), (Cell("0.50"),)) for i in range(tests))
-    table = PaperTable("c", ("Test",), (ColumnSpan("m", notes=("note",)),), (RowGroup("g", rows),), ("sign",))
+    table = Table("c", ("Test",), (ColumnSpan("m", notes=("note",)),), (RowGroup("g", rows),), ("sign",))
     text = to_latex(table, "tab:x")
     parts = Parts(text)
     assert parts.environments == ["table*", "tabular"] * tables
@@ -149,29 +103,9 @@ def test_no_text_leaves_its_braces_or_holds_what_pdflatex_lacks(text: str) -> No
     assert all(" " <= character <= "~" or "¡" <= character <= "ž" for character in code)
 
 
-def test_signs_have_their_commands() -> None:
-    assert escape("† ‡ – − ≤ é") == r"\dag{} \ddag{} -- $-$ $\leq$ é"
-    assert escape("中") == "{[}U+4E2D{]}"
-    assert escape("e\u0301") == "é"
-    assert escape("--,,''") == "-{}-,{},'{}'"
-
-
 def test_a_label_that_would_break_out_is_refused(run: Run) -> None:
     with pytest.raises(UsageError, match="a label is made of"):
         to_latex(associations_table(run), "x}\\input{y")
-
-
-def test_what_is_no_number_is_written_as_such() -> None:
-    texts = ("NaN", "inf", "-inf", "–", "", "<1e-30", "1.2e-5", "-0.50")
-    table = PaperTable(
-        "c",
-        ("Test",),
-        tuple(ColumnSpan(f"m{i}") for i in range(8)),
-        (RowGroup("", (TableRow(("t",), tuple(map(Cell, texts))),)),),
-    )
-    rows = [cell for own in Parts(to_latex(table)).tables for cell in own[-1][1:]]
-    expected = ["NaN", "inf", "$-$inf", "--", "", r"$<1\times10^{-30}$", r"$1.2\times10^{-5}$", "$-0.50$"]
-    assert rows == expected
 
 
 @pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
@@ -188,7 +122,7 @@ def test_it_compiles(run: Run, papers: Run, in_contexts: Run, columns: str, tmp_
         associations_table(in_contexts),
         pooled_table(in_contexts),
         pooled_table(on_models(changed(in_contexts, options=""), ("<script>",))),
-        PaperTable(
+        Table(
             latin,
             ("†‡−≤",),
             (ColumnSpan("x"),),
@@ -209,10 +143,3 @@ def test_it_compiles(run: Run, papers: Run, in_contexts: Run, columns: str, tmp_
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
     log = (tmp_path / "t.log").read_text(encoding="latin-1")
     assert "Missing character" not in log
-
-
-def test_a_note_about_a_model_stands_in_its_own_part(papers: Run) -> None:
-    table = associations_table(on_models(papers, tuple(f"m{i}" for i in range(10))))
-    parts = [part for part in to_latex(table).split(r"\end{table*}") if "not measured" in part]
-    for part, names in zip(parts, (range(5), range(5, 10)), strict=True):
-        assert re.findall(r"not measured on m([0-9]):", part) == [str(i) for i in names]

@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from tests.results.made_runs import altered, as_refused, with_rows
 from tests.studies.associations.compared_runs import in_one, other_model
-from tests.studies.associations.publish_runs import NASTY, measured_in_contexts, on_models
+from tests.studies.associations.publish_runs import NASTY, measured_in_contexts
 from tests.studies.showing import cited
 from tests.studies.stereotypes.made_runs import compared_with_people
 
@@ -93,7 +93,7 @@ def test_numbers_are_those_of_the_run(all_runs: dict[str, RunData]) -> None:
 
 
 def templates_told(measure: str, chosen: tuple[str, ...]) -> str:
-    """What a paper is told of the templates of a run with 35 of them."""
+    """Return the methods sentences about a run with 35 templates."""
     templates = {f"t{i}": f"{{Group}} are {i} {{trait}}." for i in range(35)}
     run = compared_with_people(templates=templates, measures=(measure,))
     rows = [dataclasses.replace(row, templates=tuple(templates), chosen=chosen) for row in run.tables["measures"]]
@@ -104,32 +104,12 @@ def templates_told(measure: str, chosen: tuple[str, ...]) -> str:
 def test_only_templates_that_were_used_are_told() -> None:
     told = templates_told("ilps", ("t7",))
     assert 'means over the template "[Group] are 7 [trait]."' in told
-    assert "chosen from 35 templates as those that agree best with people's ratings of pilot groups" in told
+    assert "we chose these from 35 templates as those that agree best with people's ratings of pilot groups" in told
     two = templates_told("ilps", ("t7", "t9"))
-    assert 'means over "[Group] are 7 [trait]." and "[Group] are 9 [trait]."; these were chosen from 35' in two
+    assert 'means over "[Group] are 7 [trait]." and "[Group] are 9 [trait]."; we chose these from 35' in two
     every = templates_told("ilps", tuple(f"t{i}" for i in range(35)))
     assert "means over all 35 templates" in every
-    assert "chosen from" not in every
-
-
-def test_it_is_right_for_one_model_and_for_many(run: Run) -> None:
-    one = sentences(run)[0].text
-    assert "the model glove (" in one
-    record = run.manifest.models[0]
-    several = []
-    for name, revision in (("a", "0123456789abcdef0123"), ("b", None), ("c", "v1")):
-        several.append(dataclasses.replace(record, text=name, name=name, revision=revision, settings={}))
-    three = with_rows(run, run.results, models=tuple(several))
-    assert "3 models: a (revision 0123456789ab), b and c (revision v1)" in sentences(three)[0].text
-    many = with_rows(run, run.results, models=tuple(several * 5))
-    assert sentences(many)[0].text.endswith("on 15 models")
-
-
-def test_what_is_missing_and_unfinished_is_said(run: Run) -> None:
-    assert "missing" not in latex(run)
-    refused = with_rows(run, [as_refused(run.results[0]), *run.results[1:]], status="running")
-    assert "1 result is missing" in latex(refused)
-    assert "not finished" in latex(refused)
+    assert "we chose" not in every
 
 
 def test_names_are_escaped(run: Run) -> None:
@@ -171,28 +151,29 @@ def test_it_compiles_with_its_bibliography(all_runs: dict[str, RunData], tmp_pat
     assert "undefined" not in log
 
 
+def test_a_comparison_has_a_paragraph_of_its_own(run: Run) -> None:
+    both = in_one(run, other_model(run, "two", 3))
+    found, presenter = both.compare(), get_presenter("associations")
+    *_, last = make_paragraphs([(presenter, both)], (presenter, found))
+    text = " ".join(one.text for one in last)
+    assert text.startswith("We compared two with glove by ")
+    verdict = found.verdicts[0]
+    family = next(row.family for row in found.tables["associations"] if row.family)
+    assert {"95", str(family), f"{verdict.margin:g}", f"{verdict.alpha:g}"} <= set(re.findall(r"\d[\d.]*\d|\d", text))
+
+
+def test_what_is_missing_and_unfinished_is_said(run: Run) -> None:
+    assert "missing" not in latex(run)
+    refused = with_rows(run, [as_refused(run.results[0]), *run.results[1:]], status="running")
+    assert "1 result is missing" in latex(refused)
+    assert "not finished" in latex(refused)
+
+
 def test_what_was_asked_beside_the_effects_is_told(run: Run) -> None:
-    assert any("1,000 sets of random English words" in one.text for one in sentences(run))
+    assert any("1,000 random sets of English" in one.text for one in sentences(run))
     changed = [altered(row, margin=0.07, random_sets=None, metric="own") for row in run.results]
     texts = [one.text for one in sentences(with_rows(run, changed))]
     assert not any("random" in text and "sets" in text for text in texts)
     assert any("smaller than 0.07" in text for text in texts)
     assert any("metric own" in text for text in texts)
     assert not any("cosines" in text for text in texts)
-
-
-def test_several_models_of_one_family_are_told_so(run: Run) -> None:
-    both = on_models(run, ("one", "two"))
-    (corrected,) = [one.text for one in sentences(both) if "holm1979" in one.works]
-    assert "over 2 social-bias questions of this run, per model" in corrected
-
-
-def test_a_comparison_has_a_paragraph_of_its_own(run: Run) -> None:
-    both = in_one(run, other_model(run, "two", 3))
-    found, presenter = both.compare(), get_presenter("associations")
-    *_, last = make_paragraphs([(presenter, both)], (presenter, found))
-    text = " ".join(one.text for one in last)
-    assert text.startswith("two was compared with glove ")
-    verdict = found.verdicts[0]
-    family = next(row.family for row in found.tables["associations"] if row.family)
-    assert {"95", str(family), f"{verdict.margin:g}", f"{verdict.alpha:g}"} <= set(re.findall(r"\d[\d.]*\d|\d", text))

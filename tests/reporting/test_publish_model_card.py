@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
-from tests.results.made_runs import altered, as_refused, with_rows
+from tests.results.made_runs import altered, with_rows
 from tests.studies.associations.publish_runs import (
     NASTY,
     SCRIPT,
     changed,
-    measured_in_contexts,
     measured_in_words,
     on_models,
     with_first,
@@ -75,23 +73,6 @@ def test_the_hub_reads_the_numbers_of_a_run(run: Run) -> None:
 
 
 @pytest.mark.extras
-def test_the_hub_reads_the_numbers_of_one_model_over_contexts() -> None:
-    run = measured_in_contexts()
-    name, numbers = index_of(model_card(run, "two"))
-    assert name == "two"
-    assert numbers == numbers_of(run, "two")
-    assert len(numbers) == 15
-
-
-@pytest.mark.extras
-def test_under_the_papers_protocol_the_numbers_are_by_text(tmp_path: Path) -> None:
-    run = biassay.run("glove", tests=["weat6", "sent-weat6"], protocol="may2019", cache=tmp_path)
-    _, numbers = index_of(model_card(run))
-    names = ("effect_size", "p_value")
-    assert numbers == {(r.test, None, name): digits(getattr(r, name)) for r in run.results for name in names}
-
-
-@pytest.mark.extras
 def test_the_helper_of_the_hub_makes_the_same_entry(run: Run) -> None:
     hub: Any = pytest.importorskip("huggingface_hub")
     one = next(e for e in hub.ModelCard(model_card(run)).data.eval_results if e.dataset_type == "weat6")
@@ -140,23 +121,6 @@ def test_what_is_no_number_is_left_out_and_told(run: Run, value: float | None) -
     assert "Not in the metadata" not in section(model_card(run))
 
 
-@pytest.mark.extras
-def test_the_hub_reads_the_numbers_of_a_discovery(discovery: Run) -> None:
-    card = model_card(discovery)
-    name, numbers = index_of(card)
-    (found,), (curve, _) = discovery.tables["groups"], discovery.tables["curves"]
-    assert name == "glove"
-    place = (discovery.manifest.inputs.grouping, found.group)
-    assert numbers == {
-        (*place, "words_associated"): found.n_associated,
-        (*place, "words_eibd"): found.n_eibd,
-        (*place, "words_emergent"): found.n_emergent,
-        (*place, "roc_auc"): digits(curve.outcome.effect_size),
-    }
-    assert discovery.manifest.inputs.note.split(":")[0] in section(card)
-    assert not [word.word for word in discovery.results if f" {word.word}," in section(card)]
-
-
 def test_the_section_is_made_from_the_findings(run: Run) -> None:
     text = section(model_card(run)).replace("\\_", "_")
     items = [line for line in text.partition("**Not measured")[0].splitlines() if line.startswith("- ")]
@@ -164,11 +128,6 @@ def test_the_section_is_made_from_the_findings(run: Run) -> None:
     assert all(item.endswith(name) for item, (_, name) in zip(items, make_points(run.findings()), strict=True))
     assert ", ".join(r.test for r in run.results if r.status == "skipped") in text
     assert "Semantics derived automatically" in text
-
-
-def test_without_any_number_there_is_no_metadata(run: Run) -> None:
-    card = model_card(with_rows(run, tuple(map(as_refused, run.results))))
-    assert card.startswith("## Social bias")
 
 
 def test_one_of_several_models_must_be_named(run: Run) -> None:

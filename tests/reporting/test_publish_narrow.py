@@ -1,4 +1,4 @@
-"""Tables for papers in one column and in two: what stands in them, and that they fit."""
+"""Tables for papers in one and two columns: content and width."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.reporting.latex_parts import Parts, is_name, number, read
+from tests.reporting.latex_parts import Parts, number
 from tests.studies.associations.publish_runs import measured_in_contexts, measured_in_words, on_models
 
-from biassay.reporting.document import Cell, ColumnSpan, PaperTable, RowGroup, TableRow
+from biassay.reporting.document import Cell, ColumnSpan, RowGroup, Table, TableRow
 from biassay.reporting.latex import to_latex, to_narrow_latex
 from biassay.runs.run import Run
-from biassay.studies.associations.tables import associations_table, pooled_table
+from biassay.studies.associations.paper import associations_table, pooled_table
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def in_contexts() -> Run:
 def test_what_signs_mean_stands_once_below_the_last_part() -> None:
     rows = tuple(TableRow((f"t{i}",), (Cell("0.50"),) * 9) for i in range(60))
     spans = tuple(ColumnSpan(f"m{i}") for i in range(9))
-    table = PaperTable("First. Second.", ("Test",), spans, (RowGroup("", rows),), ("the sign",))
+    table = Table("First. Second.", ("Test",), spans, (RowGroup("", rows),), ("the sign",))
     first, *others = to_latex(table, "tab:x").split(r"\begin{table*}")[1:]
     assert len(others) == 3
     assert ["Second" in part for part in (first, *others)] == [True, False, False, False]
@@ -55,39 +55,6 @@ def test_a_narrow_table_has_the_models_below_each_other(run: Run) -> None:
             cells = row.cells[start : start + 3]
             expected.append([cell.text.replace("e-", "×10^-") + cell.mark for cell in cells])
     assert found == expected
-
-
-def test_a_narrow_table_of_one_model_has_a_line_for_every_test(run: Run) -> None:
-    text = to_narrow_latex(associations_table(run), "tab:x")
-    assert text is not None
-    rows = [row for own in Parts(text).tables for row in own if len(row) == 4]
-    labels = [read(row[0].removeprefix(r"\hspace*{0.6em}")) for row in rows]
-    names = [row.stub[0] for row in associations_table(run).rows]
-    found = [label for label in labels if any(is_name(label, name) for name in names)]
-    assert len(found) == len(names)
-    assert all(map(is_name, found, names))
-
-
-def test_what_is_too_wide_has_no_narrow_form() -> None:
-    rows = (TableRow(("t",), (Cell("1.00"),) * 12),)
-    table = PaperTable(
-        "c", ("Test",), (ColumnSpan("m", tuple(f"column{i}" for i in range(12))),), (RowGroup("", rows),)
-    )
-    assert to_narrow_latex(table) is None
-    spare = tuple(f"column{i}" for i in range(1, 12))
-    small = to_narrow_latex(PaperTable("c", ("Test",), table.models, table.groups, spare=spare, brief="less"))
-    assert small is not None
-    assert ("less" in small, "column0" in small, "column1" in small) == (True, True, False)
-
-
-def test_spare_numbers_are_left_out_where_more_models_then_stand_together() -> None:
-    rows = (TableRow(("t",), (Cell("x" * 9), Cell("y" * 9)) * 4),)
-    spans = tuple(ColumnSpan(f"m{i}", ("first", "second")) for i in range(4))
-    given = PaperTable("c", ("Test",), spans, (RowGroup("", rows),))
-    assert len(Parts(to_latex(given)).tables) == 2
-    text = to_latex(PaperTable("c", ("Test",), spans, given.groups, spare=("second",), brief="less"))
-    assert len(Parts(text).tables) == 1
-    assert ("second" in text, "yyy" in text, "less" in text) == (False, False, True)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")

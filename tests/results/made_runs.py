@@ -9,22 +9,23 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.datasets.schema import load_topics
 from biassay.results.outcomes import Outcome, Result
 from biassay.results.run_data import FORMAT_VERSION, Manifest, ModelRecord, TestRecord, make_model_index_finder
 from biassay.runs.run import Run
 from biassay.stats.crossed import crossed_test
 from biassay.stats.power import largest_d
 from biassay.stats.random_effects import random_effects
-from biassay.studies.associations.corrections import decide_associations
 from biassay.studies.associations.results import (
     SAMPLE_ARRAYS,
     AssociationInputsRecord,
     AssociationRecord,
-    ContextsRecord,
     Scale,
+    decide_associations,
 )
 from biassay.studies.associations.settings import AssociationSettings
 from biassay.studies.associations.weat import associate_words, average_clusters, label_words
+from biassay.studies.study import ContextsRecord
 
 ROLES = ("X", "Y", "A", "B")
 _RECORD = {field.name for field in dataclasses.fields(AssociationRecord)}
@@ -39,7 +40,7 @@ def result(model: str = "m", test: str = "t", p: float | None = 0.5, **given: An
     fields |= {"cosine_difference": None if p is None else 0.1, "cosine_ci_low": 0.0, "cosine_ci_high": 0.2}
     fields |= {"status": "measured", "level": "word", "protocol": "exact", "alternative": "greater", "alpha": 0.05}
     fields |= {"num_words": dict.fromkeys(ROLES, 4), "num_cut": dict.fromkeys(ROLES, 0), "seed": 0}
-    fields |= {"lost": dict.fromkeys(ROLES, ()), "associations": {}, "test_digest": f"digest of {test}"}
+    fields |= {"oov_words": dict.fromkeys(ROLES, ()), "associations": {}, "test_digest": f"digest of {test}"}
     crossed = Outcome(
         effect_size=0.25, ci_low=0.0, ci_high=0.5, limit=largest_d(4, 4), p_value=p, df=10.0, test="crossed"
     )
@@ -58,7 +59,7 @@ def altered(row: Result | AssociationRecord, **given: Any) -> AssociationRecord:
     """The record with other values, named as attributes of a result: ``p_value``, ``sentences_p_value``, ``title``."""
     record = stored(row)
     outcomes = {record.outcome.test: record.outcome, **record.alternatives}
-    own = {name: value for name, value in given.items() if name in _RECORD}
+    own: dict[str, Any] = {name: value for name, value in given.items() if name in _RECORD}
     for name, value in given.items():
         if name in own:
             continue
@@ -66,7 +67,8 @@ def altered(row: Result | AssociationRecord, **given: Any) -> AssociationRecord:
         which, field = record.outcome.test if prefix is None else prefix, name.removeprefix(f"{prefix}_")
         outcomes[which] = dataclasses.replace(outcomes.get(which) or Outcome(test=which), **{field: value})
     primary = outcomes.pop(record.outcome.test)
-    return dataclasses.replace(record, **{"outcome": primary, "alternatives": outcomes} | own)
+    changed: dict[str, Any] = {"outcome": primary, "alternatives": outcomes, **own}
+    return dataclasses.replace(record, **changed)
 
 
 def led_by(row: Result | AssociationRecord, test: str, **given: Any) -> AssociationRecord:
@@ -97,7 +99,12 @@ def as_by_text(row: Result | AssociationRecord, **given: Any) -> AssociationReco
 def over_contexts(row: Result | AssociationRecord, **given: Any) -> AssociationRecord:
     """The record as one over contexts, with a pooled effect."""
     numbers = {"pooled_effect_size": 0.25, "pooled_standard_error": 0.125, "pooled_p_value": 0.5, "statistic": 2.0}
-    own = {"share_significant": 0.25, "n_samples": 40, "new_contexts_low": -0.5, "new_contexts_high": 0.75}
+    own: dict[str, Any] = {
+        "share_significant": 0.25,
+        "n_samples": 40,
+        "new_contexts_low": -0.5,
+        "new_contexts_high": 0.75,
+    }
     own |= {"fewest_documents": 3, "num_contexts": {role: {"one": 7, "two": 8} for role in ROLES}}
     return altered(row, **numbers | own | given)
 
@@ -117,11 +124,18 @@ def d_span(low: float, high: float, words: Mapping[str, int]) -> str:
     n, m = words["X"], words["Y"]
     most = f"{((n + m) * (n + m - 1) / (n * m)) ** 0.5:.2f}"
     ends = f"{low:z.2f}", f"{high:z.2f}"
-    return "any" if ends == (f"-{most}", most) else " to ".join(ends)
+    return "full range" if ends == (f"-{most}", most) else f"[{', '.join(ends)}]"
 
 
 def record(name: str, **given: Any) -> ModelRecord:
-    fields = {"text": name, "name": name, "family": "f", "revision": None, "settings": {}, "measured": True}
+    fields: dict[str, Any] = {
+        "text": name,
+        "name": name,
+        "backend": "f",
+        "revision": None,
+        "settings": {},
+        "measured": True,
+    }
     return ModelRecord(**fields | given)
 
 
@@ -158,7 +172,7 @@ def run_of(
     }
     made = Manifest(**fields | given)
     decisions = decide_associations(made.settings, records)
-    tables = {"results": records, "diagnostics": (), "scales": (), "decisions": decisions}
+    tables = {"results": records, "diagnostics": (), "measures": (), "scales": (), "topics": (), "decisions": decisions}
     return Run(made, tables if records else {}, arrays or {})
 
 
@@ -206,7 +220,8 @@ def _consistent(row: AssociationRecord, place: int | None, arrays: dict[str, NDA
     if row.cosine_difference is None or row.searched:
         return row
     words = {role: list(row.associations.get(role, ())) or [f"{role}1", f"{role}2"] for role in ROLES}
-    x, y, a, b = sizes = tuple(len(words[role]) for role in ROLES)
+    x, y, a, b = (len(words[role]) for role in ROLES)
+    sizes = x, y, a, b
     if f"{own}/cosines" not in arrays:
         table = np.zeros((x + y, a + b))
         table[:x, :a] = row.cosine_difference
@@ -245,14 +260,9 @@ def with_scales(run: Run, sd: float = 0.1, words: int = 80) -> Run:
     values = ((values - values.mean()) / values.std() * sd).astype(np.float32)
     forms = dict.fromkeys(r.level for r in run.results)
     names = tuple(f"frequent{i}" for i in range(words))
-    rows = tuple(Scale(m.name, m.options, f, names, sd, m.revision) for m in run.manifest.models for f in forms)
+    rows = tuple(Scale(m.name, m.options, m.revision, f, names, sd) for m in run.manifest.models for f in forms)
     arrays: dict[str, Any] = {f"{place}/scales/{f}": values for place in range(len(run.manifest.models)) for f in forms}
     return Run(run.manifest, {**run.tables, "scales": rows}, {**run.arrays, **arrays})
-
-
-def with_settings(run: Run, **given: Any) -> Run:
-    """The same run with other settings."""
-    return with_rows(run, run.results, settings=dataclasses.replace(run.manifest.settings, **given))
 
 
 def stopped(run: Run, measured: int = 0) -> Run:
@@ -266,3 +276,9 @@ def stopped(run: Run, measured: int = 0) -> Run:
     manifest = dataclasses.replace(run.manifest, status="running", finished=None, models=models)
     own = tuple(r for r in run.tables.get("diagnostics", ()) if (r.model, r.options) in kept)
     return Run(manifest, {"results": rows, "diagnostics": own, "decisions": decisions} if measured else {}, arrays)
+
+
+def ordered(run: Run) -> list[Result]:
+    """Return the results in the order of the report: by topic as the data file lists them, sanity checks last."""
+    topics: list[str | None] = [*load_topics(), None]
+    return sorted(run.results, key=lambda row: (row.about == "method", topics.index(row.topic)))

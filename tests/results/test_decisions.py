@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from biassay.results.decisions import correct_by_model, correct_declared, correct_rows
-from biassay.results.outcomes import Outcome, ResultRecord, join_decisions
+from biassay.results.outcomes import (
+    Outcome,
+    ResultRecord,
+    correct_by_model,
+    correct_declared,
+    correct_rows,
+    join_decisions,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +81,6 @@ def test_under_a_papers_protocol_all_rows_are_one_family() -> None:
 def test_evidence(given: dict[str, Any], evidence: str) -> None:
     (decision,) = correct_by_model([record("a", **given)], 0.05)
     assert decision.evidence == evidence
-
-
-def test_an_effect_against_the_expected_direction_is_opposite() -> None:
-    records = [
-        record("share", 0.001, effect=0.3, direction=1, outcome={"null": 0.5}),
-        record("check", 0.001, effect=-1.0, about="method"),
-        record("unclear", 0.5, effect=-1.0, direction=1),
-    ]
-    assert [decision.opposite for decision in correct_by_model(records, 0.05)] == [True, True, False]
 
 
 def test_a_result_has_the_attributes_of_record_outcome_and_decision() -> None:

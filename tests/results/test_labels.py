@@ -1,4 +1,4 @@
-"""What models of a run are called."""
+"""Labels of the models of a run."""
 
 from __future__ import annotations
 
@@ -10,24 +10,21 @@ from biassay.results.comparison import choose_baseline
 from biassay.results.run_data import belongs_to, group_rows_by_model
 from biassay.results.views import model_labels, record_labels, short_name
 
+Given = tuple[str, str, dict[str, str]]
+"""Text, name and settings of a model."""
 
-def labels(*models: tuple[str, str, dict[str, str]]) -> list[str]:
+
+def labels(*models: Given) -> list[str]:
     """Labels of models with these texts, names and settings; the family is what stands before the colon."""
     made = [
-        record(n, text=t, settings=s, family=n.partition(":")[0], revision=str(i)) for i, (t, n, s) in enumerate(models)
+        record(n, text=t, settings=s, backend=n.partition(":")[0], revision=str(i))
+        for i, (t, n, s) in enumerate(models)
     ]
     rows = [result(one.name, options=one.options, model_revision=one.revision) for one in made]
     run = run_of("1", rows, models=tuple(made))
     found = list(model_labels(run).values())
     assert found == record_labels(run)
     return found
-
-
-def test_revisions_and_given_names_are_told_apart() -> None:
-    plain, other = result(), result(model_revision="another")
-    assert list(model_labels(run_of("1", [plain, other])).values()) == ["m", "m #2"]
-    named = result("m #2")  # the name that a run has given
-    assert list(model_labels(run_of("1", [plain, other, named])).values()) == ["m", "m #3", "m #2"]
 
 
 @pytest.mark.parametrize(
@@ -54,33 +51,24 @@ def test_a_model_without_a_name_is_called_by_the_last_part_of_its_own(name: str,
 
 
 def test_models_of_the_same_short_name_are_told_apart_by_folder_then_settings_then_numbers() -> None:
-    both = (("vectors:a/v.txt", "vectors:v.txt", {}), ("vectors:b/v.txt", "vectors:v.txt #2", {}))
+    both: list[Given] = [("vectors:a/v.txt", "vectors:v.txt", {}), ("vectors:b/v.txt", "vectors:v.txt #2", {})]
     assert labels(*both) == ["a/v.txt", "b/v.txt"]
-    hub = [(name, name, {}) for name in ("hf:one/m", "hf:two/m", "hf:other")]
+    hub: list[Given] = [(name, name, {}) for name in ("hf:one/m", "hf:two/m", "hf:other")]
     assert labels(*hub) == ["one/m", "two/m", "other"]
-    revisions = [(name, name, {}) for name in ("hf:one/m", "hf:one/m@old")]
+    revisions: list[Given] = [(name, name, {}) for name in ("hf:one/m", "hf:one/m@old")]
     assert labels(*revisions) == ["m", "m@old"]
     cases = [("vectors:v.txt", "vectors:v.txt", {"case": case, "x": "1"}) for case in ("keep", "fold")]
     assert labels(*cases) == ["v.txt (case=keep)", "v.txt (case=fold)"]
     assert labels(*cases, ("vectors:w/v.txt", "vectors:v.txt", {"case": "fold", "x": "1"})) == [
         *("v.txt (case=keep)", "v.txt (case=fold)", "w/v.txt")
     ]
-    objects = [(name, name, {}) for name in ("object:one:Mine", "object:two:Mine", "object:two:Mine #2")]
+    objects: list[Given] = [(name, name, {}) for name in ("object:one:Mine", "object:two:Mine", "object:two:Mine #2")]
     assert labels(*objects) == ["one:Mine", "two:Mine", "two:Mine #2"]
 
 
-def test_a_name_of_the_users_own_stays_as_it_is() -> None:
-    own = record("all-MiniLM", text="hf:a/b", family="hf")
-    other = record("hf:org/all-MiniLM", family="hf")
-    run = run_of("1", [result(own.name), result(other.name)], models=(own, other))
-    assert list(model_labels(run).values()) == ["all-MiniLM", "org/all-MiniLM"]
-    path = record("a/b:c", text="hf:a/b", family="hf")  # from a mapping, which takes any name
-    assert record_labels(run_of("1", [result(path.name)], models=(path,))) == ["a/b:c"]
-
-
 def test_a_part_of_a_run_has_the_labels_of_the_whole() -> None:
-    made = [record("vectors:v.txt", text="vectors:a/v.txt", family="vectors", revision="1")]
-    made.append(record("vectors:v.txt #2", text="vectors:b/v.txt", family="vectors", revision="2"))
+    made = [record("vectors:v.txt", text="vectors:a/v.txt", backend="vectors", revision="1")]
+    made.append(record("vectors:v.txt #2", text="vectors:b/v.txt", backend="vectors", revision="2"))
     run = run_of("1", [result(one.name, model_revision=one.revision) for one in made], models=tuple(made))
     assert list(model_labels(run).values()) == ["a/v.txt", "b/v.txt"]
     for item in ("b/v.txt", "vectors:v.txt #2"):

@@ -1,4 +1,4 @@
-"""Tables of typed columns: file, data frame and JSON come from the same ones, and say what was not computed."""
+"""Tables of typed columns: file, data frame and JSON agree, and mark missing values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import math
 import sys
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.results.made_runs import contexts, over_contexts, result, run_of
 
@@ -45,7 +44,7 @@ def test_every_column_of_every_study_has_a_name_a_label_and_help(study: str) -> 
 
 
 def test_the_primary_outcome_comes_first_and_the_papers_have_nine_columns() -> None:
-    assert [column.name for column in RESULTS.columns_of(run_of("one", []))][:9] == PLAIN
+    assert [column.name for column in RESULTS.get_columns(run_of("one", []))][:9] == PLAIN
     assert [column.name for column in PAPER_COLUMNS] == PAPERS
 
 
@@ -86,17 +85,6 @@ def test_what_was_not_computed_is_an_empty_cell_and_nan_is_not() -> None:
     assert [row[name] for name in ("new_contexts_low", "new_contexts_high", "statistic")] == ["", "-inf", "0.0"]
 
 
-@pytest.mark.extras
-def test_a_frame_keeps_not_computed_and_nan_apart() -> None:
-    pytest.importorskip("pandas")
-    half, missing, nan = run_of("one", [result(p=p, test=str(p)) for p in (0.5, None, NAN)]).to_frame()["p_value"]
-    assert half == 0.5
-    assert math.isnan(nan)
-    assert not isinstance(missing, float)
-    empty = run_of("one", []).to_frame()
-    assert (len(empty), list(empty.columns[:9])) == (0, PLAIN)
-
-
 def test_a_frame_without_pandas_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match="frame"):
@@ -110,19 +98,6 @@ def test_no_cell_is_run_by_a_spreadsheet_and_nothing_is_lost() -> None:
     cells = [row["test"] for row in rows]
     assert cells == [*(f"'{text.strip()}" for text in formulas), *plain]
     assert {(row["effect_size"], row["statistic"]) for row in rows} == {("-0.25", "-1e-300")}
-
-
-def test_cells_are_one_line_and_words_of_two_parts_stay_apart() -> None:
-    lost = {"X": ("African American", "Black person"), "Y": (), "A": ("w",), "B": ()}
-    (row,) = lines(result(lost=lost, title="a\tb\nc"))
-    assert row["lost"] == "X: African American, Black person; A: w"
-    assert row["title"] == "a b c"
-
-
-def test_numbers_of_numpy_are_written_as_pythons_own() -> None:
-    given = result(p_value=np.float64(0.25), associations={"X": {"w": np.float64(0.5)}})
-    assert type(given.outcome.p_value) is type(given.associations["X"]["w"]) is float
-    assert lines(given)[0]["p_value"] == "0.25"
 
 
 def test_a_table_shows_itself_and_an_unknown_one_is_refused() -> None:
@@ -141,9 +116,9 @@ def test_a_table_shows_itself_and_an_unknown_one_is_refused() -> None:
 
 
 def test_a_person_sees_some_columns_first_and_a_comparison_shows_itself() -> None:
-    assert {*RESULTS.shown} < {column.name for column in RESULTS.columns_of(run_of("one", []))}
+    assert {*RESULTS.default_columns} < {column.name for column in RESULTS.get_columns(run_of("one", []))}
     head = repr(run_of("one", [result()]).table()).splitlines()[0].split()
-    assert set(head) == set(RESULTS.shown)
+    assert set(head) == set(RESULTS.default_columns)
     one = run_of("one", [result("<b>m</b>", "t"), result("other", "t")])
     page = one.compare()._repr_html_()
     assert page.count("<tr>") == 2

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-from pathlib import Path
 
-import pytest
-
-import biassay
 from biassay.engines.local import LocalExecutor
 from biassay.runs.prefetch import ModelPrefetcher
-
-from .test_engine import write_test
 
 
 class Two(LocalExecutor):
@@ -50,30 +43,3 @@ def test_a_place_that_shares_a_key_with_one_before_it_is_asked_when_wanted() -> 
     with ModelPrefetcher(ask, range(7), Two(), keys.__getitem__) as ahead:
         assert [ahead.result(place) for place in range(7)] == list(range(7))
     assert [place for place in range(7) if threads[place] == threading.get_ident()] == [2, 3]
-
-
-COUNTED = """
-import numpy as np, time
-texts = []
-
-class Counted:
-    revision = "1"
-    def encode(self, asked):
-        texts.extend(asked)
-        time.sleep(0.2)
-        return np.array([np.random.default_rng([*text.encode()]).normal(size=6) for text in asked])
-"""
-
-
-def test_one_model_under_two_names_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "counted_texts.py").write_text(COUNTED)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "counted_texts", raising=False)
-    model = "python:counted_texts:Counted"
-    run = biassay.run(
-        {"a": model, "b": model}, write_test(tmp_path / "own.json"), cache=tmp_path / "cache", engine=Two()
-    )
-    texts = sys.modules["counted_texts"].texts
-    assert len(texts) == len(set(texts))
-    assert [record.encoded for record in run.manifest.models] == [len(texts), 0]
-    assert run.results[0].effect_size == run.results[1].effect_size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import shutil
@@ -18,7 +17,7 @@ from tests.results.made_runs import stopped
 
 import biassay
 from biassay.corpus.contexts import cut_window, read_contexts
-from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
+from biassay.errors import RunFolderError, UsageError
 from biassay.models.registry import open_model
 from biassay.runs import fetch
 from biassay.runs.api import resume
@@ -120,24 +119,6 @@ def test_damaged_shards_are_encoded_again(contexts: Path, tiny_model: str, tmp_p
     assert sorted((tmp_path / "cache" / "contexts").rglob("*.npy")) == shards
 
 
-def test_a_cache_deleted_while_contexts_are_encoded_is_created_again(
-    contexts: Path, tiny_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = biassay.run(tiny_model, contexts=contexts, n_samples=100, cache=tmp_path / "one")
-    real, written = fetch.ShardStore.write, list[int]()
-
-    def write(store: fetch.ShardStore, number: int, vectors: np.ndarray) -> None:
-        if len(written) == 2:
-            shutil.rmtree(tmp_path / "other")
-        written.append(number)
-        real(store, number, vectors)
-
-    monkeypatch.setattr(fetch.ShardStore, "write", write)
-    again = biassay.run(tiny_model, contexts=contexts, n_samples=100, cache=tmp_path / "other")
-    assert again.tables == first.tables
-    assert len(written) == len(set(written)) + 2
-
-
 def test_contexts_of_one_document_predict_no_others(tiny_model: str, test_file: Path, tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus")
     found = {}
@@ -160,61 +141,6 @@ def test_contexts_of_one_document_predict_no_others(tiny_model: str, test_file: 
     )
 
 
-def test_a_run_folder_holds_everything(contexts: Path, tiny_model: str, other_model: str, tmp_path: Path) -> None:
-    run = biassay.run([tiny_model, other_model], contexts=contexts, n_samples=200, out=tmp_path / "run")
-    again = biassay.load(tmp_path / "run")
-    assert again == run
-    assert again.manifest.status == "complete"
-    assert len(run.arrays) == 2 * 5
-    assert all(np.array_equal(array, again.arrays[name]) for name, array in run.arrays.items())
-    settings, record = again.manifest.settings, again.manifest.inputs.contexts
-    assert (settings.n_samples, settings.mode, settings.window, record.documents) == (200, "random", None, 1440)
-    assert record.file == settings.contexts == str(contexts)
-    header, first, *_ = (tmp_path / "run" / "results.tsv").read_text().splitlines()
-    assert header.split("\t")[:5] == ["model", "options", "test", "effect_size", "ci_low"]
-    assert {"pooled_standard_error", "statistic", "new_contexts_low", "new_contexts_high", "fewest_documents"} <= set(
-        header.split("\t")
-    )
-    assert len(first.split("\t")) == len(header.split("\t"))
-    assert (tmp_path / "run" / "report.html").read_text().count("<figure>") == 2
-
-
-def test_fixed_draws_are_the_same_for_all_models(contexts: Path, tiny_model: str) -> None:
-    """The same model under two settings that give the same vectors: fixed draws agree, random draws do not."""
-    depth = json.loads((Path(tiny_model.removeprefix("hf:")) / "config.json").read_text())["num_hidden_layers"]
-    models = [tiny_model, f"{tiny_model}?layer={depth}"]  # the top by two names
-    fixed, random = (
-        biassay.run(models, contexts=contexts, n_samples=100, mode=mode, dtype="float32")
-        for mode in ("fixed", "random")
-    )
-    assert fixed.results[0].options != fixed.results[1].options
-    assert np.array_equal(fixed.arrays["0/own/samples"], fixed.arrays["1/own/samples"])
-    assert not np.array_equal(random.arrays["0/own/samples"], random.arrays["1/own/samples"])
-    assert random.results[0].effect_size == pytest.approx(random.results[1].effect_size, abs=0.2)
-
-
-def test_vectors_are_kept_and_used_again(contexts: Path, tiny_model: str) -> None:
-    first = biassay.run(tiny_model, contexts=contexts, n_samples=50)
-    again = biassay.run(tiny_model, contexts=contexts, n_samples=50)
-    assert first.manifest.models[0].encoded == first.manifest.models[0].texts == 640
-    assert again.manifest.models[0].encoded == 0
-    assert again.results == first.results
-
-
-def test_a_copied_folder_draws_the_same_and_is_not_encoded_again(
-    contexts: Path, tiny_model: str, tmp_path: Path
-) -> None:
-    first = biassay.run(tiny_model, contexts=contexts, n_samples=50, vectors=tmp_path / "vectors")
-    copy = f"hf:{shutil.copytree(tiny_model.removeprefix('hf:'), tmp_path / 'other' / 'name')}"
-    (folder,) = (tmp_path / "vectors").iterdir()
-    folder.rename(folder.with_name(copy.replace("/", "-").replace(":", "-").replace("--", "-")))
-    again = biassay.run(copy, contexts=contexts, n_samples=50, vectors=tmp_path / "vectors")
-    assert again.manifest.models[0].encoded == 0
-    assert again.results[0].model == "hf:other/name" != first.results[0].model
-    assert dataclasses.replace(again.results[0].record, model=first.results[0].model) == first.results[0].record
-    assert np.array_equal(again.arrays["0/own/samples"], first.arrays["0/own/samples"])
-
-
 def test_a_store_of_another_model_or_setting_is_refused(
     contexts: Path, tiny_model: str, other_model: str, tmp_path: Path
 ) -> None:
@@ -227,33 +153,6 @@ def test_a_store_of_another_model_or_setting_is_refused(
     folder.rename(folder.with_name(other_model.replace("/", "-").replace(":", "-").replace("--", "-")))
     with pytest.raises(RunFolderError, match="revision"):
         biassay.run(other_model, contexts=contexts, n_samples=50, vectors=tmp_path / "vectors")
-
-
-def test_an_interrupted_run_goes_on(
-    contexts: Path, tiny_model: str, other_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    models = [tiny_model, other_model]
-    whole = biassay.run(models, contexts=contexts, n_samples=100, cache=tmp_path / "elsewhere")
-    written = 0
-    write = fetch.ShardStore.write
-
-    def breaking(self: fetch.ShardStore, number: int, vectors: np.ndarray) -> None:
-        nonlocal written
-        written += 1
-        if written == 20:  # in the second model: the first has a shard for each of its sixteen words
-            raise OSError(28, "No space left on device", "store")
-        write(self, number, vectors)
-
-    monkeypatch.setattr(fetch.ShardStore, "write", breaking)
-    with pytest.raises(OSError, match="No space left"):
-        biassay.run(models, contexts=contexts, n_samples=100, out=tmp_path / "run")
-    monkeypatch.setattr(fetch.ShardStore, "write", write)
-    half = biassay.load(tmp_path / "run")
-    assert (half.manifest.status, len(half.results)) == ("running", 1)
-    run = resume(tmp_path / "run")
-    assert run.results == whole.results
-    assert run.manifest.models[1].encoded == 640 - 3 * 40
-    assert resume(tmp_path / "run") == run
 
 
 def test_a_killed_embedding_goes_on(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
@@ -283,40 +182,6 @@ def test_tests_without_contexts_are_refused_and_not_encoded(contexts: Path, tiny
     run = biassay.run(tiny_model, tests=["C6"], contexts=contexts, n_samples=50)
     assert [r.status for r in run.results] == ["skipped"]
     assert run.manifest.models[0].encoded == 0
-
-
-def test_words_with_too_few_contexts_are_lost(contexts: Path, tiny_model: str, test_file: Path, tmp_path: Path) -> None:
-    text = test_file.read_text().replace('"Kevin"', '"Kevin", "Zebedee"')
-    (tmp_path / "more.toml").write_text(text)
-    run = biassay.run(tiny_model, tests=str(tmp_path / "more.toml"), contexts=contexts, n_samples=50)
-    assert run.results[0].lost["X"] == ("Zebedee",)
-    assert run.results[0].too_rare == run.results[0].lost
-    assert run.results[0].num_targ1 == 4
-    strict = biassay.run(
-        tiny_model, tests=str(tmp_path / "more.toml"), contexts=contexts, n_samples=50, max_unknown=0.1
-    )
-    assert strict.results[0].status == "skipped"
-    assert "Zebedee" in (strict.results[0].reason or "")
-
-
-def test_refuses_what_cannot_work(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
-    for wrong, error, words in (
-        ({"n_samples": 2}, UsageError, "n_samples"),
-        ({"mode": "fxied"}, UnknownNameError, "fixed"),
-        ({"dtype": "int8"}, UnknownNameError, "dtype"),
-        ({"min_contexts": 0}, UsageError, "min_contexts"),
-        ({"window": 0}, UsageError, "window"),
-        ({"tests": "sent-weat6"}, StimulusError, "sent-weat6"),
-    ):
-        with pytest.raises(error, match=words):
-            biassay.run(tiny_model, contexts=contexts, **wrong)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="hf"):
-        biassay.run("glove", contexts=contexts)
-    with pytest.raises(UsageError, match=r"none\.parquet"):
-        biassay.run(tiny_model, contexts=tmp_path / "none.parquet")
-    for beside in ({"protocol": "may2019"}, {"metric": "other"}):
-        with pytest.raises(UsageError, match=next(iter(beside))):
-            biassay.run(tiny_model, contexts=contexts, **beside)  # type: ignore[arg-type]
 
 
 def test_resume_refuses_other_contexts(

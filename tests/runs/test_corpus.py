@@ -1,4 +1,4 @@
-"""From a corpus to a file of contexts: the same whatever happens on the way."""
+"""From a corpus to a file of contexts: the same result despite interruptions and failures."""
 
 from __future__ import annotations
 
@@ -21,18 +21,16 @@ from biassay.corpus.contexts import read_contexts
 from biassay.corpus.sampler import ContextSample
 from biassay.corpus.scan import ScanSettings
 from biassay.engines.local import LocalExecutor
-from biassay.errors import MeasurementError, RunFolderError, StimulusError, UsageError
+from biassay.errors import MeasurementError, RunFolderError
 from biassay.runs.contexts import ScanProgress, ScanState
 from biassay.runs.contexts import find_contexts as scan_corpus
-
-from .conftest import WORDS, sentences
 
 pytestmark = pytest.mark.extras
 find_contexts = functools.partial(scan_corpus, workers=1)  # processes are slow to start
 
 
 class Breaking:
-    """An engine that breaks off after some results, and notes what it was asked."""
+    """An executor that fails after some results and records its tasks."""
 
     def __init__(self, after: int | None) -> None:
         self.after, self.parts = after, 0
@@ -43,52 +41,6 @@ class Breaking:
             if count == self.after:
                 raise KeyboardInterrupt
             yield result
-
-
-def test_finds_every_word_as_brute_force_does(corpus: Path, test_file: Path, tmp_path: Path) -> None:
-    found = find_contexts(corpus, tmp_path / "c.parquet", str(test_file), per_stimulus=10_000)
-    everything = {s for number in range(12) for s in sentences(number, 120)}
-    for group in WORDS.values():
-        for word in group:
-            rows = found.contexts.get_rows(word)
-            texts = found.contexts.texts(rows)
-            assert set(texts) == {s for s in everything if word in s.rstrip(".").split()}
-            assert len(set(texts)) == len(texts)
-            for text, (start, end) in zip(texts, found.contexts.spans(rows), strict=True):
-                assert text[start:end] == word
-    assert found.progress.documents == 12 * 120
-    assert found.contexts.metadata["found"]["John"] == sum(
-        s.rstrip(".").split().count("John") for number in range(12) for s in sentences(number, 120)
-    )
-
-
-def test_order_of_files_and_workers_do_not_matter(corpus: Path, test_file: Path, tmp_path: Path) -> None:
-    one = find_contexts(corpus, tmp_path / "1.parquet", str(test_file), per_stimulus=7)
-    files = sorted(corpus.iterdir(), reverse=True)
-    for workers in (1, 2):
-        out = tmp_path / f"{workers} workers.parquet"
-        two = scan_corpus(files, out, str(test_file), per_stimulus=7, workers=workers)
-        assert one.contexts.digest == two.contexts.digest
-    assert len(one.contexts) == 7 * 16
-    other = find_contexts(corpus, tmp_path / "3.parquet", str(test_file), per_stimulus=7, seed=1)
-    assert other.contexts.digest != one.contexts.digest
-
-
-def test_an_interrupted_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) -> None:
-    whole = find_contexts(corpus, tmp_path / "whole.parquet", str(test_file), per_stimulus=9)
-    out = tmp_path / "c.parquet"
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        find_contexts(corpus, out, str(test_file), per_stimulus=9, engine=Breaking(5))
-    assert "repeat the command" in stopped.value.__notes__[0]
-    assert not out.exists()
-    with pytest.raises(RunFolderError, match="interrupted scan of other files or with other settings"):
-        find_contexts(corpus, out, str(test_file), per_stimulus=8)
-    rest = Breaking(None)
-    found = find_contexts(corpus, out, str(test_file), per_stimulus=9, engine=rest)
-    assert rest.parts == 12 - 5
-    assert found.contexts.digest == whole.contexts.digest
-    assert (found.progress.documents, found.progress.found) == (whole.progress.documents, whole.progress.found)
-    assert sorted(p.name for p in tmp_path.iterdir() if "parquet" in p.name) == ["c.parquet", "whole.parquet"]
 
 
 def test_a_killed_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) -> None:
@@ -110,7 +62,7 @@ def test_a_killed_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) ->
         os.kill(process.pid, signal.SIGKILL)
     assert not out.exists()
     rest = Breaking(None)
-    found = find_contexts(corpus, out, str(test_file), per_stimulus=9, engine=rest)
+    found = find_contexts(corpus, out, str(test_file), per_stimulus=9, engine=rest)  # type: ignore[arg-type]
     assert 0 < rest.parts < 12
     assert found.contexts.digest == whole.contexts.digest
     assert found.progress.found == whole.progress.found
@@ -124,7 +76,7 @@ def test_disk_full_while_saving_keeps_the_last_state(
 
     out = tmp_path / "c.parquet"
     with pytest.raises(KeyboardInterrupt):
-        find_contexts(corpus, out, str(test_file), engine=Breaking(3))
+        find_contexts(corpus, out, str(test_file), engine=Breaking(3))  # type: ignore[arg-type]
 
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device", str(out))
@@ -135,7 +87,7 @@ def test_disk_full_while_saving_keeps_the_last_state(
         find_contexts(corpus, out, str(test_file))
     monkeypatch.undo()
     rest = Breaking(None)
-    find_contexts(corpus, out, str(test_file), engine=rest)
+    find_contexts(corpus, out, str(test_file), engine=rest)  # type: ignore[arg-type]
     assert rest.parts == 9
 
 
@@ -149,15 +101,6 @@ def test_a_damaged_file_is_named_and_the_rest_goes_on(corpus: Path, test_file: P
     assert list(found.progress.damaged) == ["03.jsonl.gz"]
     assert 11 * 120 < found.progress.documents < 12 * 120
     assert read_contexts(tmp_path / "c.parquet").metadata["corpus"]["damaged"] == found.progress.damaged
-
-
-def test_too_many_bad_lines_end_the_scan(corpus: Path, test_file: Path, tmp_path: Path) -> None:
-    (corpus / "bad.jsonl").write_text('{"body": broken}\n' * 400)
-    with pytest.raises(MeasurementError, match=r"documents cannot be read, more than 10%: .*bad.jsonl"):
-        find_contexts(corpus, tmp_path / "c.parquet", str(test_file))
-    found = find_contexts(corpus, tmp_path / "c.parquet", str(test_file), max_bad=0.5)
-    assert found.progress.bad == 400
-    assert 0 < len(found.progress.examples) <= 5
 
 
 def test_a_damaged_state_is_refused_or_goes_on_as_it_was(tmp_path: Path) -> None:
@@ -182,17 +125,3 @@ def test_a_corpus_of_which_nothing_can_be_read_is_not_said_to_be_in_another_lang
     with pytest.raises(MeasurementError, match=r"a\.jsonl, byte 0: no field body") as caught:
         find_contexts(tmp_path, tmp_path / "c.parquet", (), words=("she",))
     assert "language" not in str(caught.value)
-
-
-def test_refuses_what_cannot_work(corpus: Path, test_file: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"name it 'c.parquet'"):
-        find_contexts(corpus, tmp_path / "c.csv", str(test_file))
-    with pytest.raises(RunFolderError, match="does not exist"):
-        find_contexts(corpus, tmp_path / "none" / "c.parquet", str(test_file))
-    (tmp_path / "there.parquet").touch()
-    with pytest.raises(RunFolderError, match="already exists"):
-        find_contexts(corpus, tmp_path / "there.parquet", str(test_file))
-    with pytest.raises(StimulusError, match="'weat6' is the same with words"):
-        find_contexts(corpus, tmp_path / "c.parquet", "sent-weat6")
-    with pytest.raises(UsageError, match="no corpus file"):
-        find_contexts(tmp_path / "nowhere", tmp_path / "c.parquet", str(test_file))

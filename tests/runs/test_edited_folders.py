@@ -84,11 +84,15 @@ UNCOUNTED = {"replies": None, "refused": 3}
 RESULTS, MANIFEST = "results.json", "manifest.json"
 REPORTED: list[tuple[str, str, Path_, object, str]] = [
     ("benchmark", RESULTS, in_first("results", "benchmark"), "bqb", "results[0].benchmark: unknown name 'bqb'"),
-    ("benchmark", RESULTS, in_first("results", "condition"), "vague", "[0].condition: expected '' or 'ambiguous' or"),
-    ("benchmark", RESULTS, in_first("results", "unit"), "word", "[0].unit: expected 'template' or 'writer' or"),
-    ("benchmark", MANIFEST, ("settings", "benchmark"), "bqb", "settings: unknown benchmark 'bqb'"),
-    ("encoders", RESULTS, in_first("results", "lost"), {"Z": ["x"]}, "results[0].lost: unknown name 'Z'"),
-    ("encoders", RESULTS, in_first("results", "lost"), {"X": []}, "results[0].lost: nothing about the words Y"),
+    ("benchmark", MANIFEST, ("settings", "benchmark"), "bqb", "results[0].benchmark: unknown name 'bbq'"),
+    ("encoders", RESULTS, in_first("results", "oov_words"), {"Z": ["x"]}, "results[0].oov_words: unknown name 'Z'"),
+    (
+        "encoders",
+        RESULTS,
+        in_first("results", "oov_words"),
+        {"X": []},
+        "results[0].oov_words: nothing about the words Y",
+    ),
     ("encoders", MANIFEST, ("settings", "seed"), 10**400, "settings: not a record of biassay: seed: expected a whole"),
     (
         "encoders",
@@ -112,7 +116,7 @@ FOUND: list[tuple[str, str, Path_, object, str]] = [
     ),
     ("encoders", MANIFEST, ("models", 0, "measured"), "false", "models[0].measured: expected true or false"),
     ("encoders", MANIFEST, ("models", 0, "texts"), 1.5, "models[0].texts: expected a whole number"),
-    ("encoders", MANIFEST, ("models", 0, "words_lost"), "abc", "models[0].words_lost: expected a list, got 'abc'"),
+    ("encoders", MANIFEST, ("models", 0, "oov_words"), "abc", "models[0].oov_words: expected a list, got 'abc'"),
     ("encoders", MANIFEST, ("models", 0, "name"), "\ud800", "models[0].name: expected a text"),
     ("encoders", MANIFEST, ("inputs", "tests"), {}, "inputs: not a record of biassay: tests: expected a list"),
     ("encoders", RESULTS, ("measured",), [["glove"]], "measured: not a record of biassay: [0]: expected a text"),
@@ -143,7 +147,6 @@ FOUND: list[tuple[str, str, Path_, object, str]] = [
     ),
     ("ceat", RESULTS, ("tables", "results", 0, "n_samples"), 9, "samples: its shape is"),
     ("benchmark", RESULTS, in_first("results", "by"), "chance", "[0].by: expected 'answer' or"),
-    ("benchmark", RESULTS, in_first("templates", "condition"), "vague", "[0].condition: expected '' or"),
     ("benchmark", RESULTS, ("tables", "results", 0), lambda row: row | UNCOUNTED, "results[0].replies: missing"),
     ("benchmark", MANIFEST, ("inputs", "available"), {"x": 1}, "inputs.available: unknown name 'x'"),
     ("ask", RESULTS, in_first("words", "test"), "wat-x", "words[0].test: test 'wat-x' is not in the table 'results'"),
@@ -167,7 +170,7 @@ FOUND: list[tuple[str, str, Path_, object, str]] = [
         "results[0].group: group 'x' is not in the table 'groups'",
     ),
     ("discover", RESULTS, in_first("groups", "other_groups"), ["x"], "groups[0].other_groups: unknown name 'x'"),
-    ("discover", RESULTS, in_first("models", "names_lost"), {"x": ["y"]}, "models[0].names_lost: unknown name 'x'"),
+    ("discover", RESULTS, in_first("models", "oov_names"), {"x": ["y"]}, "models[0].oov_names: unknown name 'x'"),
     ("discover", RESULTS, in_first("curves", "accuracy"), 0.123, "give other rates than results.json"),
     ("discover", RESULTS, in_first("curves", "chosen"), 77.0, "no threshold is the one in use"),
 ]

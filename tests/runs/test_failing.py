@@ -1,4 +1,4 @@
-"""Of several models one that fails stops no other, and a list of models stands in a file."""
+"""A failing model does not stop the others; also lists of models in files."""
 
 from __future__ import annotations
 
@@ -98,22 +98,6 @@ def test_if_none_can_be_measured_or_there_is_one_only_the_error_is_raised(
     assert not (tmp_path / "run").exists()  # nothing was answered
     repair(tmp_path)
     assert len(biassay.run(models[1:3], test, out=tmp_path / "run").results) == 2
-
-
-def test_what_is_wrong_with_the_request_stops_it_before_it_begins(test: str, models: list[str], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown model"):
-        biassay.run([models[0], "vecors:a.txt"], test, out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_model_that_is_measured_need_not_be_there_to_go_on(test: str, models: list[str], tmp_path: Path) -> None:
-    run = biassay.run(models[:2], test, out=tmp_path / "run")
-    repair(tmp_path)
-    (tmp_path / "a.txt").unlink()
-    resumed = biassay.resume(tmp_path / "run")
-    assert resumed.results[0] == run.results[0]
-    assert [record.failed for record in resumed.manifest.models] == [None, None]
-    assert len(resumed.results) == 2
 
 
 def test_a_list_names_models_and_says_what_is_wrong_with_it(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ class _TwoAtOnce(LocalExecutor):
     def __init__(self) -> None:
         self.answered, self._one = threading.Event(), threading.Lock()
 
-    def run(self, make: Any, tasks: Sequence[Any], **how: Any) -> Iterator[Any]:
+    def run(self, make: Any, tasks: Sequence[Any], **how: Any) -> Iterator[Any]:  # type: ignore[override]
         assert self.answered.wait(20)
         with self._one:
             yield from super().run(make, tasks, **how)
@@ -98,8 +98,13 @@ def test_a_model_asked_beside_an_endpoint_used_none_of_its_tokens(
     local = f"hf:{save_chatting(tmp_path / 'gpt2')}?device=cpu&max_tokens=4"
     models = {"served": model_of(endpoints[0]), "one": local, "two": f"{local}&seed=1"}
     engine = _TwoAtOnce()
-    how = {"tests": "wat-racism", "wordings": ["bai2025", "one-word"], "n_answers": 2, "cache": tmp_path / "cache"}
-    run = biassay.ask(models, **how, engine=engine, listener=_Waiting(engine))
+    how: dict[str, Any] = {
+        "tests": "wat-racism",
+        "wordings": ["bai2025", "one-word"],
+        "n_answers": 2,
+        "cache": tmp_path / "cache",
+    }
+    run = biassay.ask(models, **how, engine=engine, listener=_Waiting(engine))  # type: ignore[arg-type]
     assert [record.failed for record in run.manifest.models] == [None] * 3
     asked = len(endpoints[0].seen)
     found = {record.name: (record.tokens_in, record.tokens_out) for record in run.manifest.models}

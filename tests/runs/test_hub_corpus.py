@@ -49,7 +49,7 @@ class Hub(BaseHTTPRequestHandler):
         self.wfile.write(part)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 @pytest.fixture

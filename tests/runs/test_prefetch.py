@@ -17,7 +17,6 @@ from biassay.cache.responses import ModelCache
 from biassay.models.base import TextEmbeddings
 from biassay.models.transformers.encoder import HfEncoder
 from biassay.models.transformers.hidden_states import PendingVectors, TokenStates
-from biassay.runs.progress import NullListener
 
 __all__ = ["cli"]
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("one_thread")]
@@ -136,43 +135,3 @@ def test_batches_are_started_before_the_one_ahead_of_them_is_read(
     biassay.run(model, TESTS, cache=tmp_path)
     started, stored = list(device.before("read"))[1]
     assert (started, stored) == (2 + AHEAD, 1)
-
-
-class Interrupting(NullListener):
-    """Press Ctrl-C when some batches are stored."""
-
-    def __init__(self, after: int) -> None:
-        self.left = after
-
-    def progress(self, who: str, unit: str, done: int, total: int) -> None:  # noqa: ARG002
-        self.left -= unit == "texts"
-        if not self.left:
-            raise KeyboardInterrupt
-
-
-def test_an_interrupted_run_drops_prefetched_batches_and_resumes_to_the_same(
-    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = biassay.run(model, TESTS, cache=tmp_path / "whole")
-    encoders: list[HfEncoder] = []
-    prefetch = HfEncoder.prefetch_representations
-
-    def remember(encoder: HfEncoder, texts: Sequence[str], names: Sequence[str]) -> None:
-        encoders.append(encoder)
-        prefetch(encoder, texts, names)
-
-    monkeypatch.setattr(HfEncoder, "prefetch_representations", remember)
-    out, cache = tmp_path / "out", tmp_path / "cache"
-    with monkeypatch.context() as patch:
-        device = Device(patch)
-        with pytest.raises(KeyboardInterrupt):
-            biassay.run(model, TESTS, out=out, cache=cache, listener=Interrupting(2))
-        started = device.count("start")
-        for one in (encoders[0]._running, encoders[0]._tokenized):
-            assert one._coming == []
-            assert one._thread._work_queue.empty()
-        assert (device.count("store"), started <= 2 + AHEAD, device.count("start")) == (2, True, started)
-        found = biassay.resume(out, cache=cache)
-    assert found.manifest.models[0].encoded == whole.manifest.models[0].encoded - 2 * BATCH
-    assert found.tables == whole.tables
-    assert files_in(cache) == files_in(tmp_path / "whole")

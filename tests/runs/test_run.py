@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.results.made_runs import consistent, result, run_of, stopped
+from tests.results.made_runs import consistent, result, run_of
 
 import biassay
 from biassay.cache.outputs import ModelOutputs
@@ -38,14 +38,6 @@ def test_a_part_of_a_run_is_a_run(run: Run) -> None:
         run["weat66"]
 
 
-def test_save_and_load_give_an_equal_run(run: Run, tmp_path: Path) -> None:
-    assert run.save(tmp_path / "run") == tmp_path / "run"
-    again = biassay.load(tmp_path / "run")
-    assert isinstance(again, Run)
-    assert again == run == Run.load(tmp_path / "run")
-    assert (again.findings(), again.to_json()) == (run.findings(), run.to_json())
-
-
 def test_a_report_is_one_page_of_runs_and_folders(run: Run, tmp_path: Path) -> None:
     page = run.report(tmp_path / "page.html")
     other = run_of("other", [result("n", "t")])
@@ -69,13 +61,6 @@ def test_runs_folders_and_models_of_one_run_are_compared(tmp_path: Path) -> None
     assert [row.test for row in biassay.compare(one, two, tests=["u"]).tables["associations"]] == ["u"]
     with pytest.raises(UsageError, match="copies"):
         one.compare(one)
-
-
-def test_any_study_measures_by_its_name(run: Run, own_cache: Path) -> None:
-    found = biassay.measure("associations", "glove", {"tests": ("weat6", "weat7")}, cache=own_cache)
-    assert found.results == run.results
-    with pytest.raises(UnknownNameError, match="associations"):
-        biassay.measure("assocations", "glove")
 
 
 @pytest.mark.parametrize("together", [1, 900])
@@ -111,13 +96,6 @@ def test_tests_are_given_as_words(tests: object, tmp_path: Path) -> None:
     (tmp_path / "garden.json").write_text(json.dumps(content))
     from_file = biassay.run("glove", str(tmp_path / "garden.json")).results[0]
     assert (row.effect_size, row.p_value) == (from_file.effect_size, from_file.p_value)
-
-
-def test_a_run_of_words_goes_on_with_the_words_of_its_folder(tmp_path: Path) -> None:
-    whole = biassay.run("glove", ["weat6", {"garden": WORDS}, "weat7"])
-    assert [test.pattern for test in whole.manifest.inputs.tests] == ["weat6", GIVEN_AS_WORDS, "weat7"]
-    stopped(whole).save(tmp_path / "run")
-    assert biassay.resume(tmp_path / "run").results == whole.results
 
 
 def test_wrong_words_are_refused_before_anything_is_written(tmp_path: Path) -> None:

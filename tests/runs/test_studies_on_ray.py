@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.golden.inputs import make_inputs
+from tests.golden.made_inputs import make_inputs
 from tests.golden.models import make_models
 from tests.models.tiny_models import byte_tokenizer
 from tests.ray_cluster import MARKS, cluster_of
@@ -31,13 +31,12 @@ ASKED = "--files own.toml --groups land --groups craft --n-bootstrap 20"
 COMMANDS = {
     "run": f"run vectors:one.txt {MASKED} vectors:two.txt {MASKED}&layer=1 --tests tests.toml",
     "ceat": f"run {MASKED} {CAUSAL} {CONTEXTS}",
-    "ceat together": f"run {MASKED} {CAUSAL} {CONTEXTS} --mode fixed",
     "discover": "discover vectors:world.txt --grouping groups.toml --groups red-women --n-permutations 99 --keep 20",
     "stereotypes": f"stereotypes {MASKED} {CAUSAL} {ASKED} --templates mine",
-    "stereotypes over contexts": f"stereotypes {MASKED} {CAUSAL} {ASKED} --measures ceat --contexts contexts.parquet",
     "ask": f"ask {LONG}&chat=false --tests wat-racism --wordings one-word",
     "benchmark": f"benchmark crows-pairs {LONG} {MASKED} --data crows.csv",
     "robustness": f"robustness {MASKED} --tests tests.toml",
+    "audit": f"audit {LONG} --documents reports.txt --query ads.txt --names weat6",
 }
 
 
@@ -65,6 +64,9 @@ def place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Path:  
     rows = [f'{i},"{f.format(a)}","{f.format(b)}",stereo,{kind},a' for i, (f, a, b, kind) in enumerate(SENTENCES)]
     header = ",sent_more,sent_less,stereo_antistereo,bias_type,anon_writer"
     (folder / "crows.csv").write_text("\n".join([header, *rows]) + "\n")
+    lines = "".join(f"{{name}} wrote report {number}\n" for number in range(5))
+    (folder / "reports.txt").write_text(lines, encoding="utf-8")
+    (folder / "ads.txt").write_text("We look for a person who writes reports.", encoding="utf-8")
     call("contexts corpus.txt --tests tests.toml --abc --files own.toml --out contexts.parquet --workers 1", folder)
     return folder
 

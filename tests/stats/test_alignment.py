@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from biassay.stats.alignment import (
     permute_groups,
     precision_at,
 )
-from biassay.stats.kendall import block_counts, kendall_by_row, overall_tau, percentile_interval, within_tau
+from biassay.stats.kendall import block_counts, kendall_by_row, overall_tau, within_tau
 
 Floats = NDArray[np.float64]
 X = float("nan")
@@ -110,16 +111,6 @@ def test_groups_drawn_several_times_count_as_their_copies(both: tuple[Floats, Fl
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_undefined_taus_are_nan_and_warn_of_nothing() -> None:
-    model = np.array([[1.0, 1.0, 1.0], [1.0, X, X], [X, X, X], [1.0, 2.0, np.inf]])
-    found = kendall_alignment(model, np.tile([10.0, 20.0, 30.0], (4, 1)))
-    np.testing.assert_array_equal(np.isnan(found.group_tau), [True, True, True, False])
-    assert found.group_tau[3] == 1.0
-    np.testing.assert_array_equal(found.group_n, [3, 1, 0, 3])
-    nothing = kendall_alignment(model[:1], model[:1])
-    assert np.isnan([nothing.tau, nothing.p_value]).all()
-
-
 @given(two_matrices(), st.integers(1, 4))
 def test_precision_is_that_of_a_loop(both: tuple[Floats, Floats], k: int) -> None:
     x, y = both
@@ -140,16 +131,6 @@ def test_precision_is_that_of_a_loop(both: tuple[Floats, Floats], k: int) -> Non
     assert found.overall == pytest.approx(defined.mean() if len(defined) else X, nan_ok=True)
 
 
-def test_a_mean_of_exactly_50_is_a_miss_on_both_sides() -> None:
-    found = precision_at([[1.0, 2.0, 3.0, 4.0]], [[50.0, 49.0, 51.0, 50.0]], k=2)
-    assert (found.top[0], found.bottom[0]) == (0.5, 0.5)
-
-
-def test_of_equal_scores_the_earlier_pair_is_taken() -> None:
-    found = precision_at([[0.0, 0.0, 0.0]], [[80.0, 20.0, 80.0]], k=1)
-    assert (found.top[0], found.bottom[0]) == (1.0, 0.0)
-
-
 def test_shapes_are_checked() -> None:
     with pytest.raises(UsageError, match=r"same shape \(groups, pairs\), got \(2, 3\) and \(3, 2\)"):
         kendall_alignment(np.zeros((2, 3)), np.zeros((3, 2)))
@@ -163,11 +144,6 @@ def test_shapes_are_checked() -> None:
 
 def raters(truth: Floats, number: int, rng: np.random.Generator) -> Floats:
     return np.clip(np.rint(truth + rng.normal(0.0, 25.0, (number, *truth.shape))), 0.0, 100.0)
-
-
-def test_means_leave_out_what_is_missing() -> None:
-    ratings = np.array([[[10.0, X]], [[30.0, X]], [[X, X]]])
-    np.testing.assert_array_equal(human_means(ratings), [[20.0, X]])
 
 
 def test_draws_of_annotators_are_those_of_a_loop() -> None:
@@ -209,10 +185,11 @@ def test_intervals_over_groups_leave_out_one_domain_at_a_time(domains: list[str]
     found = alignment_intervals(model, ratings, n=40, rng=8, domains=given, confidence=0.9, k=2)
     clusters = np.array(domains if domains is not None and len(set(domains)) > 1 else range(6))
     here = human_means(ratings)
-    for name, measured in (
-        ("tau", lambda x, y: kendall_alignment(x, y).tau),
-        ("precision", lambda x, y: precision_at(x, y, 2).overall),
-    ):
+    measures: dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], float]] = {
+        "tau": lambda x, y: kendall_alignment(x, y).tau,
+        "precision": lambda x, y: precision_at(x, y, 2).overall,
+    }
+    for name, measured in measures.items():
         value, n = measured(model, here), len(set(clusters.tolist()))
         without = np.array(
             [measured(model[:6][clusters != c], here[:6][clusters != c]) for c in set(clusters.tolist())]
@@ -296,68 +273,29 @@ def test_the_ceiling_is_the_tau_of_random_halves() -> None:
     found = noise_ceiling(ratings, n=3000, rng=1)
     assert found.group_tau[0] == pytest.approx(only)
     assert found.group_tau[1] == pytest.approx(np.mean(every), abs=4 * np.std(every) / np.sqrt(3000) + 1e-9)
-    np.testing.assert_allclose(found.group_interval[1], [min(every), max(every)], atol=1e-12)
-    assert found.interval[0] <= found.tau <= found.interval[1]
-
-
-def test_the_ceiling_needs_two_raters() -> None:
-    ratings = np.random.default_rng(0).uniform(0, 100, (3, 2, 5))
-    ratings[1:, 0] = X
-    found = noise_ceiling(ratings, n=20, rng=0)
-    assert np.isnan(found.group_tau[0])
-    assert np.isnan(found.group_interval[0]).all()
-    assert found.tau == pytest.approx(found.group_tau[1])
-    with pytest.raises(UsageError, match="no group has two or more annotators"):
-        noise_ceiling(ratings[:, :1], n=20, rng=0)
-
-
-def test_agreement_of_copies_is_perfect_and_no_interval_without_draws() -> None:
-    ratings = np.tile(np.random.default_rng(0).uniform(0, 100, (1, 3, 5)), (4, 1, 1))
-    assert noise_ceiling(ratings, n=5, rng=0).tau == 1.0
-    assert np.isnan(percentile_interval(np.array([X]), 0.9)).all()
+    single = noise_ceiling(ratings[:, 1:], n=3000, rng=1)
+    np.testing.assert_allclose(single.interval, [min(every), max(every)], atol=1e-12)
 
 
 @pytest.mark.slow
-@given(st.integers(0, 10_000), st.integers(1, 2))
-def test_the_chosen_templates_are_those_of_a_search(seed: int, at_most: int) -> None:
+@given(st.integers(0, 10_000))
+def test_the_chosen_templates_are_those_of_a_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores, human = rng.integers(-3, 4, (5, 2, 4)).astype(float), rng.integers(0, 5, (2, 4)).astype(float)
     scores[rng.integers(5)] = X if seed % 3 else 0.0
-    sizes = range(1, at_most + 1)
-    options = [places for size in sizes for places in itertools.combinations(range(5), size)]
+    options = [places for size in (1, 2) for places in itertools.combinations(range(5), size)]
     taus = {o: kendall_alignment(scores[list(o)].mean(axis=0), human).tau for o in options}
     defined = {o: round(tau, 12) for o, tau in taus.items() if not np.isnan(tau)}
     if not any(len(o) == 1 for o in defined):
         with pytest.raises(UsageError, match="every template lacks"):
-            choose_templates(scores, human, "abcde", at_most)
+            choose_templates(scores, human, "abcde")
         return
     best = max(defined.values())
-    found = choose_templates(scores, human, "abcde", at_most)
+    found = choose_templates(scores, human, "abcde")
     assert found.indices == next(o for o in options if defined.get(o) == best)
     assert found.names == tuple("abcde"[t] for t in found.indices)
     assert found.tau == pytest.approx(best)
     assert found.skipped == tuple("abcde"[t] for t in range(5) if np.isnan(scores[t]).any())
-
-
-def test_a_second_template_must_be_strictly_better() -> None:
-    human = np.array([[10.0, 20.0, 30.0, 40.0]])
-    same = np.array([[1.0, 2.0, 3.0, 4.0]])
-    found = choose_templates([same, same, -same], human, ["a", "b", "c"])
-    assert (found.names, found.tau) == (("a",), 1.0)
-    halves = np.array([[[1.0, 2.0, 0.0, 1.0]], [[0.0, 0.5, 9.0, 9.0]]])
-    assert choose_templates(halves, human, ["a", "b"]).names == ("a", "b")
-    assert choose_templates(halves, human, ["a", "b"], at_most=1).names == ("b",)
-
-
-def test_a_group_that_no_template_scores_is_left_out() -> None:
-    human = np.array([[10.0, 20.0, 30.0], [1.0, 2.0, 3.0]])
-    scores = np.array([[[1.0, 2.0, 3.0], [X, X, X]], [[1.0, X, 3.0], [X, X, X]]])
-    found = choose_templates(scores, human, ["whole", "gap"])
-    assert (found.names, found.skipped) == (("whole",), ("gap",))
-    with pytest.raises(UsageError, match="at_most must be 1 or 2"):
-        choose_templates(scores, human, ["whole", "gap"], at_most=3)
-    with pytest.raises(UsageError, match="scores must have the shape"):
-        choose_templates(scores, human, ["whole"])
 
 
 def test_shuffled_groups_are_a_loop_over_permutations() -> None:
@@ -382,9 +320,9 @@ def test_domains_are_shuffled_and_groups_within_them() -> None:
     human, model = 50 + 10 * rng.normal(size=(4, 5)), rng.normal(size=(4, 5))
     mean, p = permute_groups(model, human, n=4000, rng=7, domains=["a", "b", "b", "a"])
     orders = [
-        (one[0], other[0], other[1], one[1])
+        (outer[0], inner[0], inner[1], outer[1])
         for one, other in (((0, 3), (1, 2)), ((1, 2), (0, 3)))
-        for one, other in itertools.product(itertools.permutations(one), itertools.permutations(other))
+        for outer, inner in itertools.product(itertools.permutations(one), itertools.permutations(other))
     ]
     taus = np.array([stats.kendalltau(model.ravel(), human[list(order)].ravel()).statistic for order in orders])
     seen = stats.kendalltau(model.ravel(), human.ravel()).statistic
@@ -396,7 +334,7 @@ def test_domains_are_shuffled_and_groups_within_them() -> None:
 
 
 def test_domains_of_different_size_exchange_their_means() -> None:
-    """Whatever is beyond the mean of a domain stays with a domain of its size; means go anywhere."""
+    """Deviations from the mean of a domain are permuted among domains of its size; means among all."""
     human = np.array([[10.0, 12.0], [20.0, 26.0], [60.0, 61.0]])
     model = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     mean, _ = permute_groups(model, human, n=2000, rng=0, domains=[0, 0, 1])
@@ -409,22 +347,6 @@ def test_domains_of_different_size_exchange_their_means() -> None:
     assert mean == pytest.approx(np.mean(taus), abs=4 * np.std(taus) / np.sqrt(2000))
 
 
-@pytest.mark.slow
-def test_domains_that_are_alike_are_no_knowledge_of_groups() -> None:
-    """Groups of a domain are alike in the model and in people, who are unrelated: 5% of p-values are 0.05 or less."""
-    rng, worlds = np.random.default_rng(2), 200
-    domains = np.repeat(np.arange(6), [5, 2, 5, 4, 2, 3])
-    rejected = {"groups": 0, "domains": 0}
-    for _ in range(worlds):
-        model, human = (
-            0.95 * rng.normal(size=(6, 8))[domains] + 0.3 * rng.normal(size=(len(domains), 8)) for _ in range(2)
-        )
-        rejected["groups"] += permute_groups(model, human, n=39, rng=rng)[1] <= 0.05
-        rejected["domains"] += permute_groups(model, human, n=39, rng=rng, domains=domains)[1] <= 0.05
-    assert rejected["domains"] <= stats.binom.ppf(0.999, worlds, 0.05)
-    assert rejected["groups"] > stats.binom.ppf(0.999, worlds, 0.05)
-
-
 def test_what_all_groups_share_is_no_knowledge_of_groups() -> None:
     """A model that knows pairs and not groups agrees well, and no better than with groups shuffled."""
     rng = np.random.default_rng(1)
@@ -435,3 +357,12 @@ def test_what_all_groups_share_is_no_knowledge_of_groups() -> None:
     assert mean > 0.1
     assert p > 0.05
     assert permute_groups(knowing, human, n=200, rng=0)[1] == pytest.approx(1 / 201)
+
+
+def test_a_group_that_no_template_scores_is_left_out() -> None:
+    human = np.array([[10.0, 20.0, 30.0], [1.0, 2.0, 3.0]])
+    scores = np.array([[[1.0, 2.0, 3.0], [X, X, X]], [[1.0, X, 3.0], [X, X, X]]])
+    found = choose_templates(scores, human, ["whole", "gap"])
+    assert (found.names, found.skipped) == (("whole",), ("gap",))
+    with pytest.raises(UsageError, match="scores must have the shape"):
+        choose_templates(scores, human, ["whole"])

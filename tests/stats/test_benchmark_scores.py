@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_released_answers_have_their_released_scores(cell):
+def test_released_answers_have_their_released_scores(cell: str) -> None:
     found = bbq_score(**answers(cell), ambiguous="|ambig|" in cell)
     expected = EXPECTED[cell]
     counts = {name: getattr(found, name) for name in ("n", "correct", "known", "target", "unparsed")}
@@ -29,43 +30,26 @@ def test_released_answers_have_their_released_scores(cell):
     assert found.by_item.value == pytest.approx(expected["score"], rel=1e-12, abs=1e-12)
 
 
-def test_intervals_of_ambiguous_contexts_by_template_are_wider_than_by_item():
+def test_intervals_of_ambiguous_contexts_by_template_are_wider_than_by_item() -> None:
     for cell in CELLS:
         if "|ambig|" in cell:
             found = bbq_score(**answers(cell), ambiguous=True)
             assert found.score.standard_error > 1.4 * found.by_item.standard_error
 
 
-def some(choices, **changed):
+def some(choices: Any, **changed: Any) -> Any:
     given = {"correct": [1] * 4, "target": [0] * 4, "unknown": [1] * 4, "templates": [1, 1, 2, 2]}
     return bbq_score(choices, **{**given, **changed}, ambiguous=True)
 
 
-def test_an_unparsed_answer_counts_nowhere_else():
-    found = some([0, 2, -1, 1])
-    assert (found.n, found.known, found.target, found.correct, found.unparsed) == (3, 2, 1, 1, 1)
-    with pytest.raises(UsageError):
-        some([0, 2, 3, 1])
-
-
-def test_with_all_answers_unknown_the_score_is_0_and_the_bias_is_undefined():
+def test_with_all_answers_unknown_the_score_is_0_and_the_bias_is_undefined() -> None:
     found = some([1, 1, 1, 1])
     assert found.score.value == 0.0
     assert math.isnan(found.bias)
     assert found.score.p_value == 1.0
 
 
-def test_no_answers():
-    found = some([-1, -1, -1, -1])
-    assert (found.n, found.unparsed) == (0, 4)
-    assert math.isnan(found.score.value)
-
-
-def test_the_target_is_never_the_unknown_option():
-    assert some([1, 1, 1, 1], target=[1] * 4).target == 0
-
-
-def test_ties_of_pairs_are_those_of_the_authors():
+def test_ties_of_pairs_are_those_of_the_authors() -> None:
     """metric.py rounds to three decimals, counts equal scores as neutral, and divides by all pairs."""
     more, less = [-1.0, -2.0, -3.0, -4.0, -7.0001], [-2.0, -2.0 + 4e-4, -1.0, -5.0, -7.0]
     found = pair_score(more, less)
@@ -78,7 +62,7 @@ def test_ties_of_pairs_are_those_of_the_authors():
         pair_score([np.nan], [0.0])
 
 
-def test_pairs_of_one_writer_are_one_cluster():
+def test_pairs_of_one_writer_are_one_cluster() -> None:
     """Against the jackknife of a loop; pairs without a writer are by themselves."""
     rng = np.random.default_rng(3)
     writers = [*("abcdef"[i % 6] for i in range(40)), "", ""]
@@ -93,23 +77,23 @@ def test_pairs_of_one_writer_are_one_cluster():
     assert found.share.standard_error > 1.2 * found.by_pair.standard_error
 
 
-def biased(templates, per_template=8, **changed):
+def biased(templates: int, per_template: int = 8, **changed: Any) -> Any:
     """All answers follow the stereotype."""
     n = templates * per_template
-    given = {"correct": [1] * n, "target": [0] * n, "unknown": [1] * n}
+    given: dict[str, Any] = {"correct": [1] * n, "target": [0] * n, "unknown": [1] * n}
     choices = changed.pop("choices", [0] * n)
     return bbq_score(choices, **given, templates=np.repeat(np.arange(templates), per_template), **changed)
 
 
 @pytest.mark.parametrize("ambiguous", [True, False])
-def test_a_model_that_always_follows_the_stereotype_is_tested(ambiguous):
+def test_a_model_that_always_follows_the_stereotype_is_tested(ambiguous: bool) -> None:
     found = biased(25, ambiguous=ambiguous).score
     assert found.value == 1.0
     assert found.p_value == pytest.approx(2.0**-24)
     assert found.interval == pytest.approx((2.0 * 0.025 ** (1 / 25) - 1.0, 1.0))
 
 
-def test_one_answer_of_200_does_not_make_the_interval_narrow_nor_the_bias_doubtful():
+def test_one_answer_of_200_does_not_make_the_interval_narrow_nor_the_bias_doubtful() -> None:
     """One question of one template is answered otherwise; then one whole template is."""
     whole = biased(25, ambiguous=True).score
     for other in (1, 8):
@@ -118,14 +102,7 @@ def test_one_answer_of_200_does_not_make_the_interval_narrow_nor_the_bias_doubtf
         assert found.p_value < 1e-4
 
 
-def test_stereoset_terms_that_all_agree():
-    found = stereoset_score(np.ones(24), np.ones(24), np.repeat(list("abcdef"), 4))
-    assert (found.ss.value, found.ss.p_value) == (100.0, pytest.approx(2.0**-5))
-    assert found.ss.interval == pytest.approx((100.0 * 0.025 ** (1 / 6), 100.0))
-    assert not math.isnan(found.icat_interval[0])
-
-
-def test_names_that_recur_in_templates_widen_the_interval():
+def test_names_that_recur_in_templates_widen_the_interval() -> None:
     rng = np.random.default_rng(5)
     names = [(f"x{rng.integers(6)}", f"y{rng.integers(6)}") for _ in range(400)]
     leans = {f"x{i}": lean for i, lean in enumerate((0.95, 0.9, 0.8, 0.2, 0.1, 0.05))}
@@ -137,7 +114,7 @@ def test_names_that_recur_in_templates_widen_the_interval():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_stereoset_is_that_of_a_loop_over_terms(seed):
+def test_stereoset_is_that_of_a_loop_over_terms(seed: int) -> None:
     rng = np.random.default_rng(seed)
     pro, anti, other = rng.normal(size=(3, 60)).round(1)  # rounded: some ties
     terms = rng.choice(["poet", "nurse", "Norway", "cook", "piper"], 60)
@@ -163,14 +140,21 @@ def test_stereoset_is_that_of_a_loop_over_terms(seed):
     assert found.icat_interval[0] <= found.icat <= found.icat_interval[1]
 
 
-def test_icat_is_best_at_50_and_no_interval_passes_100():
+def test_icat_is_best_at_50_and_no_interval_passes_100() -> None:
     found = stereoset_score([1, 0, 1, 0, 1, 1], np.ones(6), ["a", "a", "b", "b", "c", "c"])
     assert found.lms.value == 100.0
     assert found.icat == pytest.approx(100 * (100 - 200 / 3) / 50)
 
 
-def test_terms_without_a_preference_are_left_out_of_ss():
+def test_terms_without_a_preference_are_left_out_of_ss() -> None:
     found = stereoset_score([1, 0, np.nan], [1, 1, 0], ["a", "b", "c"])
     assert found.ss.n_clusters == 2
     assert found.lms.n_clusters == 3
     assert math.isnan(found.terms[2].ss)
+
+
+def test_an_unparsed_answer_counts_nowhere_else() -> None:
+    found = some([0, 2, -1, 1])
+    assert (found.n, found.known, found.target, found.correct, found.unparsed) == (3, 2, 1, 1, 1)
+    with pytest.raises(UsageError):
+        some([0, 2, 3, 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from biassay.stats.crossed import CrossedResult, crossed_rows, crossed_test, eff
 from biassay.stats.crossed_effect import crossed_effect
 
 N, M, n, k = 23, 19, 11, 8
-CLOSE = {"rel": 1e-9, "abs": 1e-12}
+CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12}
 
 
 def table(seed: int) -> NDArray[np.float64]:

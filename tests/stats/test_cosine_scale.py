@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from biassay.errors import UsageError
-from biassay.stats.cosine_tables import log_ratio_variance, similarity_sd
+from biassay.stats.cosine_tables import log_contrast_variance, similarity_sd
 
 
 def similarities(rng: np.random.Generator, n: int, common: float = 0.0) -> np.ndarray:
@@ -28,9 +28,22 @@ def test_jackknife_deletes_one_word() -> None:
     for i in range(12):
         kept = np.ix_(np.arange(12) != i, np.arange(12) != i)
         logs.append(np.log(similarity_sd(new[kept]) / similarity_sd(old[kept])))
-    jackknife = 11 / 12 * np.sum((logs - np.mean(logs)) ** 2)
-    assert jackknife < log_ratio_variance(old, new) < 4.0 * jackknife
-    assert log_ratio_variance(old, 3.0 * old) == pytest.approx(0.0, abs=1e-20)
+    jackknife = 11 / 12 * np.sum((np.array(logs) - np.mean(logs)) ** 2)
+    assert jackknife < log_contrast_variance((old, new), (-1.0, 1.0)) < 4.0 * jackknife
+    assert log_contrast_variance((old, 3.0 * old), (-1.0, 1.0)) == pytest.approx(0.0, abs=1e-20)
+
+
+def test_a_weighted_sum_of_logs_is_jackknifed_together() -> None:
+    rng = np.random.default_rng(3)
+    tables = [similarities(rng, 12, noise) for noise in (1.0, 0.5, 0.3)]
+    assert log_contrast_variance(tables, (-1, 0, 1)) == pytest.approx(
+        log_contrast_variance((tables[0], tables[2]), (-1.0, 1.0))
+    )
+    assert log_contrast_variance(tables, (-2, 0, 2)) == pytest.approx(4 * log_contrast_variance(tables, (-1, 0, 1)))
+    kept = [np.ix_(np.arange(12) != i, np.arange(12) != i) for i in range(12)]
+    logs = np.log([[similarity_sd(table[one]) for table in tables] for one in kept]) @ (-0.5, -0.25, 0.75)
+    jackknife = 11 / 12 * np.sum((logs - logs.mean()) ** 2)
+    assert jackknife < log_contrast_variance(tables, (-0.5, -0.25, 0.75)) < 4.0 * jackknife
 
 
 def test_variance_covers_new_words() -> None:
@@ -44,7 +57,7 @@ def test_variance_covers_new_words() -> None:
         tables = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (first, second)]
         old, new = (rows @ rows.T for rows in tables)
         ratios.append(np.log(similarity_sd(new) / similarity_sd(old)))
-        variances.append(log_ratio_variance(old, new))
+        variances.append(log_contrast_variance((old, new), (-1.0, 1.0)))
     assert 0.9 < np.median(variances) / np.var(ratios) < 2.2
 
 
@@ -65,7 +78,7 @@ def test_outlying_words_are_covered() -> None:
     for _ in range(200):
         old, new = draw(200)
         error = np.log(similarity_sd(new) / similarity_sd(old)) - truth
-        covered += abs(error) <= 1.96 * np.sqrt(log_ratio_variance(old, new))
+        covered += abs(error) <= 1.96 * np.sqrt(log_contrast_variance((old, new), (-1.0, 1.0)))
     assert covered >= 182
 
 
@@ -74,6 +87,6 @@ def test_bad_input() -> None:
     with pytest.raises(UsageError, match="n at least 2"):
         similarity_sd(table[:1])
     with pytest.raises(UsageError, match="same words"):
-        log_ratio_variance(table, table[:4, :4])
+        log_contrast_variance((table, table[:4, :4]), (-1.0, 1.0))
     with pytest.raises(UsageError, match="at least 4 words"):
-        log_ratio_variance(table[:3, :3], table[:3, :3])
+        log_contrast_variance((table[:3, :3], table[:3, :3]), (-1.0, 1.0))

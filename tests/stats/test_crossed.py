@@ -1,4 +1,4 @@
-"""The crossed test: reference values, small designs, bad input, and its level when all words are drawn anew."""
+"""The crossed test: reference values, small designs, invalid input, and its level with new words."""
 
 from __future__ import annotations
 
@@ -64,14 +64,6 @@ def test_star_and_interval_agree(rng: np.random.Generator) -> None:
             assert (found.p_value <= 0.05) == (not found.interval[0] <= 0.0 <= found.interval[1])
 
 
-def test_too_few_words() -> None:
-    one = crossed_test([[0.1, 0.2, 0.3], [0.4, 0.1, 0.0], [0.2, 0.2, 0.9]], 1, 2)
-    assert one.p_value is None
-    assert one.interval is None
-    assert pytest.approx((0.15 - 0.3) - ((0.25 - 0.0) + (0.2 - 0.9)) / 2) == one.D
-    assert np.isnan(one.V)
-
-
 @pytest.mark.parametrize("table", [np.zeros((6, 6)), np.full((6, 6), 0.3)])
 def test_nothing_varies(table: np.ndarray) -> None:
     found = crossed_test(table, 3, 3)
@@ -79,7 +71,7 @@ def test_nothing_varies(table: np.ndarray) -> None:
 
 
 def blocks(sizes: tuple[int, int, int, int], difference: float) -> np.ndarray:
-    """Cosines of a maximally biased model: X with A and Y with B by the same amount, whatever the word."""
+    """Make cosines of a maximally biased model: X with A and Y with B, every word by the same amount."""
     n, m, k, l = sizes  # noqa: E741
     return np.outer([1.0] * n + [-1.0] * m, [1.0] * k + [-1.0] * l) * difference / 4.0
 
@@ -164,6 +156,7 @@ def test_two_valued_associations_are_tested_exactly(rng: np.random.Generator, n:
             continue
         table = np.outer(leanings + noise * rng.uniform(-1.0, 1.0, 16), np.repeat([1.0, -1.0], 8))
         for own in (crossed_test(table, n, 8), crossed_test(table.T, 8, n)):  # as targets, and as attributes
+            assert own.p_value is not None
             by_t = 2.0 * scipy.special.stdtr(own.df, -abs(own.t))
             assert own.p_value == pytest.approx(max(by_t, fisher(leanings, n)))
             assert own.interval is not None
@@ -182,22 +175,14 @@ def test_level_with_two_valued_associations(rng: np.random.Generator, n: int, m:
     assert rejected <= 40
 
 
-def test_words_that_are_not_two_valued_are_tested_by_t(rng: np.random.Generator) -> None:
-    for _ in range(100):
-        found = crossed_test(rng.normal(size=(16, 16)), 8, 8)
-        assert found.widening == 0.0
-    sides = np.outer(np.repeat([1.0, -1.0], 4), np.repeat([1.0, -1.0], 4))  # X and Y are apart: an effect, not a coin
-    assert crossed_test(sides + 0.01 * rng.normal(size=(8, 8)), 4, 4).widening == 0.0
-
-
 def test_strong_opposite_skew_is_noticed(rng: np.random.Generator) -> None:
     """Type-I errors of the t test of log-normal targets; few remain that the corrected p does not question."""
     drawn = rng.lognormal(size=(2000, 16)) - np.exp(0.5)
     drawn[:, 8:] *= -1
     columns = np.repeat([0.5, -0.5], 8)
     found = [crossed_test(s[:, None] * columns + 0.1 * rng.normal(size=(16, 16)), 8, 8) for s in drawn]
-    rejected = np.array([test.p_value <= 0.05 for test in found])  # type: ignore[operator]
-    questioned = np.array([test.p_skew > 0.05 for test in found])  # type: ignore[operator]
+    rejected = np.array([test.p_value <= 0.05 for test in found])
+    questioned = np.array([test.p_skew > 0.05 for test in found])
     assert rejected.mean() > 0.1
     assert (rejected & ~questioned).mean() < 0.085
 
@@ -206,7 +191,7 @@ def test_a_constant_column_and_equal_words_are_no_fault(rng: np.random.Generator
     table = rng.normal(size=(8, 8))
     table[:, 2] = 0.4
     table[:, 5] = table[:, 1]
-    assert 0.0 <= crossed_test(table, 4, 4).p_value <= 1.0  # type: ignore[operator]
+    assert 0.0 <= crossed_test(table, 4, 4).p_value <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -230,7 +215,7 @@ def test_equivalence(rng: np.random.Generator) -> None:
     found = crossed_test(rng.normal(size=(60, 60)) * 0.1, 30, 30)
     p = found.p_equivalence(0.05)
     assert p == pytest.approx(stats.t.sf((0.05 - abs(found.D)) / np.sqrt(found.V), found.df))
-    assert found.p_equivalence(0.06) < p  # type: ignore[operator]
+    assert found.p_equivalence(0.06) < p
     for margin in (0.0, -1.0, float("nan")):
         with pytest.raises(UsageError, match="margin"):
             found.p_equivalence(margin)
@@ -251,11 +236,3 @@ def simulated(rng: np.random.Generator, sizes: tuple[int, int, int, int], heavy:
 def test_level(rng: np.random.Generator, sizes: tuple[int, int, int, int], heavy: bool) -> None:
     p = [crossed_test(simulated(rng, sizes, heavy), sizes[0], sizes[2]).p_value for _ in range(2000)]
     assert 0.025 <= np.mean(np.array(p, dtype=float) <= 0.05) <= 0.07
-
-
-@pytest.mark.parametrize("sizes", [(2, 8, 8, 8), (8, 8, 2, 8)])
-def test_two_words_in_a_set_have_no_p_value(sizes: tuple[int, int, int, int], rng: np.random.Generator) -> None:
-    """The variance of two words is near 0 whenever they happen to agree."""
-    n, m, k, l = sizes  # noqa: E741
-    found = crossed_test(rng.normal(size=(n + m, k + l)), n, k)
-    assert (found.p_value, found.interval) == (None, None)

@@ -59,12 +59,6 @@ def test_table_a8_follows_from_table_a9_but_for_one_slip() -> None:
     assert found == {**TABLE_A8, "age": TABLE_A8["age"] - {"religion"}}
 
 
-def test_a_difference_of_the_margin_is_enough() -> None:
-    assert find_dominance([(0, 1)], [0.7 - 0.6], 2)[0, 1]
-    assert find_dominance([(0, 1)], [0.6 - 0.7], 2)[1, 0]
-    assert not find_dominance([(0, 1)], [0.0999], 2).any()
-
-
 def design(sizes: tuple[int, ...] = SIZES) -> dict[str, NDArray[np.intp]]:
     """All pairs of groups of different domains in both orders; every fifth pair of components in one order only."""
     domains = np.repeat(np.arange(len(sizes)), sizes)
@@ -130,13 +124,6 @@ def test_the_standard_error_is_how_the_mean_varies() -> None:
     worlds = [order_effects(random_paired(rng, weights=(2, 1, 0))).best for _ in range(150)]
     spread = np.std([world.value for world in worlds])
     assert 0.7 < np.mean([world.standard_error for world in worlds]) / spread < 1.3
-
-
-def test_without_reverses_or_pairs_means_are_missing() -> None:
-    places = {"first": np.array([0]), "second": np.array([1]), "reverse": np.array([-1]), "domains": np.array([0, 1])}
-    found = order_effects(made(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), places))
-    assert (found.best.value, found.best.n, found.reverse.n) == (1.0, 1, 0)
-    assert np.isnan([found.best.standard_error, found.reverse.value, found.first.value]).all()
 
 
 def test_dominance_is_that_of_a_loop() -> None:
@@ -380,23 +367,6 @@ def test_a_planted_trait_is_ranked_first_but_not_a_component_that_raises_all_its
     assert found.increase.adjusted.min() > 0.05  # as documented: the permutation cannot establish a cell
 
 
-def test_scores_without_noise_have_no_additive_p_value() -> None:
-    places = design((3, 3))
-    components = np.arange(18.0).reshape(6, 3)
-    found = emergence(made(components[places["first"]] + components[places["second"]], components, places))
-    assert np.isnan(found.increase.p_additive).all()
-
-
-def test_only_excesses_above_zero_are_ranked() -> None:
-    places = {"first": np.array([0]), "second": np.array([1]), "reverse": np.array([-1]), "domains": np.array([0, 1])}
-    found = emergence(made(np.array([[0.5, 2.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), places))
-    assert found.increase.top.tolist() == [[0, 1]]
-    assert found.decrease.top.shape == (0, 2)
-    assert found.increase.p_value.tolist() == [[1.0, 1.0]]
-    with pytest.raises(UsageError, match="at least 0"):
-        emergence(made(np.array([[0.5, 2.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), places), top=-1)
-
-
 def test_precision_and_recall_beside_guessing() -> None:
     """Of 25 cells 18 are true, as in the paper's precision of random guessing of 0.72."""
     truth = np.arange(25) < 18
@@ -406,17 +376,8 @@ def test_precision_and_recall_beside_guessing() -> None:
     assert (result.precision, result.recall) == pytest.approx((12 / 14, 12 / 18))
     assert (result.tp, result.fp, result.fn, result.tn) == (12, 2, 6, 5)
     assert (result.chance_precision, result.chance_recall) == (0.72, 0.5)
-    table = [[result.tp, result.fp], [result.fn, result.tn]]
+    table = np.array([[result.tp, result.fp], [result.fn, result.tn]])
     assert result.p_value == pytest.approx(stats.fisher_exact(table, alternative="greater").pvalue)
-
-
-def test_precision_of_nothing_is_missing() -> None:
-    result = precision_recall([False, False], [True, False])
-    assert np.isnan(result.precision)
-    assert (result.recall, result.p_value) == (0.0, 1.0)
-    assert np.isnan(precision_recall([True], [False]).recall)
-    with pytest.raises(UsageError, match="same shape"):
-        precision_recall([True], [[True]])
 
 
 @pytest.mark.parametrize(
@@ -444,3 +405,19 @@ def test_what_does_not_fit_together_is_refused(change: dict[str, object], messag
     PairedGroups(**good)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=message):
         PairedGroups(**{**good, **change})  # type: ignore[arg-type]
+
+
+def test_without_reverses_or_pairs_means_are_missing() -> None:
+    places = {"first": np.array([0]), "second": np.array([1]), "reverse": np.array([-1]), "domains": np.array([0, 1])}
+    found = order_effects(made(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), places))
+    assert (found.best.value, found.best.n, found.reverse.n) == (1.0, 1, 0)
+    assert np.isnan([found.best.standard_error, found.reverse.value, found.first.value]).all()
+
+
+def test_precision_of_nothing_is_missing() -> None:
+    result = precision_recall([False, False], [True, False])
+    assert np.isnan(result.precision)
+    assert (result.recall, result.p_value) == (0.0, 1.0)
+    assert np.isnan(precision_recall([True], [False]).recall)
+    with pytest.raises(UsageError, match="same shape"):
+        precision_recall([True], [[True]])

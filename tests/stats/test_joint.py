@@ -55,15 +55,6 @@ def test_level_with_correlated_specifications(correlation: float) -> None:
     assert np.mean(np.array(p) <= 0.05) <= 0.075
 
 
-def test_a_flat_specification_is_left_out() -> None:
-    scores = np.random.default_rng(0).normal(size=(3, 8))
-    scores[1] = 0.25
-    found = joint_test(scores, 4)
-    assert np.isnan(found.effects).tolist() == [False, True, False]
-    assert found.p_value == joint_test(scores[[0, 2]], 4).p_value
-    assert np.isnan(joint_test(np.ones((2, 6)), 3).p_value)
-
-
 @pytest.mark.parametrize(
     ("scores", "n"), [(np.ones(4), 2), (np.ones((0, 4)), 2), (np.ones((2, 4)), 4), ([[np.nan, 1.0]], 1)]
 )

@@ -39,7 +39,7 @@ def test_several_levels_are_compared_one_with_the_others() -> None:
     missing[levels == 2] = True
     found = missing_by_level(missing, levels)
     assert found.rates.tolist() == [0, 0, 1, 0, 0]
-    assert found.p_value == pytest.approx(5 * stats.fisher_exact([[10, 0], [0, 40]]).pvalue)
+    assert found.p_value == pytest.approx(5 * stats.fisher_exact(np.array([[10, 0], [0, 40]])).pvalue)
     assert missing_by_level(missing, np.zeros(50)).p_value is None
     assert missing_by_level(np.zeros(50, dtype=bool), levels).p_value == 1.0
 

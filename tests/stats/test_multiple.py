@@ -45,14 +45,6 @@ def test_holm_on_a_worked_example() -> None:
     assert found.rejected.tolist() == [True, False, False, True]
 
 
-def test_missing_p_values_are_not_counted() -> None:
-    found = holm([0.004, np.nan, 0.9], alpha=0.01)
-    assert found.n == 2
-    assert found.rejected.tolist() == [True, False, False]
-    assert np.isnan(found.adjusted[1])
-    assert holm([], alpha=0.01).n == 0
-
-
 @pytest.mark.parametrize("p", [[-0.1], [1.1], [[0.1]]])
 def test_what_is_not_a_p_value_is_refused(p: list[float]) -> None:
     with pytest.raises(UsageError):
@@ -66,7 +58,7 @@ def test_alpha_out_of_range_is_refused(alpha: float) -> None:
 
 
 def tarone(p: dict[int, Fraction], floors: list[Fraction], alpha: Fraction) -> set[int]:
-    """What Tarone's own rule rejects: K is the least k of which at most k tests can reach alpha / k."""
+    """Return the rejections of Tarone's rule: K is the least k for which at most k tests can reach alpha / k."""
     k = next(k for k in range(1, len(p) + 2) if sum(floors[i] <= alpha / k for i in p) <= k)
     return {i for i in p if p[i] <= alpha / k}
 
@@ -150,12 +142,6 @@ def test_a_test_that_cannot_be_significant_costs_the_others_nothing() -> None:
     none = holm([0.05, 0.1], alpha=0.01, floors=[0.05, 0.1])
     assert none.adjusted.tolist() == [0.05, 0.1]
     assert not none.rejected.any()
-
-
-def test_a_floor_and_a_p_value_that_differ_by_rounding_are_equal() -> None:
-    p = 1.0 / 252.0
-    assert holm([p, 0.5], floors=[p, p * (1.0 + 1e-15)]).adjusted[0] == pytest.approx(2.0 * p)
-    assert holm([p * (1.0 - 1e-6)], floors=[p]).adjusted[0] == pytest.approx(p, rel=1e-5)
 
 
 @pytest.mark.parametrize("floors", [[0.1], [-0.1, 0.0], [0.0, 1.5], [0.3, 0.3], [[0.0, 0.0]]])

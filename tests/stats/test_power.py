@@ -31,7 +31,7 @@ def simulated(rng: np.random.Generator, design: CrossedDesign, D: float) -> np.n
     table = rng.normal(size=(n + m, k + l)) * np.sqrt(of.residual)
     table += np.repeat(targets, [k, l], axis=1) + np.repeat(attributes, [n, m], axis=0)
     table[:n, :k] += D
-    return table
+    return np.asarray(table)
 
 
 @pytest.mark.parametrize("sizes", [(4, 4, 4, 4), EIGHT, (4, 16, 18, 6)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,7 +50,8 @@ def test_equal_to_the_smallest_change_that_an_optimiser_finds(seed: int) -> None
         logits = (matrix + change.reshape(5, 3)) @ state
         return np.asarray(logits[target] - logits[others] - 1.0)
 
-    best = minimize(
+    untyped: Any = minimize  # the type stubs of SciPy reject these options
+    best = untyped(
         lambda change: float(change @ change),
         np.zeros(15),
         jac=lambda change: 2.0 * change,

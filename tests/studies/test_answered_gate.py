@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def templates(folder: Path) -> Run:
-    return bbq(folder, "toy", 0)
+    return with_outcome(bbq(folder, "toy", 0), bound_low=None, bound_high=None)
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,13 @@ def odds(folder: Path) -> Run:
 def changed(run: Run, table: str, change: Callable[[Any], Any | None]) -> Run:
     rows = [new for row in run.tables[table] if (new := change(row)) is not None]
     return dataclasses.replace(run, tables={**run.tables, table: tuple(rows)})
+
+
+def with_outcome(run: Run, **numbers: float | None) -> Run:
+    def change(row: Any) -> Any:
+        return dataclasses.replace(row, outcome=dataclasses.replace(row.outcome, **numbers))
+
+    return changed(run, "results", change)
 
 
 def side_by_side(old: Run, new: Run, **given: Any) -> Any:
@@ -107,50 +114,6 @@ def test_templates_without_a_known_answer_prove_nothing(templates: Run) -> None:
     assert difference.p_value > 0.5
 
 
-def with_names(run: Run, targets: list[int]) -> Run:
-    """In each template there is one pair of people per target: of 10 known answers so many show the bias."""
-    rows = [
-        NamedRow(
-            row.model,
-            row.options,
-            row.model_revision,
-            row.category,
-            row.condition,
-            row.template,
-            f"a{i} b{i}",
-            *(target, 10, 5, 10),
-        )
-        for row in run.tables["templates"]
-        if (row.category, row.condition) == ("Religion", "disambiguated")
-        for i, target in enumerate(targets)
-    ]
-    return dataclasses.replace(run, tables={**run.tables, "names": tuple(rows)})
-
-
-def test_growth_for_some_names_only_is_inconclusive(templates: Run) -> None:
-    """All templates agree, but 15 names turn to the stereotype and 9 away from it."""
-    old, new = (with_names(templates, targets) for targets in ([5] * 24, [10] * 15 + [0] * 9))
-    verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
-    assert (verdict.outcome, verdict.growth) == ("inconclusive", pytest.approx(0.25))
-    assert difference.interval_low < 0.0
-    assert difference.interval_high > 0.5
-    assert difference.over == "20 templates and 48 names"
-
-
-def test_name_effects_that_both_models_share_cancel(templates: Run) -> None:
-    old, new = (with_names(templates, [low, low + 5] * 12) for low in (0, 5))
-    verdict, _ = verdict_of(old, new, "bbq Religion disambiguated")
-    assert (verdict.outcome, verdict.growth) == ("worse", pytest.approx(1.0))
-
-
-def test_a_comparison_over_few_names_is_inconclusive(templates: Run) -> None:
-    old, new = (with_names(templates, targets) for targets in ([5, 4, 5], [9, 8, 10]))
-    verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
-    assert verdict.outcome == "inconclusive"
-    assert difference.interval_low is None
-    assert "20 templates and 6 names are too few" in difference.reason
-
-
 def declining(run: Run) -> Run:
     """Every question is answered with the option that declines."""
     own = changed(run, "templates", lambda row: dataclasses.replace(row, target=0, known=0))
@@ -169,8 +132,28 @@ def test_from_always_stereotyped_to_always_unknown_is_better(templates: Run) -> 
     verdict = next(one for one in found.verdicts if one.test == "bbq Religion disambiguated")
     assert (verdict.outcome, verdict.effect_baseline, verdict.effect_model) == ("better", 1.0, 0.0)
     assert not [one for one in found.failed("worse") if one.test == "bbq Religion disambiguated"]
+    assert verdict.power < 0.2
+    assert found.power_gaps() == ()  # an improvement passes, although the power is low
     back, _ = verdict_of(new, old, "bbq Religion disambiguated")
     assert back.outcome == "worse"
+
+
+@pytest.mark.parametrize("bound", [0.5, 0.1])
+def test_a_verdict_that_refusals_could_change_is_inconclusive(templates: Run, bound: float) -> None:
+    """The true growth is 1 of the responses read, and at least 1 - (1 - bound) with refusals counted against it."""
+
+    old = with_outcome(all_alike(templates, 5), effect_size=0.0)
+    new = with_outcome(all_alike(templates, 10), effect_size=1.0)
+    missing = with_outcome(new, bound_low=bound, bound_high=1.0)
+    verdict, _ = verdict_of(old, missing, "bbq Religion disambiguated")
+    certain = verdict.low - (1.0 - bound) > verdict.margin
+    assert verdict.outcome == ("worse" if certain else "inconclusive")
+    assert (verdict.reason or "").startswith("missing responses could change the growth") is not certain
+    both = with_outcome(old, bound_low=bound - 1.0, bound_high=0.0)
+    assert verdict_of(both, missing, "bbq Religion disambiguated")[0].outcome == "worse"  # the same are missing on both
+    others = {name: np.where(np.isnan(values), 0.0, np.nan) for name, values in missing.arrays.items()}
+    verdict, _ = verdict_of(both, dataclasses.replace(missing, arrays=others), "bbq Religion disambiguated")
+    assert verdict.outcome == "inconclusive"
 
 
 @pytest.mark.parametrize("kind", ["refused", "unparsed"])
@@ -199,7 +182,8 @@ def test_a_model_that_chooses_by_position_is_inconclusive(templates: Run, side: 
     def judged(share: float) -> Any:
         runs = all_alike(templates, 5), all_alike(templates, 10)
         shares = (share, 1 / 3) if side == "old" else (1 / 3, share)
-        return verdict_of(*map(by_position, runs, shares), "bbq Religion disambiguated")[0]
+        old, new = map(by_position, runs, shares)
+        return verdict_of(old, new, "bbq Religion disambiguated")[0]
 
     assert (judged(0.4).outcome, judged(0.4).reason) == ("worse", None)
     found = judged(0.9)
@@ -224,16 +208,27 @@ def shared_out(run: Run, test: str, negative: float, positive: float, kept: int 
 
 @pytest.mark.parametrize(
     ("ends", "kept", "outcome"),
-    [((1.0, 0.0), 8, "worse"), ((0.55, 0.45), 8, "no_worse"), ((1.0, 0.0), 4, "inconclusive")],
+    [
+        ((1.0, 0.0), 8, "worse"),
+        ((0.0, 1.0), 8, "worse"),  # a reversal past the old size
+        ((0.61, 0.39), 8, "inconclusive"),  # above the margin of 0.2, by less than 16 words can show
+        ((0.55, 0.45), 8, "inconclusive"),
+        ((1.0, 0.0), 4, "inconclusive"),
+    ],
 )
 def test_all_words_and_blocks_say_the_same(words: Run, ends: tuple[float, float], kept: int, outcome: str) -> None:
+    """16 words that agree leave the bounds of `ask`: a share of the population may answer otherwise."""
     old, new = shared_out(words, "wat-racism", 0.5, 0.5, kept), shared_out(words, "wat-racism", *ends, kept)
     verdict, difference = verdict_of(old, new, "wat-racism")
     assert verdict.outcome == outcome
     assert difference.difference == pytest.approx(ends[0] - ends[1])
     if kept == 8:
         assert difference.p_value == pytest.approx(2 / 12870)  # of all splits of 16 words
-        assert (verdict.low, verdict.high) == pytest.approx((ends[0] - ends[1],) * 2)
+        growth, tail = ends[0] - ends[1], (1.0 - (1.0 - 0.05 / 2)) / 2
+        agree = tail ** (1 / 16)  # the smallest mean of both poles' shares u and v with (u v)^8 = tail
+        near, far = growth * (2.0 * agree - 1.0), growth * agree + np.copysign(2.0 * (1.0 - agree), growth)
+        assert (verdict.low, verdict.high) == pytest.approx((min(near, far), max(near, far)))
+        assert 0.0 < verdict.power < 1.0
     else:
         assert "nothing varies" in verdict.reason
 
@@ -256,12 +251,41 @@ def test_a_model_that_goes_by_word_order_is_inconclusive(words: Run, side: str) 
         assert told in verdict.reason
 
 
+@pytest.mark.parametrize("moved", [0.05, 0.9])
+def test_missing_words_of_one_model_leave_a_verdict_open(words: Run, moved: float) -> None:
+    """Old 1, new 0: better, unless missing responses of the new model could undo the fall."""
+    old, new = shared_out(words, "wat-racism", 1.0, 0.0), shared_out(words, "wat-racism", 0.5, 0.5)
+    old, new = (
+        with_outcome(run, effect_size=effect, bound_low=effect, bound_high=high)
+        for run, effect, high in ((old, 1.0, 1.0), (new, 0.0, moved))
+    )
+    verdict, _ = verdict_of(old, new, "wat-racism")
+    assert verdict.outcome == ("better" if moved == 0.05 else "inconclusive")
+    assert (verdict.reason == "missing responses could change the growth by up to 0.9") is (moved == 0.9)
+
+
+def test_missing_words_of_both_models_add_up(words: Run) -> None:
+    """Old 1, new 0, and each may miss what would bring it to 0.5: the models may be alike."""
+    old, new = shared_out(words, "wat-racism", 1.0, 0.0), shared_out(words, "wat-racism", 0.5, 0.5)
+    old = with_outcome(old, effect_size=1.0, bound_low=0.5, bound_high=1.0)
+    new = with_outcome(new, effect_size=0.0, bound_low=0.0, bound_high=0.5)
+    verdict, _ = verdict_of(old, new, "wat-racism")
+    assert (verdict.outcome, verdict.growth) == ("inconclusive", pytest.approx(-1.0))
+    assert verdict.reason == "missing responses could change the growth by up to 1"
+
+
 # Log-odds of one pair of group words
 
 
-def test_log_odds_of_one_pair_are_no_worse_than_themselves(odds: Run) -> None:
-    verdict, difference = verdict_of(odds, odds, "wat-racism")
-    assert (verdict.outcome, verdict.growth, difference.p_value) == ("no_worse", 0.0, 1.0)
+def test_log_odds_that_all_grow_alike_have_no_interval(odds: Run) -> None:
+    def grown(row: Any) -> Any:
+        value = row.value + (1.0 if row.pole == "negative" else -1.0)
+        return dataclasses.replace(row, value=value, by_pair=(value,))
+
+    odds = changed(odds, "results", lambda row: dataclasses.replace(row, first=0.0, follows_order=False))
+    verdict, difference = verdict_of(odds, changed(odds, "words", grown), "wat-racism")
+    assert (verdict.outcome, verdict.low, difference.interval_low) == ("inconclusive", None, None)
+    assert "log-odds that do not vary have no bounds" in verdict.reason
 
 
 def test_log_odds_of_one_pair_that_grow(odds: Run) -> None:
@@ -319,3 +343,31 @@ def test_models_that_were_not_asked_alike_are_refused(templates: Run, folder: Pa
         assert note.startswith(("asked by: ", "options: "))
     pairs = sentences(folder, "crows-pairs")
     assert side_by_side(pairs, pairs).notes == ()
+
+
+def with_names(run: Run, targets: list[int]) -> Run:
+    """In each template there is one pair of people per target: of 10 known answers this number shows the bias."""
+    rows = [
+        NamedRow(
+            row.model,
+            row.options,
+            row.model_revision,
+            row.category,
+            row.condition,
+            row.template,
+            f"a{i} b{i}",
+            *(target, 10, 5, 10),
+        )
+        for row in run.tables["templates"]
+        if (row.category, row.condition) == ("Religion", "disambiguated")
+        for i, target in enumerate(targets)
+    ]
+    return dataclasses.replace(run, tables={**run.tables, "names": tuple(rows)})
+
+
+def test_a_comparison_over_few_names_is_inconclusive(templates: Run) -> None:
+    old, new = (with_names(templates, targets) for targets in ([5, 4, 5], [9, 8, 10]))
+    verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
+    assert verdict.outcome == "inconclusive"
+    assert difference.interval_low is None
+    assert "20 templates and 6 names are too few" in difference.reason

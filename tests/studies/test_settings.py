@@ -13,14 +13,22 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.cli.study import make_command
+from biassay.cli.studies import make_command
 from biassay.errors import UnknownNameError, UsageError
 from biassay.runs import api
 from biassay.studies.registry import get_study, study_names
 from biassay.studies.settings import MAX_DRAWS, get_setting_specs, setting, validate_settings
 
 HOW = {"models", "out", "cache", "engine", "listener", "budget"}
-NAMES = {"associations": "run", "discovery": "discover", "word_association": "ask", "benchmarks": "benchmark"}
+NAMES = {
+    "associations": "run",
+    "discovery": "discover",
+    "word_association": "ask",
+    "benchmarks": "benchmark",
+    "debiasing": "debias",
+}
+COMMANDS = {"prompt_robustness": "robustness"}
+"""Commands that are not named after their function."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,9 +54,9 @@ def test_what_a_rule_allows(given: dict[str, Any]) -> None:
 
 
 def test_settings_are_stored_in_one_form() -> None:
-    given = validate_settings(Sample(count=np.int64(4), share=1, kinds=["a"]))
+    given = validate_settings(Sample(count=np.int64(4), share=1, kinds=["a"]))  # type: ignore[arg-type]
     assert (type(given.count), given.kinds) == (int, ("a",))
-    assert validate_settings(Sample(kinds="a")).kinds == ("a",)
+    assert validate_settings(Sample(kinds="a")).kinds == ("a",)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -85,13 +93,14 @@ def test_keywords_options_and_settings_are_the_same(study: str) -> None:
     name = NAMES.get(study, study)
     hidden = {n for n, rule in get_setting_specs(settings).items() if rule.hidden}
     function: Callable[..., Any] = getattr(biassay, name)
-    command = make_command(name) if name == "robustness" else import_module(f"biassay.cli.{name}").command
+    own_module = name in ("discover", "stereotypes")
+    command = import_module(f"biassay.cli.{name}").command if own_module else make_command(COMMANDS.get(name, name))
     keywords = {
         n: p.default for n, p in inspect.signature(function).parameters.items() if n not in HOW and n not in hidden
     }
     options = {option.name: option for option in command.params}
     rules = {name: rule for name, rule in get_setting_specs(settings).items() if not rule.hidden}
-    defaults = {field.name: field.default for field in dataclasses.fields(settings)}
+    defaults: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(settings)}
     assert keywords.keys() == rules.keys()
     for name, rule in rules.items():
         option = options[name]
@@ -103,10 +112,10 @@ def test_keywords_options_and_settings_are_the_same(study: str) -> None:
         assert (option.get_default(click.Context(command)) or None) == (defaults[name] or None), name
         assert option.help == rule.help
         assert rule.help.endswith((".", "]")), name
-        assert set(option.opts) == {f"--{name.replace('_', '-')}"}
+        assert set(option.opts) == {rule.option or f"--{name.replace('_', '-')}"}
 
 
-@pytest.mark.parametrize("name", ["run", "discover", "stereotypes", "ask", "benchmark", "robustness"])
+@pytest.mark.parametrize("name", ["run", "audit", "discover", "stereotypes", "ask", "benchmark", "robustness"])
 def test_public_functions_pass_on_every_parameter(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[dict[str, Any]] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import itertools
 import socket
 import sqlite3
@@ -77,13 +78,24 @@ def use(person: Walker, cookie: str, kind: str = "biassay") -> None:
     person.client.cookies.set(named(person, kind), cookie)
 
 
+def record_comparisons(monkeypatch: pytest.MonkeyPatch) -> list[set[bytes]]:
+    """Collect what is compared in constant time from now on."""
+    compared: list[set[bytes]] = []
+    compare = hmac.compare_digest
+
+    def record(a: bytes, b: bytes) -> bool:
+        compared.append({a, b})
+        return compare(a, b)
+
+    monkeypatch.setattr(hmac, "compare_digest", record)
+    return compared
+
+
 @pytest.fixture
 def failing(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> Walker:
     """A person whose consent cannot be written: the code exists already."""
-    from biassay.survey import store
-
     place = study()
-    monkeypatch.setattr(store.secrets, "choice", lambda _: "A")
+    monkeypatch.setattr("biassay.survey.store.secrets.choice", lambda _: "A")
     place.browser().begin("first-number")
     person = place.browser()
     person.get("/?PROLIFIC_PID=hidden-number")

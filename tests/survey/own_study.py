@@ -25,7 +25,7 @@ pairs = [["cold", "warm"], ["poor", "wealthy"]]
 
 [target]
 annotations = 7
-groups_a_participant = 2
+groups_per_participant = 2
 
 [quality]
 which_group = false
@@ -33,7 +33,7 @@ high_low = true
 self_agreement = 0.75
 tolerance = 5
 spread = 3
-seconds_a_group = 2.5
+seconds_per_group = 2.5
 
 [session]
 minutes = 30

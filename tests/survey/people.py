@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +17,12 @@ from biassay.survey.store import Store
 from biassay.survey.study import DemographicField, QualityRules, SurveyStudy, read_study
 
 from . import postgres
+from .walks import Clock as Clock
 
 GROUPS = ("men", "women", "teenagers", "veterans", "immigrants")
 PAIRS = (("poor", "wealthy"), ("cold", "warm"), ("traditional", "modern"))
 CAREFUL = (90, 10, 80)
-RULES = QualityRules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_a_group=8.0, spread=1)
+RULES = QualityRules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_per_group=8.0, spread=1)
 GENDER = DemographicField("Gender", ("Woman", "Man", "Non-binary"), several=False, most=60)
 RACE = DemographicField("Race", ("White", "Black", "Asian"), several=True, most=60)
 PAGE_SECONDS = 20.0
@@ -37,21 +38,11 @@ def small_study(**changes: Any) -> SurveyStudy:
         groups=GROUPS,
         pairs=PAIRS,
         annotations=2,
-        groups_a_participant=3,
+        groups_per_participant=3,
         rules=RULES,
         demographics=(GENDER, RACE),
     )
     return replace(small, **changes)
-
-
-class Clock:
-    """Time that passes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @contextmanager
@@ -72,6 +63,11 @@ def opened(url: str, study: SurveyStudy, **options: Any) -> Iterator[Store]:
         yield Store(engine, study, **options)
     finally:
         engine.dispose()
+
+
+def saying(ratings: Mapping[str, list[int]]) -> Ratings:
+    """Rate every group the same on all its pages."""
+    return lambda group, _place: ratings[group]
 
 
 @dataclass(frozen=True)
@@ -167,7 +163,7 @@ def check_counts(store: Store) -> None:
     pages = [
         page["group_name"]
         for page in rows(store, annotations_table)
-        if page["place"] < store.study.groups_a_participant
+        if page["place"] < store.study.groups_per_participant
         and page["group_name"] in valid_people.get(page["participant_id"], ())
     ]
     assert {group: pages.count(group) for group in store.study.groups} == {g: v for g, (v, _) in counted.items()}

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.reporting.browser import Opened, violations
+from tests.survey import walks
 from tests.survey.serving import serving
 from tests.survey.walks import TOKEN
 
 from biassay.survey.study import read_study
 
-GROUPS = ("men", "women", "teenagers", "veterans", "immigrants", "blind people")
 PAIRS = read_study("cao2022").pairs[:8]
 _VALUES = "(all) => all.map((one) => one.value)"
 _COME_TO_REST = """() => new Promise((done) => {
@@ -33,32 +33,9 @@ _COME_TO_REST = """() => new Promise((done) => {
 
 
 def write_study(folder: Path, *, annotations: int = 3, texts: str = "english", pool: str = "") -> Path:
-    """A study of six groups that does not look at how fast a page is answered."""
-    pairs = json.dumps([list(pair) for pair in PAIRS])
-    path = folder / "study.toml"
-    path.write_text(
-        f"""
-name = "small"
-society = "American society"
-texts = {json.dumps(texts)}
-groups = {json.dumps(GROUPS)}
-pairs = {pairs}
-[target]
-annotations = {annotations}
-[quality]
-seconds_a_group = 0
-[pool]
-{pool}
-[demographics.Gender]
-choices = ["Woman", "Man", "Non-binary"]
-[demographics.Race]
-several = true
-choices = ["White", "Black", "Asian"]
-[demographics.State]
-most = 40
-"""
-    )
-    return path
+    """Write a study of six groups that does not check how fast a page is answered."""
+    more = f"texts = {json.dumps(texts)}"
+    return walks.write_study(folder, pairs=PAIRS, annotations=annotations, each=4, seconds=0, pool=pool, more=more)
 
 
 @contextmanager
@@ -70,7 +47,7 @@ def served(study: Path | str, folder: Path) -> Iterator[str]:
 
 def aim(group: str, pair: int) -> int:
     """Where a careful person puts a slider: the same whenever asked, and clearly to one side."""
-    return random.Random(f"{group}/{pair}").choice([*range(3, 41), *range(60, 98)])
+    return int(random.Random(f"{group}/{pair}").choice([*range(3, 41), *range(60, 98)]))
 
 
 def otherwise(group: str, pair: int) -> int:
@@ -294,7 +271,7 @@ class Researcher(Person):
         with self.page.expect_download() as expected:
             self.press(self.page.get_by_role("link", name=name))
         folder.mkdir(exist_ok=True)
-        path = folder / expected.value.suggested_filename
+        path = folder / str(expected.value.suggested_filename)
         expected.value.save_as(path)
         return path
 

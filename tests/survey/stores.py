@@ -1,4 +1,4 @@
-"""Stores of a small study, in a SQLite file and in PostgreSQL, for the tests of what happens in them."""
+"""Stores of a small study in a SQLite file, and in PostgreSQL for tests that ask for both."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ MINUTES = 60.0
 FAULTS = ["which group", "high and low", "self-agreement", "all alike", "too fast"]
 
 
-@pytest.fixture(params=KINDS)
+in_both = pytest.mark.parametrize("url", KINDS, indirect=True)
+
+
+@pytest.fixture
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    with database(request.param, tmp_path) as made:
+    with database(getattr(request, "param", "sqlite"), tmp_path) as made:
         yield made
 
 

@@ -76,17 +76,6 @@ def test_headers_are_on_a_page_that_failed(failing: Walker) -> None:
 # Addresses
 
 
-def test_other_methods_are_refused_and_the_right_ones_named(study: Callable[..., Place]) -> None:
-    client = study().browser().client
-    wrong = []
-    for path, allowed in METHODS.items():
-        for method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} - allowed:
-            answer = client.request(method, path, follow_redirects=False)
-            assert answer.status_code == 405, (method, path)
-            wrong += [(method, path)] if set(answer.headers["allow"].split(", ")) != allowed else []
-    assert wrong == []
-
-
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:99999", "x@evil.example", "[", ""])
 def test_no_answer_leads_elsewhere(study: Callable[..., Place], host: str) -> None:
     person = study().browser()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 from tests.survey import attacks
 from tests.survey.attacks import at_once
-from tests.survey.walks import Place, Walker, cookie_of
+from tests.survey.walks import Place, Walker
 
 from biassay.survey.app import RateLimits
 from biassay.survey.security import get_rate_limit_key
@@ -106,30 +107,6 @@ def test_one_address_cannot_hold_every_place(study: Callable[..., Place], caplog
     assert someone(place).begin().status == 429
 
 
-def test_who_is_deleted_or_stays_away_is_not_counted(study: Callable[..., Place]) -> None:
-    place = study(limits=RateLimits(0, 0, 0, unfinished=1))
-    someone(place).begin("gone")
-    assert someone(place).begin().status == 429
-    assert place.store.delete("gone", by="pool_id")
-    assert someone(place).begin("away").kind == "instructions"
-    place.clock.now += 3601.0
-    assert someone(place).begin().kind == "instructions"
-    assert set(place.app.state.site.addresses.values()) == {"192.0.2.1"}
-    assert len(place.app.state.site.addresses) == 1
-
-
-def test_a_button_pressed_twice_counts_once(study: Callable[..., Place]) -> None:
-    place = study(limits=RateLimits(0, 0, 0, unfinished=1))
-    person = someone(place)
-    consent = person.get("/")
-    cookie = cookie_of(person.client)
-    assert cookie is not None
-    for _ in range(2):
-        person.client.cookies.clear()
-        person.client.cookies.set(*cookie)
-        assert person.post("/begin", {**consent.hidden, "agree": "yes"}).kind == "instructions"
-
-
 def test_many_at_once_do_not_get_around_the_limit(study: Callable[..., Place]) -> None:
     place = study(limits=RateLimits(0, 0, 0, unfinished=3))
     site = place.app.state.site
@@ -140,5 +117,5 @@ def test_many_at_once_do_not_get_around_the_limit(study: Callable[..., Place]) -
         except HTTPException as error:
             return error.status_code
 
-    assert sorted(at_once([lambda i=i: begin(i) for i in range(10)])) == [200] * 3 + [429] * 7
+    assert sorted(at_once([partial(begin, i) for i in range(10)])) == [200] * 3 + [429] * 7
     assert len(place.rows("SELECT * FROM participants")) == 3

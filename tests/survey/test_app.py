@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,34 +23,6 @@ NASTY = '<script>alert("1")</script>&amp;\'{{7*7}}{society}'
 # The way
 
 
-def test_what_was_answered_is_what_was_written(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.about = {"field-0": "Woman", "field-1": ["White", "Asian"], "field-2": "  New   York "}
-    code = person.walk()
-    status, kept_code, which, reasons = place.rows("SELECT status, code, which_group, reasons FROM participants")[0]
-    assert (status, kept_code, which, reasons) == ("valid", code, person.groups[0], "[]")
-    ratings = place.rows("SELECT ratings, seconds FROM annotations ORDER BY place")
-    assert [json.loads(row[0]) for row in ratings] == [
-        [person.rate(group, i) for i in range(4)] for group in person.groups
-    ]
-    assert all(row[1] == 20.0 for row in ratings)
-    assert json.loads(place.rows("SELECT answers FROM demographics")[0][0]) == {
-        "Gender": "Woman",
-        "Race": "White,Asian",
-        "State": "New York",
-    }
-
-
-def test_a_page_says_what_step_of_how_many_it_is(study: Callable[..., Place]) -> None:
-    person = study().browser()
-    person.begin()
-    for number in range(1, 9):
-        assert f"Page {number} of 8" in person.page.text
-        person.answer()
-    assert person.page.kind == "done"
-
-
 def test_every_page_shows_ones_own_code_and_nobody_elses(study: Callable[..., Place]) -> None:
     place = study()
     other = place.browser()
@@ -71,60 +42,6 @@ def test_every_page_shows_ones_own_code_and_nobody_elses(study: Callable[..., Pl
         person.answer()
     assert [*seen, "done"] == WAY
     assert person.page.code == own
-
-
-def test_no_slider_has_a_position_of_its_own(study: Callable[..., Place]) -> None:
-    person = study().browser()
-    person.begin()
-    page = person.go("group")
-    assert page.offered == {f"pair-{i}": [""] for i in range(4)}
-    assert not page.filled
-
-
-def test_the_first_group_is_among_the_choices_and_they_stay_the_same(study: Callable[..., Place]) -> None:
-    person = study().browser()
-    person.begin()
-    choices = person.go("which_group").offered["group"]
-    assert person.groups[0] in choices
-    assert len(choices) == len(set(choices)) == 5
-    assert set(choices) <= set(GROUPS)
-    assert person.get("/page").offered["group"] == choices
-
-
-def test_a_study_may_leave_out_everything_it_can(study: Callable[..., Place]) -> None:
-    place = study(demographics="", each=1, quality="which_group = false\nhigh_low = false")
-    person = place.browser()
-    person.begin()
-    person.go()
-    assert place.rows("SELECT status FROM participants") == [("valid",)]
-
-
-def test_a_straight_line_is_rejected_for_that_and_gets_a_code(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.rate = lambda *_: 80
-    assert len(person.walk()) == 10
-    assert place.rows("SELECT status, reasons FROM participants") == [("rejected", '["all alike"]')]
-    assert all(count == (0, 0) for count in place.kept().values())
-
-
-def test_consent_says_who_runs_the_study_if_it_is_known(study: Callable[..., Place]) -> None:
-    plain = study(name="plain").browser().get("/").text
-    more = 'researcher = "A. Person"\ncontact = "a@example.org"\napproval = "Board 7"'
-    told = study(name="told", more=more, link=True).browser().get("/").text
-    said = ("run by A. Person.", "delete your answers: a@example.org.", "Approved: Board 7.", "beside your ratings.")
-    assert all(one in told for one in said)
-    assert not [one for one in (*said, "run by", "Approved") if one in plain]
-
-
-def test_a_reloaded_page_is_the_same_page(study: Callable[..., Place]) -> None:
-    person = study().browser()
-    person.begin()
-    for _ in range(8):
-        before = (person.page.kind, person.page.title, person.page.hidden)
-        assert (person.get("/page").kind, person.page.title, person.page.hidden) == before
-        assert (person.get("/").kind, person.page.title, person.page.hidden) == before
-        person.answer()
 
 
 # No way back
@@ -155,6 +72,7 @@ def test_a_lost_answer_to_begin_does_not_lock_anyone_out(study: Callable[..., Pl
     person = place.browser()
     consent = person.get("/?PROLIFIC_PID=abc123")
     cookie = cookie_of(person.client)
+    assert cookie is not None
     person.send(agree="yes")
     person.client.cookies.clear()
     person.client.cookies.set(*cookie)
@@ -228,21 +146,6 @@ def test_texts_of_a_study_are_escaped_wherever_they_stand(study: Callable[..., P
         _only_own_script(page)
     assert person.groups[0] in groups
     assert place.rows("SELECT status FROM participants") == [("valid",)]
-
-
-def test_words_are_sent_as_a_browser_sends_them(study: Callable[..., Place]) -> None:
-    """A browser makes several spaces of an option one."""
-    pairs = [("low  status", "high\tstatus"), ("cold", "warm")]
-    place = study(pairs=pairs, demographics='[demographics.Job]\nchoices = ["out of  work", "at work"]', seconds=0)
-    person = place.browser()
-    person.begin()
-    page = person.go("high_low")
-    high = next(word for word in page.offered["high"] if word.startswith("high"))
-    low = next(word for word in page.offered["low"] if word.startswith("low"))
-    assert person.send(high=high, low=low).status == 200
-    person.go("demographics")
-    person.send(**{"field-0": person.page.offered["field-0"][1]})
-    assert place.rows("SELECT answers FROM demographics") != [("{}",)]
 
 
 def _only_own_script(page: Page) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from tests.survey import browsers
 from tests.survey.browsers import NAMES
-from tests.survey.served import GROUPS, PAIRS, Person, Researcher, otherwise, served, write_study
+from tests.survey.served import PAIRS, Person, Researcher, otherwise, served, write_study
+from tests.survey.walks import GROUPS
 
 from biassay.datasets.human_ratings import read_human_ratings
 
@@ -256,15 +257,6 @@ def test_texts_of_a_translation_are_shown_everywhere_from_right_to_left(browser:
     person.close()
 
 
-def test_the_researchers_side_of_a_translated_study_is_english_and_says_so(browser: Any, in_arabic: str) -> None:
-    researcher = Researcher(browser, in_arabic)
-    for step in (lambda: researcher.open("/researcher"), researcher.log_in):
-        step()
-        html = researcher.page.locator("html")
-        assert (html.get_attribute("lang"), html.get_attribute("dir")) == ("en", "ltr")
-    researcher.close()
-
-
 def test_somebody_from_a_pool_goes_back_to_it_and_the_number_leaves_the_address(browser: Any, of_a_pool: str) -> None:
     person = Person(browser, of_a_pool)
     person.open("/?PROLIFIC_PID=5f00aa&STUDY_ID=s1&SESSION_ID=t2")
@@ -283,10 +275,12 @@ def test_somebody_from_a_pool_goes_back_to_it_and_the_number_leaves_the_address(
     ]
     assert person.code == "C1&AB"
     asked: list[dict[str, str]] = []
-    person.context.route(
-        "https://pool.example/**",
-        lambda route: (asked.append(route.request.all_headers()), route.fulfill(body="ok")),
-    )
+
+    def respond(route: Any) -> None:
+        asked.append(route.request.all_headers())
+        route.fulfill(body="ok")
+
+    person.context.route("https://pool.example/**", respond)
     with person.page.expect_navigation():
         person.press(person.page.get_by_role("link", name="Return to the page you came from"))
     assert person.page.url == "https://pool.example/complete?cc=C1%26AB"
@@ -297,15 +291,3 @@ def test_somebody_from_a_pool_goes_back_to_it_and_the_number_leaves_the_address(
     assert twin.heading == "You have taken part already"
     person.close()
     twin.close()
-
-
-def test_another_number_in_the_same_browser_is_another_person(browser: Any, of_a_pool: str) -> None:
-    """Two people of a pool may share a computer: the second must not see the page, or get the code, of the first."""
-    person = Person(browser, of_a_pool)
-    person.begin("/?PROLIFIC_PID=first")
-    person.hurry()
-    person.open("/?PROLIFIC_PID=first")
-    assert "Page 3 of 9" in person.text
-    person.open("/?PROLIFIC_PID=second")
-    assert person.heading == "How society sees groups of people"
-    person.close()

@@ -25,7 +25,7 @@ SECRETS = {"POSTGRES_PASSWORD": "secret", "BIASSAY_SURVEY_TOKEN": "a token of so
 
 def compose(**given: str) -> dict[str, Any]:
     """compose.yaml as Docker reads it, with these variables."""
-    import yaml
+    import yaml  # type: ignore[import-untyped]
 
     def value(found: re.Match[str]) -> str:
         name, kind, otherwise = found.groups()

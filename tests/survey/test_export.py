@@ -21,7 +21,7 @@ from biassay.survey.export import EXPORT_FILES, export_file
 from biassay.survey.store import Store
 from biassay.survey.study import SurveyStudy
 
-from .people import GROUPS, PAIRS, Clock, Person, database, go_on, opened, small_study, take_part
+from .people import GROUPS, PAIRS, Clock, Person, database, go_on, opened, saying, small_study, take_part
 
 pytestmark = pytest.mark.extras
 
@@ -57,7 +57,7 @@ def asked(store: Store, number: int, seed: int = 1) -> Heard:
         known = {name: facts[name] for name in rng.sample(["Gender", "Race"], rng.randrange(3))}
         if any(field.name == "State" for field in store.study.demographics):
             known["State"] = f"state {i}"
-        person = Person(said=lambda group, _, said=said: said[group], facts=tuple(known.items()))
+        person = Person(said=saying(said), facts=tuple(known.items()))
         someone = go_on(store, someone, person)
         wanted = [group for group in someone.asked if counts[group] < store.study.annotations]
         for group in wanted:
@@ -146,15 +146,6 @@ def test_an_export_of_nobody(name: str, tmp_path: Path) -> None:
             read_back(store, tmp_path)
 
 
-def test_only_rejected_absent_and_deleted_people_are_nobody(tmp_path: Path) -> None:
-    with store_of(tmp_path, small_study()) as store:
-        take_part(store, Person(fault="too fast", facts=(("Gender", "Woman"),)))
-        take_part(store, until=4)
-        assert store.delete(take_part(store, Person(facts=(("Gender", "Man"),))), by="id")
-        assert parsed(store, "ratings.json") == parsed(store, "demographics.json") == {}
-        assert parsed(store, "ratings.csv") == []
-
-
 def test_all_pages_has_everything_with_why_it_does_not_count(tmp_path: Path) -> None:
     with store_of(tmp_path, small_study(annotations=1)) as store:
         rejected = store.add_participant()
@@ -188,28 +179,6 @@ def test_all_pages_has_everything_with_why_it_does_not_count(tmp_path: Path) -> 
     assert [page["poor - wealthy"] for page in own[0]] == ["90", "90", "90", "10"]
     assert all(page["seconds"] == "20.0" for page in pages)
     assert {page["group"] for page in pages if page["counts"] == "true"} == {g for o in counted.values() for g in o}
-
-
-def test_pages_without_need_and_of_the_absent_say_so(tmp_path: Path) -> None:
-    """Two groups of five lack one annotation; the person rates three, and one of them is not wanted."""
-    with store_of(tmp_path, small_study(annotations=1)) as store:
-        take_part(store, until=2)
-        store.clock.now += store.study.session_minutes * 60.0 + 1.0  # type: ignore[attr-defined]
-        first = store.find(take_part(store))
-        store.clock.now += 10.0  # type: ignore[attr-defined]
-        take_part(store)
-        pages = parsed(store, "all_pages.csv")
-    assert first is not None
-    own = [[page for page in pages if page["participant"] == f"participant{i}"] for i in range(3)]
-    assert [(page["status"], page["reasons"], page["counts"]) for page in own[0]] == [
-        ("abandoned", "unfinished", "false")
-    ]
-    assert [page["reasons"] for page in own[1]] == ["", "", "", "repeated page"]
-    assert [page["reasons"] for page in own[2][:3]].count("the group had enough") == 1
-    for page in own[2][:3]:
-        enough = page["group"] in first.asked
-        assert (page["reasons"], page["counts"]) == (("the group had enough", "false") if enough else ("", "true"))
-    assert own[2][3]["reasons"] == "repeated page"
 
 
 def test_exports_show_no_number_code_or_time_of_anybody(tmp_path: Path) -> None:
@@ -272,30 +241,6 @@ def test_facts_that_are_not_linked_choose_nobody(tmp_path: Path) -> None:
             read_back(store, tmp_path).subgroup("Gender", "Woman")
 
 
-def test_linked_facts_are_those_of_the_annotator(tmp_path: Path) -> None:
-    with store_of(tmp_path, with_state(link_demographics=True)) as store:
-        take_part(store, Person(fault="too fast", facts=(("State", "rejected"),)))
-        heard = asked(store, 30)
-        found = read_back(store, tmp_path)
-        facts = parsed(store, "demographics.json")
-    assert [dict(known) for known in found.demographics] == [known for _, known in heard]
-    assert {name: {k: v for k, v in fact.items() if v} for name, fact in facts.items()} == {
-        f"annotator{i}": known for i, (_, known) in enumerate(heard)
-    }
-
-
-def test_somebody_who_told_nothing_stays_among_the_linked(tmp_path: Path) -> None:
-    with store_of(tmp_path, small_study(link_demographics=True)) as store:
-        take_part(store)
-        store.clock.now += 1.0  # type: ignore[attr-defined]
-        take_part(store, Person(facts=(("Gender", "Woman"),)))
-        found = read_back(store, tmp_path)
-        facts = parsed(store, "demographics.json")
-    assert [dict(known) for known in found.demographics] == [{}, {"Gender": "Woman"}]
-    assert list(facts) == ["annotator0", "annotator1"]
-    assert found.subgroup("Gender", "Woman").annotators == ("annotator1",)
-
-
 def test_means_by_annotators_equal_those_of_what_was_heard(tmp_path: Path) -> None:
     """The analysis of Cao et al. 2022, Tables A14 to A17: mean ratings by who gave them."""
     with store_of(tmp_path, small_study(annotations=30, link_demographics=True)) as store:
@@ -331,12 +276,3 @@ def test_what_spreadsheets_would_run_is_made_harmless(sign: str, tmp_path: Path)
             assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r", '"')) for cell in cells)
         # The forms that no spreadsheet runs keep the name.
         assert any(bad in own for own in parsed(store, "ratings.json").values())
-
-
-def test_names_with_commas_quotes_and_lines_survive_csv(tmp_path: Path) -> None:
-    groups = ('a "quoted" group', "one, two", "line\nbreak", "ünïcödé 女性", "plain")
-    with store_of(tmp_path, small_study(groups=groups, annotations=1)) as store:
-        asked(store, 10)
-        assert {row["group"] for row in parsed(store, "ratings.csv")} == set(groups)
-        assert {row["group"] for row in parsed(store, "all_pages.csv")} == set(groups)
-        assert set(read_back(store, tmp_path).groups) == set(groups)

@@ -141,19 +141,6 @@ def test_a_genuine_form_with_broken_answers_is_asked_again(study: Callable[..., 
     assert place.rows("SELECT status FROM participants") == [("valid",)]
 
 
-def test_numbers_of_a_pool_are_kept_without_signs_that_cannot_be_printed(study: Callable[..., Place]) -> None:
-    """PostgreSQL does not take NUL, and a researcher could not type the others to delete somebody."""
-    place = study()
-    for number in ("a%00b", "c%ed%a0%80d", "e%0af", "g%1b[31mh", "i%e2%80%aej"):
-        assert place.browser().begin(number).kind == "instructions"
-    for (pool_id,) in place.rows("SELECT pool_id FROM participants"):
-        assert pool_id is None or pool_id.isprintable()
-    person = place.browser()
-    log_in(person.client)
-    form = {"token": person.get("/researcher").token, "identifier": "\0", "by": "pool_id"}
-    assert "No participant has" in person.post("/researcher/delete", form).text
-
-
 def test_a_closed_connection_leaves_nothing_behind(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     host, port = served.address.removeprefix("http://").split(":")
     before = rows_of(served, "SELECT count(*) FROM participants")

@@ -44,6 +44,7 @@ def test_a_button_pressed_many_times_at_once_begins_once(served: Served) -> None
     with client_of(served) as client:
         page = Walker(client).get("/")
         cookie = cookie_of(client)
+    assert cookie is not None
 
     def pressed() -> str:
         with client_of(served) as window:

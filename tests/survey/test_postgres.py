@@ -22,7 +22,6 @@ from alembic.migration import MigrationContext
 from biassay.errors import UsageError
 from biassay.survey.database import annotations_table, is_sqlite, metadata, open_database, participants_table
 
-from . import postgres
 from .people import Clock, Person, check_counts, counters, database, fill, go_on, opened, rows, small_study, take_part
 
 pytestmark = pytest.mark.extras
@@ -62,15 +61,6 @@ def test_the_unique_and_foreign_keys_are_in_the_database(url: str) -> None:
         assert key["options"] == {"ondelete": "CASCADE"}
     assert look.get_pk_constraint("annotations")["constrained_columns"] == ["participant_id", "place"]
     engine.dispose()
-
-
-def test_opening_again_changes_nothing(url: str) -> None:
-    with opened(url, small_study()) as store:
-        take_part(store)
-        before = {name: rows(store, table) for name, table in metadata.tables.items()}
-    for _ in range(2):
-        with opened(url, small_study()) as store:
-            assert {name: rows(store, table) for name, table in metadata.tables.items()} == before
 
 
 def test_every_migration_can_be_taken_back(url: str) -> None:
@@ -130,14 +120,6 @@ def test_nonsense_is_no_address(url: str) -> None:
     assert "geheim" not in said
 
 
-@pytest.mark.parametrize("kind", ["mysql", "oracle", "mongodb"])
-def test_other_databases_are_not_supported(kind: str) -> None:
-    said = refused(f"{kind}://someone:geheim@host/study")
-    assert kind in said
-    assert "use SQLite or PostgreSQL" in said
-    assert "geheim" not in said
-
-
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:"])
 def test_a_database_that_would_be_forgotten_is_refused(url: str) -> None:
     assert "FILE" in refused(url)
@@ -193,23 +175,6 @@ def test_a_database_that_the_server_does_not_have(postgres_url: str) -> None:
     assert "does not exist" in said
 
 
-@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg"])
-def test_all_spellings_of_postgresql_are_understood(scheme: str, postgres_url: str) -> None:
-    with opened(postgres_url.replace("postgresql", scheme, 1), small_study()) as store:
-        assert not is_sqlite(store.engine)
-        assert store.engine.dialect.driver == "psycopg"
-
-
-def test_without_postgresql_tests_are_skipped_unless_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "absent", lambda: "PostgreSQL is absent: for this test")
-    monkeypatch.delenv("BIASSAY_NEED_POSTGRES", raising=False)
-    with pytest.raises(pytest.skip.Exception, match="PostgreSQL is absent"):
-        postgres.new_database()
-    monkeypatch.setenv("BIASSAY_NEED_POSTGRES", "1")
-    with pytest.raises(pytest.fail.Exception, match="BIASSAY_NEED_POSTGRES is set, and PostgreSQL is absent"):
-        postgres.new_database()
-
-
 # Writers in each other's way, step by step (PostgreSQL, where they are not kept apart by the file)
 
 
@@ -242,7 +207,7 @@ def test_a_deletion_and_a_page_that_is_being_written_leave_nothing_and_do_not_wa
             go.set()
             assert answering.result(20)
             assert deleting.result(20)
-        assert store.find(someone.id).status == "deleted"  # type: ignore[union-attr]
+        assert store.find(someone.id).status == "deleted"
         assert rows(store, annotations_table) == []
         check_counts(store)
 
@@ -253,7 +218,7 @@ ANSWERING = """
 import json, os, random, signal, sys, time
 from dataclasses import replace
 from tests.survey.people import Person, opened, small_study
-study = small_study(annotations=100_000, rules=replace(small_study().rules, seconds_a_group=0.0))
+study = small_study(annotations=100_000, rules=replace(small_study().rules, seconds_per_group=0.0))
 
 def answer(seed):
     rng = random.Random(seed)
@@ -274,9 +239,9 @@ for seed in range(4):
     child = os.fork()
     if child == 0:
         answer(seed)
-    while os.fstat(1).st_size == before and os.waitpid(child, os.WNOHANG) == (0, 0):
-        time.sleep(0.01)
-    time.sleep(random.Random(seed).uniform(0.05, 0.5))
+    enough = before + random.Random(seed).randrange(1_000, 4_000)  # bytes: a busy machine takes longer
+    while os.fstat(1).st_size < enough and os.waitpid(child, os.WNOHANG) == (0, 0):
+        time.sleep(0.001)
     os.kill(child, signal.SIGKILL)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
     print("\\nkilled", flush=True)  # what was being written may have been cut
@@ -304,7 +269,7 @@ def killed_while_answering(url: str, told: Path) -> list[tuple[str, int, list[in
 
 
 def test_what_was_confirmed_is_there_after_the_writer_was_killed(url: str, tmp_path: Path) -> None:
-    study = small_study(annotations=100_000, rules=replace(small_study().rules, seconds_a_group=0.0))
+    study = small_study(annotations=100_000, rules=replace(small_study().rules, seconds_per_group=0.0))
     confirmed = killed_while_answering(url, tmp_path / "told")
     assert len(confirmed) > 40
     with opened(url, study) as store:

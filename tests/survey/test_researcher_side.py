@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.survey import attacks
-from tests.survey.attacks import FILES, METHODS, named, use
+from tests.survey.attacks import FILES, METHODS, named, record_comparisons, use
 from tests.survey.walks import GROUPS, TOKEN, Place, cookie_of, log_in
 
 pytestmark = pytest.mark.extras
@@ -50,11 +50,7 @@ def test_a_wrong_token_opens_nothing(study: Callable[..., Place]) -> None:
 
 
 def test_the_token_is_compared_in_constant_time(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    from biassay.survey import app
-
-    compared = []
-    real = app.hmac.compare_digest
-    monkeypatch.setattr(app.hmac, "compare_digest", lambda a, b: compared.append({a, b}) or real(a, b))
+    compared = record_comparisons(monkeypatch)
     person = study().browser()
     log_in(person.client, "a-wrong-token")
     assert {b"a-wrong-token", TOKEN.encode()} in compared

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from tests.survey.serving import listening
@@ -39,37 +39,6 @@ def until_closed(connection: socket.socket) -> bytes:
     return found
 
 
-@pytest.mark.parametrize("sent", [b"", b"G", HEAD, HEAD + b"Cookie: a"])
-def test_a_head_that_does_not_end_is_given_up(port: int, sent: bytes) -> None:
-    with connected(port) as slow, connected(port) as other:
-        slow.sendall(sent)
-        other.sendall(HEAD + b"Connection: close\r\n\r\n")
-        assert until_closed(other).startswith(b"HTTP/1.1 200")
-        assert until_closed(slow) == b""
-
-
-def test_a_head_that_comes_byte_by_byte_is_given_up(port: int) -> None:
-    """Every byte comes in time; the whole does not."""
-    with connected(port) as slow:
-        slow.sendall(HEAD)
-        with pytest.raises(ConnectionError):
-            drip(slow)
-
-
-def drip(connection: socket.socket) -> None:
-    for _ in range(1000):
-        connection.sendall(b"X")
-        time.sleep(0.02)
-
-
-def test_a_second_head_on_a_connection_is_given_up(port: int) -> None:
-    with connected(port) as slow:
-        slow.sendall(HEAD + b"\r\n")
-        assert slow.recv(65536).startswith(b"HTTP/1.1 200")
-        slow.sendall(HEAD)
-        assert b"HTTP" not in until_closed(slow)
-
-
 def test_a_body_that_does_not_end_is_given_up(port: int) -> None:
     with connected(port) as slow:
         slow.sendall(POST)
@@ -83,5 +52,6 @@ def test_a_body_that_is_too_large_and_does_not_end_is_given_up(port: int) -> Non
     with connected(port) as slow:
         slow.sendall(POST.replace(b": 100", b": 900000") + b"x" * 70_000)
         assert slow.recv(65536).startswith(b"HTTP/1.1 413")
-        slow.sendall(b"x")
-        until_closed(slow)
+        with suppress(ConnectionError):  # closed, or reset because of what was not read
+            slow.sendall(b"x")
+            until_closed(slow)

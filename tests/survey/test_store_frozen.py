@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +13,8 @@ from biassay.survey.store import Store
 from biassay.survey.study import ParticipantPool
 
 from . import stores
-from .people import GROUPS, Person, check_counts, counters, fill, opened, recount, rows, small_study, take_part
-from .stores import MINUTES, begun
+from .people import GROUPS, Person, check_counts, counters, fill, opened, rows, small_study, take_part
+from .stores import MINUTES, begun, in_both
 
 pytestmark = pytest.mark.extras
 clock, store, url = stores.clock, stores.store, stores.url
@@ -52,16 +50,7 @@ def test_a_study_is_frozen_once_somebody_has_begun(store: Store, url: str, chang
     check_counts(store)
 
 
-def test_a_study_may_change_until_somebody_begins(url: str) -> None:
-    with opened(url, small_study()) as first:
-        secret = first.secret
-    other = small_study(**changes()["groups"])
-    with opened(url, other) as store:
-        assert set(counters(store)) == {*GROUPS, "cats"}
-        assert [json.loads(kept["definition"]) for kept in rows(store, studies_table)] == [json.loads(other.definition)]
-        assert store.secret == secret
-
-
+@in_both
 def test_a_pool_may_be_mended_while_a_study_runs(store: Store, url: str) -> None:
     who = take_part(store, pool_id="p1")
     other = small_study(
@@ -110,20 +99,3 @@ def test_a_process_that_serves_the_study_as_it_was_lets_nobody_begin(store: Stor
         assert rows(new, participants_table) == []
         begun(new)
         assert rows(new, studies_table)[0]["digest"] == other.digest
-
-
-def test_the_same_study_opens_again_with_its_data(store: Store, url: str) -> None:
-    who = take_part(store)
-    with opened(url, store.study, clock=store.clock) as again:
-        assert again.secret == store.secret
-        assert again.find(who) == store.find(who)
-        assert counters(again) == counters(store) == recount(again)
-
-
-def test_databases_have_keys_of_their_own(tmp_path: Path) -> None:
-    found = set()
-    for name in ("a", "b"):
-        with opened(f"sqlite:///{tmp_path / name}.sqlite", small_study()) as store:
-            found.add(store.secret)
-            assert len(store.secret) >= 64
-    assert len(found) == 2

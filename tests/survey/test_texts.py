@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from biassay.errors import StimulusError
-from biassay.survey.study import read_study, read_texts
+from biassay.survey.study import read_texts
 
-from .own_study import OWN, refusal, toml, write
+from .own_study import toml
 
 SHIPPED = (resources.files("biassay.survey") / "data" / "english.toml").read_text("utf-8")
 
@@ -25,14 +25,6 @@ def translated(folder: Path, old: str = "", new: str = "") -> StimulusError | No
     except StimulusError as error:
         return error
     return None
-
-
-def test_a_translation_is_sought_beside_the_study(tmp_path: Path) -> None:
-    text = SHIPPED.replace('language = "en"', 'language = "ar"').replace('"ltr"', '"rtl"')
-    (tmp_path / "arabic.toml").write_text(text, encoding="utf-8")
-    study = read_study(write(tmp_path, OWN.replace('"english"', '"arabic.toml"')))
-    assert (study.texts.language, study.texts.direction) == ("ar", "rtl")
-    assert study.texts.sections == read_texts("english").sections
 
 
 def test_a_translation_must_have_every_text(tmp_path: Path) -> None:
@@ -83,17 +75,6 @@ def test_what_is_wrong_with_a_translation_is_said(old: str, new: str, said: str,
 def test_a_translation_may_not_lose_what_is_filled_in(section: str, old: str, new: str, tmp_path: Path) -> None:
     """The shipped file says of braces that they must stay."""
     assert f"[{section}]" in str(translated(tmp_path, old, new))
-
-
-def test_a_translation_that_is_absent(tmp_path: Path) -> None:
-    said = refusal(write(tmp_path, OWN.replace('"english"', '"klingon.toml"')))
-    assert said == f"{tmp_path / 'klingon.toml'}: cannot be read: No such file or directory"
-
-
-def test_what_is_filled_in_is_not_looked_at_again() -> None:
-    texts = read_texts("english")
-    assert texts.format_text("group", "between", left="{right}", right="b") == "{right} or b"
-    assert texts.format_text("group", "between", left="a") == "a or {right}"
 
 
 def test_paragraphs_are_parted_by_empty_lines() -> None:

@@ -71,10 +71,10 @@ def test_a_server_writes_down_no_address_no_number_and_no_secret(tmp_path: Path)
         assert trace not in files
     greeting, rest = said.splitlines()[:3], said.splitlines()[3:]
     assert [line.partition(" ")[0] for line in greeting] == ["study", "participants:", "researchers:"]
-    for trace in ("127.0.0.1", "198.51.100.7", "number-of-the-pool", "Own-Browser", "PROLIFIC", "GET ", "POST "):
-        assert trace not in "\n".join(rest)
-    for trace in (TOKEN, "not-the-token-at-all", code, page.token, secret, *cookies):
-        assert trace not in said
+    for text in ("127.0.0.1", "198.51.100.7", "number-of-the-pool", "Own-Browser", "PROLIFIC", "GET ", "POST "):
+        assert text not in "\n".join(rest)
+    for text in (TOKEN, "not-the-token-at-all", code, page.token, secret, *cookies):
+        assert text not in said
 
 
 def test_a_password_in_a_wrong_address_of_a_database_is_not_repeated() -> None:

@@ -61,9 +61,9 @@ pairs = {json.dumps([list(pair) for pair in pairs])}
 {more}
 [target]
 annotations = {annotations}
-groups_a_participant = {each}
+groups_per_participant = {each}
 [quality]
-seconds_a_group = {seconds}
+seconds_per_group = {seconds}
 {quality}
 [session]
 minutes = {minutes}

@@ -21,8 +21,6 @@ from biassay.models.base import (
 )
 from biassay.prompts.requests import Blank, LikelihoodRequest, Prompt
 
-__all__ = ["BLANKS", "LIKELIHOODS", "RANKS", "REPLIES", "TEXTS", "TOKENS", "Codec"]
-
 Request_contra = TypeVar("Request_contra", contravariant=True)
 Outputs = TypeVar("Outputs")
 Arrays = Mapping[str, NDArray[Any]]

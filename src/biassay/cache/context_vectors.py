@@ -26,8 +26,6 @@ from biassay.cache.remote import RemoteCache, SyncedFolder
 from biassay.errors import MeasurementError, RunFolderError, UsageError, VectorError
 from biassay.io import open_file, read_json, remove_damaged
 
-__all__ = ["METADATA_FILE", "ShardStore", "StoreMetadata", "StoredDtype"]
-
 METADATA_FILE = "about.json"
 VECTORS_OPTION = "--vectors DIR (vectors=)"
 StoredDtype = Literal["float16", "float32"]
@@ -46,7 +44,7 @@ class StoreMetadata:
         Digest of the contexts file.
     rows : int
         Number of contexts in it.
-    model, family, revision, settings
+    model, backend, revision, settings
         As in `Identity`.
     window : str
         Part of a context that the model encodes.
@@ -58,7 +56,7 @@ class StoreMetadata:
     contexts: str
     rows: int
     model: str
-    family: str
+    backend: str
     revision: str | None
     settings: tuple[tuple[str, str], ...]
     window: str

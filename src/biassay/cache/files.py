@@ -14,15 +14,6 @@ import numpy as np
 from biassay.errors import StorageError
 from biassay.io import write_atomically
 
-__all__ = [
-    "CACHE_OPTION",
-    "STALE_SECONDS",
-    "make_cache_folder",
-    "make_npy_header",
-    "remove_stale_files",
-    "write_to_cache",
-]
-
 STALE_SECONDS = 24 * 3600  # younger temporary files may belong to a process at work
 CACHE_OPTION = "--cache DIR (cache=) or BIASSAY_CACHE"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}

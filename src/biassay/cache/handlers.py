@@ -22,25 +22,10 @@ from biassay.models.base import (
     StreamingModel,
     TextEmbeddings,
     TokenLikelihoods,
+    default_representation,
 )
-from biassay.models.representation import default_representation
 from biassay.models.token_budget import TokenBudget
 from biassay.prompts.requests import Blank, LikelihoodRequest, Prompt
-
-__all__ = [
-    "BatchFetcher",
-    "BlankHandler",
-    "CacheWriter",
-    "LikelihoodHandler",
-    "ProgressCallback",
-    "ReplyHandler",
-    "RepresentationHandler",
-    "RequestHandler",
-    "fetch_missing",
-    "iter_batches",
-    "stream_missing",
-]
-
 
 _MAX_BATCH_TEXTS = 512  # if several representations of each are held in memory
 _BATCHES_AHEAD = 2  # one in the model, one on its way there
@@ -189,7 +174,7 @@ class _ModelHandler:
             self._model.prefetch(requests)
 
     def cancel(self) -> None:
-        """Do nothing, because prefetched requests are only tokenised."""
+        """Do nothing, because prefetched requests are only tokenized."""
 
 
 class RepresentationHandler(_ModelHandler):
@@ -202,6 +187,7 @@ class RepresentationHandler(_ModelHandler):
     def __init__(self, encoder: Encoder, names: Sequence[str]) -> None:
         super().__init__(encoder)
         self._names = tuple(names)
+        self._is_scorer = bool(getattr(encoder, "scorer", ""))
         self._dimensions: dict[str, int] = {}
 
     def batches(self, requests: Sequence[str]) -> list[list[int]]:
@@ -232,22 +218,22 @@ class RepresentationHandler(_ModelHandler):
             embeddings = self._model.encode_representations(requests, self._names)
         missing = next((name for name in self._names if name not in embeddings), None)
         if missing is not None:
-            raise ModelError(f"{self._name} did not give the reading {missing!r}")
+            raise ModelError(f"{self._name} did not give the representation {missing!r}")
         for name in self._names:
             self._check(requests, embeddings[name], name)
         return {name: embeddings[name] for name in self._names}
 
     def _check(self, texts: Sequence[str], embeddings: TextEmbeddings, representation: str) -> None:
-        name = f"{self._name}, reading {representation}" if representation else self._name
-        _check_vectors(name, texts, embeddings)
+        name = f"{self._name}, representation {representation}" if representation else self._name
+        _check_vectors(name, texts, embeddings, may_be_zero=self._is_scorer)
         dimension = embeddings.vectors.shape[1]
         before = self._dimensions.setdefault(representation, dimension) if dimension else 0
         if before and before != dimension:
             raise VectorError(f"{name} gave vectors of different dimensions, {before} and {dimension}")
 
 
-def _check_vectors(name: str, texts: Sequence[str], encoded: TextEmbeddings) -> None:
-    """Raise VectorError for vectors without a direction; a text of unknown words only may have a zero vector."""
+def _check_vectors(name: str, texts: Sequence[str], encoded: TextEmbeddings, *, may_be_zero: bool) -> None:
+    """Raise VectorError for vectors without a direction; a score, or a text of unknown words only, may be zero."""
     if not len(encoded.vectors) == len(encoded.unknown) == len(encoded.truncated_at) == len(texts):
         raise VectorError(f"{name} gave {len(encoded.vectors)} vectors for {len(texts)} texts")
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -255,7 +241,7 @@ def _check_vectors(name: str, texts: Sequence[str], encoded: TextEmbeddings) -> 
     for row in np.flatnonzero(~(np.isfinite(squared) & (squared > 0.0))).tolist():
         if not np.isfinite(encoded.vectors[row]).all():
             raise VectorError(f"{name}: the vector of {texts[row]!r} is not finite")
-        if not encoded.vectors[row].any() and not encoded.unknown[row]:
+        if not may_be_zero and not encoded.vectors[row].any() and not encoded.unknown[row]:
             raise VectorError(f"{name}: the vector of {texts[row]!r} is zero, so it has no direction")
 
 

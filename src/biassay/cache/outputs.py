@@ -14,12 +14,10 @@ from biassay.cache.codecs import RANKS, TOKENS
 from biassay.cache.context_vectors import ShardStore
 from biassay.cache.responses import ModelCache
 from biassay.errors import ModelError, UsageError
-from biassay.models.base import Identity, Reply, TextEmbeddings, TokenLikelihoods
-from biassay.models.representation import Representation
-from biassay.models.vocabulary import VocabularyBlock
+from biassay.models.base import Identity, Reply, Representation, TextEmbeddings, TokenLikelihoods
+from biassay.models.erasure import Eraser, Erasure
+from biassay.models.vector_files import VocabularyBlock
 from biassay.prompts.requests import LikelihoodRequest, Prompt
-
-__all__ = ["Capabilities", "ModelOutputs"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Capabilities:
     folds_case : bool
         Whether words that differ in case are the same word.
     oov_hint : str
-        What a user may try if a word is out of vocabulary.
+        Advice for words that are out of vocabulary.
     representations : tuple of Representation
         Representations of a text, the default among them. A transformer has every layer with every pooling, most other
         encoders the default only, and models that do not encode texts none.
@@ -49,6 +47,8 @@ class Capabilities:
     option_log_p : {"continuation", "first token", ""}
         How the likelihood of an option of a prompt is known: for all its tokens, only for single tokens among the
         likeliest ones, or not at all.
+    scorer : {"texts", "pairs", ""}
+        Whether the vectors of texts are scores, and of what; see `Encoder`.
     """
 
     kind: str | None = None
@@ -60,6 +60,7 @@ class Capabilities:
     representations: tuple[Representation, ...] = ()
     default_representation: str = ""
     option_log_p: str = ""
+    scorer: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +82,11 @@ class ModelOutputs:
         Texts of the study's requests.
     stream_vocabulary, count_tokens, rank_words : callable or None
         Methods of the model, if it has them.
+    judge : ModelOutputs or None
+        Outputs of a second model that judges the responses of this one.
+    erasure : Erasure or None
+        Concept that is erased from the vectors of texts. The caches hold the vectors of the model itself, those of the
+        words to fit on included.
     """
 
     identity: Identity
@@ -97,10 +103,16 @@ class ModelOutputs:
     stream_vocabulary: Callable[[], Iterator[VocabularyBlock]] | None = None
     count_tokens: Callable[[Sequence[str]], Any] | None = None
     rank_words: Callable[[Sequence[str]], Any] | None = None
+    judge: ModelOutputs | None = None
+    erasure: Erasure | None = None
+    _erasers: dict[str, Eraser] = field(default_factory=dict)
 
     @property
     def cache_files(self) -> tuple[str, ...] | None:
-        """Names of the files with the outputs, which are hashes of their content; None if some are in memory only."""
+        """Names of the files with the outputs, which are hashes of their content; None if some are in memory only.
+
+        The digests of fitted erasers are among them.
+        """
         caches = [
             *self.cached_texts.values(),
             self.cached_blanks,
@@ -111,7 +123,25 @@ class ModelOutputs:
         used = [cache.used for cache in caches if cache is not None]
         if self.identity.key is None or None in used:
             return None
-        return tuple(sorted(name for names in used for name in names or ()))
+        erasers = [] if self.erasure is None else [self.fit_eraser(name).digest for name in self.cached_texts]
+        return (*sorted(name for names in used for name in names or ()), *erasers)
+
+    def erase(self, erasure: Erasure) -> ModelOutputs:
+        """Return outputs without a concept. The words to fit on must be among the requested texts."""
+        return replace(self, erasure=erasure, identity=erasure.identify(self.identity), _erasers={})
+
+    def fit_eraser(self, representation: str | None = None) -> Eraser:
+        """Return the eraser of the concept, fitted to a representation."""
+        assert self.erasure is not None
+        name = self._resolve_representation(representation)
+        if name not in self._erasers:
+            embeddings = self.cached_texts[name].get(self.erasure.words)
+            self._erasers[name] = self.erasure.fit(embeddings, self.identity.name)
+        return self._erasers[name]
+
+    def _read(self, name: str, texts: Sequence[str]) -> TextEmbeddings:
+        embeddings = self.cached_texts[name].get(texts)
+        return embeddings if self.erasure is None else self.fit_eraser(name).apply(texts, embeddings)
 
     def texts(self, texts: Sequence[str], representation: str | None = None) -> TextEmbeddings:
         """Return the vectors of requested texts, in order.
@@ -136,20 +166,22 @@ class ModelOutputs:
 
     def read_texts(self, texts: Sequence[str], representation: str | None = None) -> TextEmbeddings:
         """Return the vectors of requested texts without keeping them in memory."""
-        return self.cached_texts[self._resolve_representation(representation)].get(texts)
+        return self._read(self._resolve_representation(representation), texts)
 
     def _resolve_representation(self, representation: str | None) -> str:
         name = self.capabilities.default_representation if representation is None else representation
         if name not in self.cached_texts:
             requested = ", ".join(map(repr, self.cached_texts)) or "none"
-            raise UsageError(f"the reading {name!r} is not among the requests of the study (requested: {requested})")
+            raise UsageError(
+                f"the representation {name!r} is not among the requests of the study (requested: {requested})"
+            )
         return name
 
     def _load(self, name: str) -> TextEmbeddings:
         if name not in self._memory:
             for other in set(self._memory) - {self.capabilities.default_representation}:
                 del self._memory[other]
-            self._memory[name] = self.cached_texts[name].get(self.requested_texts)
+            self._memory[name] = self._read(name, self.requested_texts)
         return self._memory[name]
 
     @cached_property
@@ -163,7 +195,7 @@ class ModelOutputs:
     def tokens(self, texts: Sequence[str]) -> NDArray[np.int64] | None:
         """Return the number of tokens of every text without special ones, or None if the model cannot count them.
 
-        An unknown word counts with the tokens that stand for it, mostly one. The texts need not be requested.
+        An unknown word counts as the tokens that replace it, mostly one. The texts need not be requested.
         """
         if self.count_tokens is None:
             return None
@@ -203,6 +235,12 @@ class ModelOutputs:
         assert self.cached_replies is not None
         return self.cached_replies.get(prompts)
 
+    def find_answered(self, prompts: Sequence[Prompt]) -> list[bool]:
+        """Return whether there is a reply to each prompt; only with `Requests.accepts_part` some may be missing."""
+        assert self.cached_replies is not None
+        missing = set(self.cached_replies.missing(prompts))
+        return [prompt not in missing for prompt in prompts]
+
     def likelihoods(self, texts: Sequence[LikelihoodRequest]) -> Sequence[TokenLikelihoods]:
         """Return the likelihoods of requested texts, in order."""
         assert self.cached_likelihoods is not None
@@ -216,4 +254,8 @@ class ModelOutputs:
     def vocabulary(self) -> Iterator[VocabularyBlock]:
         """Iterate over all words of the model with their vectors."""
         assert self.stream_vocabulary is not None
-        return self.stream_vocabulary()
+        blocks = self.stream_vocabulary()
+        if self.erasure is None:
+            return blocks
+        eraser = self.fit_eraser()
+        return (replace(block, vectors=eraser.erase(block.words, block.vectors)) for block in blocks)

@@ -15,8 +15,6 @@ from biassay.errors import StorageError
 from biassay.io import open_file
 from biassay.object_storage import RemoteFolder
 
-__all__ = ["RemoteCache", "SyncedFolder"]
-
 _FILES_PER_FETCH = 16
 IsIntact = Callable[[str, bytes], bool]
 
@@ -60,7 +58,7 @@ class RemoteCache:
 class SyncedFolder:
     """A local folder and its copy in object storage.
 
-    Files whose names differ only after a dash hold the same content in other bits, so that one of them is enough.
+    Files whose names differ only after a dash encode the same content, so one of them is enough.
     """
 
     cache: RemoteCache

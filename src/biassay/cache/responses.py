@@ -29,9 +29,6 @@ from biassay.errors import MeasurementError, VectorError
 from biassay.io import open_file, remove_damaged
 from biassay.models.base import Identity, TextEmbeddings
 
-__all__ = ["KeyIndex", "ModelCache", "RepresentationCaches", "ResponseCache", "get_file_name", "hash_requests"]
-
-
 _KEY_BYTES = 16
 Request = TypeVar("Request")
 Outputs = TypeVar("Outputs")
@@ -114,7 +111,7 @@ class ResponseCache:
         folder = self.root / identity.key
         path = folder / "model.json"
         make_cache_folder(folder)
-        description = {"family": identity.family, "revision": identity.revision, "settings": dict(identity.settings)}
+        description = {"backend": identity.backend, "revision": identity.revision, "settings": dict(identity.settings)}
         if not path.exists():
             write_to_cache(path, json.dumps({**description, "names": [identity.name]}, indent=1).encode())
         record_use(path, identity.name, description)

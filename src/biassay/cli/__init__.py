@@ -17,8 +17,6 @@ from biassay.errors import BiassayError, PluginWarning, explain_memory_errors, f
 from biassay.packages import get_plugin_names, list_names_fast
 from biassay.studies.registry import study_commands
 
-__all__ = ["SuggestingGroup", "main"]
-
 
 class SuggestingGroup(click.Group):
     """Group of commands that suggests a name for an unknown command."""
@@ -40,26 +38,44 @@ class SuggestingGroup(click.Group):
             raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List all commands with their whole summaries."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        rows = [(name, command.get_short_help_str(_WHOLE)) for name, command in commands.items() if command]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
 
 _STUDIES = "biassay.studies"
+_WHOLE = 1000  # letters of a summary
 _COMMANDS = {
-    "run": ("run", "Run association tests on models (WEAT, SEAT, CEAT)."),
-    "contexts": ("contexts", "Find the contexts of stimuli in a corpus."),
+    "run": ("studies", "Run association tests on models (WEAT, SEAT, CEAT)."),
+    "audit": ("studies", "Test whether scores or selection change when only the name in a document changes."),
+    "contexts": ("contexts", "Find the contexts of test words in a corpus."),
     "resume": ("runs", "Continue an interrupted run."),
     "discover": ("discover", "Find the words that models associate with intersectional groups (IBD, EIBD)."),
-    "stereotypes": ("stereotypes", "Measure what language models associate with social groups (the ABC model)."),
-    "robustness": ("study", "Measure association tests under many analysis choices."),
-    "ask": ("ask", "Ask chat or instruct models which words they associate with groups (word association tests)."),
-    "benchmark": ("benchmark", "Score models on BBQ, CrowS-Pairs or StereoSet, with intervals."),
-    "import": ("import_logs", "Score benchmarks from logs of lm-evaluation-harness or Inspect."),
+    "stereotypes": ("stereotypes", "Measure which traits language models associate with social groups (ABC model)."),
+    "robustness": ("studies", "Measure results under many analysis choices or prompts."),
+    "debias": ("studies", "Erase a concept from models, and measure what is gone, what is left and what is lost."),
+    "ask": (
+        "studies",
+        "Ask chat or instruct models which words they associate with groups (word association tests).",
+    ),
+    "benchmark": ("studies", "Score models on BBQ, WinoBias or another benchmark, with intervals."),
+    "import": ("studies", "Score benchmarks from logs of lm-evaluation-harness or Inspect."),
     "report": ("report", "Write one report from run folders, and files for a paper."),
+    "relate": ("relate", "Test whether one measure predicts another over models."),
     "compare": ("compare", "Compare models or runs, and fail if the new one is worse."),
-    "survey": ("survey", "Ask people how groups are seen: the human study."),
+    "survey": ("survey", "Run a survey of how people see groups."),
     "tests": ("tests", "List, search, show, check and export tests."),
-    "models": ("models", "List the kinds of models, and which are usable."),
-    "cache": ("cache", "List what is cached, by model, and remove parts of it."),
-    "doctor": ("doctor", "Check versions, device, cache and every kind of model."),
+    "models": ("models", "List the model backends, or show the settings of one."),
+    "metrics": ("metrics", "List the metrics of association tests, or show one."),
+    "outcomes": ("outcomes", "List the outcomes of responses, or show one."),
+    "erasure": ("erasure", "List the methods and concepts of erasure, or show one."),
+    "cache": ("cache", "List cached outputs by model, and remove them."),
+    "doctor": ("doctor", "Check versions, device, cache and every model backend."),
 }
+COMMAND_SUMMARIES = {name: summary for name, (_, summary) in _COMMANDS.items()}
 _ASCII_SUBSTITUTES = {
     "–": "-",
     "−": "-",
@@ -85,7 +101,7 @@ class _LazyCommands(SuggestingGroup):
         return [*_COMMANDS, *(name for name in added if name not in _COMMANDS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        module = import_module(f"biassay.cli.{_COMMANDS.get(name, ('study',))[0]}")
+        module = import_module(f"biassay.cli.{_COMMANDS.get(name, ('studies',))[0]}")
         command: click.Command = module.command if hasattr(module, "command") else module.make_command(name)
         return command
 
@@ -98,9 +114,11 @@ class _LazyCommands(SuggestingGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+            formatter.write_dl(list(COMMAND_SUMMARIES.items()))
         if added := [
-            (name, f"From {package}.") for name, package in list_names_fast(_STUDIES).items() if name not in _COMMANDS
+            (name, f"Run this study of {package}.")
+            for name, package in list_names_fast(_STUDIES).items()
+            if name not in _COMMANDS
         ]:
             with formatter.section("Studies of other packages"):
                 formatter.write_dl(added)
@@ -123,6 +141,11 @@ def main(args: list[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt) as error:
         _print_error("interrupted", error)
         code = 1
+    except click.MissingParameter as error:
+        context = error.ctx or click.Context(_biassay)
+        message = error.format_message().rstrip(".")
+        _print_error(f"error: {message[0].lower()}{message[1:]}; see {context.command_path} --help", error)
+        code = 2
     except click.ClickException as error:
         (_narrow_suggestions(error) if isinstance(error, click.NoSuchOption) else error).show()
         code = 2

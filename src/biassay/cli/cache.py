@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -12,21 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.cells import cell_len
 
 from biassay.cache.inventory import KINDS, CacheEntry, CacheListing, list_cache, remove_entries, select_entries
 from biassay.cli import SuggestingGroup
-from biassay.cli.listings import format_size
+from biassay.cli.listings import format_size, print_json, print_rows
 from biassay.cli.options import json_option, multi_option
 from biassay.errors import StorageError, UnknownNameError, UsageError
-from biassay.io import default_cache, make_printable
+from biassay.io import default_cache
 from biassay.object_storage import is_url
 from biassay.reporting.formats import format_count
 
-__all__ = ["command"]
-
 _DURATIONS = {"h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
-_WIDEST_NAME = 60
 
 
 class _Duration(click.ParamType):  # type: ignore[type-arg]
@@ -51,7 +46,7 @@ class _Size(click.ParamType):  # type: ignore[type-arg]
 
 
 _cache_option = click.option(
-    "--cache", metavar="DIR", help="Use this cache directory.  [default: $BIASSAY_CACHE or the user's cache]"
+    "--cache", metavar="DIR", help="Use this cache directory.  [default: $BIASSAY_CACHE or your own cache]"
 )
 
 
@@ -60,30 +55,31 @@ _cache_option = click.option(
 @json_option
 @click.pass_context
 def command(ctx: click.Context, cache: str | None, as_json: bool) -> None:
-    """List what is cached, by model: kind, size and last use. `biassay cache prune` removes parts of it.
+    """List cached outputs by model, with kind, size and last use. Remove them with `biassay cache prune`.
 
     Kinds are embeddings, responses, likelihoods, measurements, models (dequantised GGUF files), digests, and leftovers
-    (damaged files, and files of interrupted runs). Only a cache on this machine is listed. The cache of the Hugging
-    Face hub is another one: see `hf cache`.
+    (damaged files, and files of interrupted runs). The list covers caches on this machine only. Models downloaded from
+    the Hugging Face hub are in another cache: see `hf cache`.
     """
     if ctx.invoked_subcommand is not None:
         ctx.obj = cache
         return
     listing = list_cache(_get_folder(cache))
     if as_json:
-        click.echo(json.dumps(_describe(listing), indent=1, ensure_ascii=False))
+        print_json(_describe(listing))
         return
     _print_entries(listing.entries)
     click.echo(f"{format_size(listing.size)} in {listing.folder}")
     if listing.other_files:
-        click.echo(
-            f"{format_count(listing.other_files, 'other file')} in this folder: not biassay's, and never removed"
-        )
+        click.echo(f"{format_count(listing.other_files, 'other file')} not written by biassay, never removed")
 
 
 @command.command("prune")
 @multi_option(
-    "--model", "models", metavar="NAME[,...]", help="Remove entries of these models, as listed; hf:* is a pattern."
+    "--model",
+    "models",
+    metavar="NAME[,...]",
+    help="Remove entries of these models, by name in the list or by pattern (hf:*).",
 )
 @multi_option("--kind", "kinds", item=click.Choice(tuple(KINDS)), help="Remove entries of these kinds.")
 @click.option(
@@ -115,9 +111,9 @@ def prune(
 ) -> None:
     """Remove entries of the cache that match all of the given options.
 
-    Models and endpoints are asked again for what was removed, which may cost tokens. Entries that a run in progress may
-    be using are kept, and so are files that are not biassay's. Digests are only removed by --all or --kind digests.
-    Without a terminal, --yes is required.
+    Later runs query models and endpoints again for removed entries, which may cost tokens. biassay never removes
+    entries that a run in progress may be using, or files that it did not write. It removes digests only with --all or
+    --kind digests. Without a terminal, --yes is required.
     """
     if everything and (models or kinds or older_than is not None or max_size is not None):
         raise click.UsageError("--all removes everything; leave it out to use other options")
@@ -131,7 +127,7 @@ def prune(
 
     def is_model(entry: CacheEntry) -> bool:
         return not models or any(
-            name == one or fnmatch.fnmatchcase(name, one) for name in entry.names for one in models
+            name == pattern or fnmatch.fnmatchcase(name, pattern) for name in entry.names for pattern in models
         )
 
     entries = select_entries(
@@ -180,7 +176,7 @@ def _report(removed: Sequence[CacheEntry], in_use: Sequence[CacheEntry], *, as_j
             "in_use": [*map(_describe_entry, in_use)],
             "bytes": sum(entry.size for entry in removed),
         }
-        click.echo(json.dumps(content, indent=1, ensure_ascii=False))
+        print_json(content)
         return
     if removed:
         _print_entries(removed)
@@ -189,7 +185,7 @@ def _report(removed: Sequence[CacheEntry], in_use: Sequence[CacheEntry], *, as_j
         click.echo("Nothing to remove.")
     if in_use:
         size = format_size(sum(entry.size for entry in in_use))
-        click.echo(f"Kept {size} that a run in progress may be using.")
+        click.echo(f"Did not remove {size} that a run in progress may be using.")
 
 
 def _print_entries(entries: Iterable[CacheEntry], *, err: bool = False) -> None:
@@ -200,25 +196,16 @@ def _print_entries(entries: Iterable[CacheEntry], *, err: bool = False) -> None:
     sizes = {model: sum(e.size for own in kinds.values() for e in own) for model, kinds in groups.items()}
     rows = [
         (
-            make_printable(model),
+            model,
             kind,
             format_size(sum(entry.size for entry in own)),
-            _format_time(max(entry.last_used for entry in own)),
+            f"{datetime.fromtimestamp(max(entry.last_used for entry in own)):%Y-%m-%d %H:%M}",
         )
         for model, kinds in sorted(groups.items(), key=lambda item: (-sizes[item[0]], item[0]))
         for kind, own in sorted(kinds.items(), key=lambda item: list(KINDS).index(item[0]))
     ]
-    if not rows:
-        return
-    rows = [("model", "kind", "size", "last used"), *rows]
-    width = min(max(cell_len(row[0]) for row in rows), _WIDEST_NAME)
-    for model, kind, size, used in rows:
-        padding = " " * (width - cell_len(model))
-        click.echo(f"{model}{padding}  {kind:<12}  {size:>7}  {used}", err=err)
-
-
-def _format_time(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
+    if rows:
+        print_rows(("model", "kind", "size", "last used"), rows, right=("size",), err=err)
 
 
 def _describe(listing: CacheListing) -> dict[str, Any]:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from biassay.runs.progress import Listener
 
-__all__ = ["check_new_file", "make_console", "make_listener", "suggest_tests"]
 
 _MIN_WIDTH, _DEFAULT_WIDTH = 60, 100  # columns
 _MIN_PREFIX = 2  # letters

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,9 +14,9 @@ from biassay.cli.options import PathOrUrl
 from biassay.cli.report import print_files, report_options
 from biassay.errors import UsageError
 from biassay.io import make_printable, write_atomically
-from biassay.reporting.comparison import gate_junit, gate_markdown, gate_statements
-from biassay.reporting.terminal import WIDTH, said
-from biassay.results.differences import (
+from biassay.reporting.comparison import gate_junit, gate_markdown
+from biassay.reporting.terminal import WIDTH, print_report
+from biassay.results.comparison import (
     ALPHA,
     FAIL_IF,
     MARGIN,
@@ -28,9 +28,8 @@ from biassay.results.differences import (
     summarize_verdicts,
 )
 from biassay.runs.compare import compare_runs
+from biassay.runs.gate_looks import spend_alpha, take_look
 from biassay.runs.reports import get_presenter
-
-__all__ = ["GATE_FAILED", "command"]
 
 GATE_FAILED = 3
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -42,7 +41,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--fail-if",
     type=click.Choice(FAIL_IF),
-    help="Exit with 3 if a question is worse, or if one is worse or inconclusive.",
+    help="Exit with 3 if a question is worse (worse), or also if one is inconclusive (inconclusive).",
 )
 @click.option(
     "--margin",
@@ -68,6 +67,17 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Exit with 3 if no question of a topic detects a growth of twice the margin with this power. Use 0 to "
     "skip the check. Only with --fail-if.",
 )
+@click.option(
+    "--always-valid",
+    is_flag=True,
+    help="Limit false alarms over all comparisons with this baseline: look k gets 0.8 alpha / (k (k + 1)). biassay "
+    "counts looks in looks.json in the run folder OLD.",
+)
+@click.option(
+    "--series",
+    is_flag=True,
+    help="Judge the trend over at least three checkpoints in the order given, instead of every model.",
+)
 @click.option("--junit", type=_FILE, metavar="FILE", help="Write the verdicts as JUnit XML.")
 @click.option("--markdown", type=_FILE, metavar="FILE", help="Write the verdicts as Markdown, for a pull request.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write a report with the comparison and the runs.")
@@ -80,21 +90,19 @@ def command(
     margin: float | None,
     alpha: float,
     min_power: float,
+    always_valid: bool,
     junit: Path | None,
     markdown: Path | None,
-    out: Path | None,
-    cache: Path | str | None,
     published: Path | None,
-    formats: tuple[str, ...],
-    tests: tuple[str, ...],
-    mixed: bool,
     quiet: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Check whether NEW is worse than OLD, that is, closer to the stereotype.
 
     OLD and NEW are run folders or models (`glove`, `hf:NAME`, ...). biassay measures models first, with the tests of
-    the other run, those of --tests, or the collection `gate`. More models are all compared with the first.
+    the other run, those of --tests, or the collection `gate`. More models are all compared with the first,
+    or with --series seen as checkpoints of one model in order.
     Runs that differ in protocol or stimuli need --mixed. Exit codes: 0 done, 1 measurement
     failed, 2 usage error, 3 gate failed.
     """
@@ -102,19 +110,21 @@ def command(
     for file in (junit, markdown):
         if file is not None and not file.parent.is_dir():
             raise UsageError(f"{file}: the folder {file.parent} does not exist")
+    if always_valid:
+        if len(given) != 2 or baseline is not None:
+            raise UsageError("--always-valid compares one new model with one baseline: biassay compare BASELINE NEW")
+        look = take_look(given[0], given[1], options["tests"])
+        alpha = spend_alpha(alpha, look)
+        click.echo(f"look {look} at this baseline: alpha {alpha:.3g}", err=True)
     with make_listener(quiet=quiet or as_json) as listener:
         found, made = compare_runs(
             given,
             baseline=baseline,
-            out=out,
             published=published,
-            formats=formats,
-            tests=tests,
-            mixed=mixed,
             margin=margin,
             alpha=alpha,
-            cache=cache,
             listener=listener,
+            **options,
         )
     gated = bool(fail_if or junit or markdown)
     failed = found.failed(fail_if or FAIL_IF[0]) if gated else ()
@@ -128,8 +138,7 @@ def command(
     elif not quiet:
         console = make_console()
         console.width = min(console.width, WIDTH)
-        get_presenter(found.study).print_comparison(found, console)
-        console.print(*said(replace(one, points=()) for one in gate_statements(found.verdicts)), sep="\n")
+        print_report(get_presenter(found.study).comparison_report(found), console, max_lines=None)
         print_files(made, published, console)
     if fail_if and (failed or gaps):
         for line in _reasons(found.verdicts, failed, gaps):
@@ -141,6 +150,6 @@ def command(
 
 def _reasons(verdicts: Sequence[Verdict], failed: Sequence[Verdict], gaps: Sequence[PowerGap]) -> Iterator[str]:
     if failed:
-        models = {one.model for one in failed}
+        models = {verdict.model for verdict in failed}
         yield summarize_verdicts([verdict for verdict in verdicts if verdict.model in models])
     yield from map(str, gaps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -15,22 +14,29 @@ from rich.markup import escape
 from rich.table import Table
 
 from biassay.cli.common import make_console, make_listener
-from biassay.cli.options import apply_options, engine_options, json_option, multi_option, open_engine, quiet_option
+from biassay.cli.listings import make_table, print_json, print_table
+from biassay.cli.options import (
+    SectionedCommand,
+    apply_options,
+    engine_options,
+    json_option,
+    multi_option,
+    open_engine,
+    quiet_option,
+    sectioned_option,
+)
 from biassay.corpus.contexts import AbcCoverage, TestCoverage, abc_coverage, abc_words, coverage
 from biassay.corpus.files import FORMATS
 from biassay.datasets.abc_model import load_abc
+from biassay.errors import format_examples
 from biassay.runs.contexts import DEFAULT_TESTS, Scan, find_contexts
-
-__all__ = ["command", "coverage_to_json", "make_coverage_table"]
 
 
 def make_coverage_table(covered: AbcCoverage) -> Table:
     """Make a table with one row for the groups and one for the pairs of traits."""
-    table = Table()
-    for name in ("", "measurable", "contexts: min, median, max", "too few"):
-        table.add_column(name, overflow="fold")
+    table = make_table("", "measurable", "contexts: min, median, max", "too few")
     groups, adjectives = dict(covered.groups), covered.adjectives
-    scarce = ", ".join(f"{name} {groups[name]}" for name in covered.few_groups)
+    scarce = format_examples([f"{name} {groups[name]}" for name in covered.few_groups])
     rows = (
         ("groups", len(covered.measurable_groups), len(groups), groups, scarce),
         ("pairs of traits", len(covered.measurable_pairs), len(covered.pairs), adjectives, _list_scarce_pairs(covered)),
@@ -75,16 +81,19 @@ def coverage_to_json(covered: AbcCoverage) -> dict[str, Any]:
     }
 
 
-@click.command("contexts")
+@click.command("contexts", cls=SectionedCommand)
 @click.argument("corpus", nargs=-1, required=True, metavar="CORPUS ...")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Write the contexts to this Parquet file.")
 @multi_option(
     "--tests",
     metavar="PATTERN[,...]",
-    help="Search for the stimuli of these tests.  [default: C1-C10, I1-I4; none with --abc]",
+    help="Search for the words of these tests.  [default: C1-C10, I1-I4; none with --abc]",
 )
 @click.option(
-    "--abc", "with_abc", is_flag=True, help="Search for groups and traits, for `stereotypes --measures ceat`."
+    "--abc",
+    "with_abc",
+    is_flag=True,
+    help="Search for groups and traits, as `biassay stereotypes --measures ceat` needs them.",
 )
 @click.option(
     "--files",
@@ -105,20 +114,30 @@ def coverage_to_json(covered: AbcCoverage) -> dict[str, Any]:
     help="Keep at most this many contexts per word.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
-@click.option("--field", help="Read the text from this field or column.  [default: body, text, content or sentence]")
-@click.option("--format", type=click.Choice(FORMATS), help="Set the file format.  [default: from the file name]")
-@click.option(
+@sectioned_option(
+    "corpus", "--field", help="Read the text from this field or column.  [default: body, text, content or sentence]"
+)
+@sectioned_option(
+    "corpus", "--format", type=click.Choice(FORMATS), help="Set the file format.  [default: from the file name]"
+)
+@sectioned_option(
+    "corpus",
     "--document",
     type=click.Choice(("line", "paragraph")),
     default="line",
     show_default=True,
     help="Split plain text into documents by line or by paragraph.",
 )
-@click.option("--html", is_flag=True, help="Remove tags and resolve entities.")
-@click.option("--language", default="en", show_default=True, help="Split sentences by the rules of this language.")
-@click.option("--openings", is_flag=True, help="Also match a capitalised word at the start of a sentence.")
-@click.option("--ignore-case", is_flag=True, help="Match words in any case, for a corpus in lower case.")
-@click.option(
+@sectioned_option("corpus", "--html", is_flag=True, help="Remove tags and resolve entities.")
+@sectioned_option(
+    "corpus", "--language", default="en", show_default=True, help="Split sentences by the rules of this language."
+)
+@sectioned_option(
+    "corpus", "--openings", is_flag=True, help="Also match a capitalized word at the start of a sentence."
+)
+@sectioned_option("corpus", "--ignore-case", is_flag=True, help="Match words in any case, for a corpus in lower case.")
+@sectioned_option(
+    "corpus",
     "--max-bad",
     type=click.FloatRange(0.0, 1.0),
     default=0.1,
@@ -132,7 +151,9 @@ def coverage_to_json(covered: AbcCoverage) -> dict[str, Any]:
     show_default=True,
     help="Count words with fewer contexts as missing in the table.",
 )
-@click.option("--workers", type=click.IntRange(min=1), help="Use this many processes.  [default: one per core]")
+@sectioned_option(
+    "execution", "--workers", type=click.IntRange(min=1), help="Use this many processes.  [default: one per core]"
+)
 @partial(apply_options, engine_options)
 @quiet_option
 @json_option
@@ -150,7 +171,7 @@ def command(
     as_json: bool,
     **scan_options: Any,
 ) -> None:
-    """Find the contexts of stimuli in a corpus and keep a random sample of them.
+    """Find the contexts of test words in a corpus and draw a random sample of them.
 
     A CORPUS is a file, a folder or a pattern: plain text, JSON lines, CSV or Parquet, also compressed (.gz, .bz2,
     .zst). biassay matches whole words in the given case. Repeat the command to continue an interrupted scan.
@@ -176,7 +197,7 @@ def command(
     )
     if as_json:
         content = _scan_to_json(scan, covered) | ({} if covered_abc is None else coverage_to_json(covered_abc))
-        click.echo(json.dumps(content, indent=1, ensure_ascii=False))
+        print_json(content)
     elif not quiet:
         options = "".join(f" --files {file}" for file in files) + (" --all-adjectives" if all_adjectives else "")
         commands = [f"biassay run hf:NAME --contexts {out}"] if covered else []
@@ -191,9 +212,7 @@ def command(
 
 
 def _make_table(covered: tuple[TestCoverage, ...], least: int) -> Table:
-    table = Table()
-    for name in ("test", "measurable", "words with contexts", "contexts per word: min, median, max", "too few"):
-        table.add_column(name, overflow="fold")
+    table = make_table("test", "measurable", "words with contexts", "contexts per word: min, median, max", "too few")
     for test in covered:
         counts = [count for concept in test.concepts for _, count in concept.counts]
         enough = [count for count in counts if count >= least]
@@ -205,7 +224,7 @@ def _make_table(covered: tuple[TestCoverage, ...], least: int) -> Table:
             measurable,
             f"{len(enough)} of {len(counts)}",
             _format_range(counts, least),
-            escape(", ".join(scarce)),
+            escape(format_examples(scarce)),
         )
     return table
 
@@ -213,7 +232,8 @@ def _make_table(covered: tuple[TestCoverage, ...], least: int) -> Table:
 def _print_scan(scan: Scan, tables: Sequence[Table], last: str) -> None:
     console = make_console()
     for table in tables:
-        console.print(table)
+        print_table(table)
+        console.print()
     tally = scan.progress
     lines = [f"{len(scan.contexts):,} contexts from {tally.documents:,} documents, {tally.bytes / 1e6:,.1f} MB"]
     if tally.bad or tally.undecodable:

@@ -9,6 +9,7 @@ import click
 
 from biassay.cli.common import check_new_file
 from biassay.cli.listings import print_records
+from biassay.cli.options import SectionedCommand
 from biassay.cli.runs import CliRunOptions, finish_run, run_or_resume, study_options
 from biassay.datasets.catalogue import select_grouping
 from biassay.datasets.groups import Grouping
@@ -25,13 +26,11 @@ from biassay.studies.discovery.word_tests import (
     make_tests,
 )
 
-__all__ = ["command"]
 
-
-@click.command("discover")
+@click.command("discover", cls=SectionedCommand)
 @study_options(DiscoverySettings, models="[MODEL ...]")
 @click.option(
-    "--top", type=click.IntRange(min=1), default=20, show_default=True, help="Print this many words per list."
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Print this many words per list."
 )
 @click.option(
     "--write-test",
@@ -77,7 +76,7 @@ def command(
         raise click.UsageError("--against requires --write-test")
     default = () if options.resumed is not None else ("glove",)
     run = run_or_resume("discovery", models or default, given, options)
-    finish_run(run, options, top=top, only=groups or None)
+    finish_run(run, options, top=top, only=groups or None, max_lines=None)
     if write_test is not None:
         _write_test(run, write_test, test_words, quiet=options.quiet)
 

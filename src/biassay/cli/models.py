@@ -2,75 +2,87 @@
 
 from __future__ import annotations
 
-import json
-import textwrap
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import click
 
-from biassay.cli.common import make_console
+from biassay.cli.listings import print_json, print_rows
 from biassay.cli.options import json_option
+from biassay.errors import UnknownNameError, format_install_command
 from biassay.models.backend import ModelBackend
 from biassay.models.registry import get_backends
-from biassay.reporting.terminal import WIDTH
 
-if TYPE_CHECKING:
-    from rich.table import Table
+_CAPABILITIES = """\
+texts: run, discover, robustness; words: run --contexts; blanks: stereotypes;
+replies: ask, other benchmarks; likelihoods: benchmark crows-pairs, stereoset"""
 
-__all__ = ["command"]
-
-_MAX_WIDTHS = {"what it is": None, "can do": 24}  # of the columns that wrap
+_WIDEST_CAPABILITIES = 21  # those of hf in two lines
 
 
 @click.command("models")
+@click.argument("backend", required=False)
 @json_option
-def command(as_json: bool) -> None:
-    """List the kinds of models: how to name one, what it can do, its settings, and whether it is usable.
+def command(backend: str | None, as_json: bool) -> None:
+    """List the model backends, or show the settings of one BACKEND.
 
-    Models encode texts (WEAT, SEAT, discovery), encode words in context (CEAT), fill blanks (stereotypes), respond to
-    prompts (replies), or provide likelihoods of texts (likelihoods).
+    Models encode texts, encode words in context, fill blanks, reply to prompts, or provide likelihoods of texts. The
+    list shows which commands use which.
     """
     known = get_backends()
-    if as_json:
-        click.echo(json.dumps([*map(_describe_backend, known.values())], indent=1, ensure_ascii=False))
+    if backend is None:
+        if as_json:
+            print_json([*map(_describe_backend, known.values())])
+        else:
+            _print_list(known.values())
         return
-    console = make_console()
-    console.print(_make_table(known.values()), width=min(WIDTH, console.width))
-    for family in known.values():
-        if family.missing:
-            click.echo(f"{family.syntax} needs: {family.install}")
-    click.echo("Settings follow the name: hf:NAME?pool=mean&layer=-2")
-    for family in known.values():
-        if family.settings:
-            click.echo(f"\n{family.syntax}")
-        for name, about in family.settings.items():
-            click.echo(textwrap.fill(about, WIDTH, initial_indent=f"  {name:<18} ", subsequent_indent=" " * 21))
+    chosen = known.get(backend.partition(":")[0])
+    if chosen is None:
+        raise UnknownNameError("backend", backend, known, f"(backends: {', '.join(known)})")
+    if as_json:
+        print_json(_describe_backend(chosen))
+    else:
+        _print_backend(chosen)
 
 
-def _make_table(known: Iterable[ModelBackend]) -> Table:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
+def _print_list(backends: Iterable[ModelBackend]) -> None:
+    backends = tuple(backends)
+    rows = [
+        (backend.syntax, backend.description, ", ".join(backend.capabilities), "no" if backend.missing else "yes")
+        for backend in backends
+    ]
+    print_rows(("model", "what it is", "can do", "ready"), rows, widths={"can do": _WIDEST_CAPABILITIES})
+    click.echo(_CAPABILITIES)
+    missing = [backend for backend in backends if backend.missing]
+    if extras := dict.fromkeys(backend.extra for backend in missing if backend.extra is not None):
+        click.echo(f"Install what is missing: {format_install_command(*extras)}")
+    for backend in missing:
+        if backend.extra is None:
+            click.echo(f"Install {backend.name}: {backend.install}")
+    click.echo("Show the settings of a backend: biassay models hf")
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in ("model", "what it is", "can do", "usable"):
-        table.add_column(column, no_wrap=column not in _MAX_WIDTHS, overflow="fold", max_width=_MAX_WIDTHS.get(column))
-    for family in known:
-        usable = "no" if family.missing else "yes"
-        table.add_row(*map(escape, (family.syntax, family.description, ", ".join(family.capabilities), usable)))
-    return table
+
+def _print_backend(backend: ModelBackend) -> None:
+    click.echo(f"{backend.syntax}: {backend.description}")
+    click.echo(f"can do: {', '.join(backend.capabilities)}")
+    click.echo(f"not installed: {backend.install}" if backend.missing else "ready: yes")
+    if not backend.all_settings:
+        click.echo("settings: none")
+        return
+    first, second, *_ = (*backend.all_settings, None)
+    more = f"&{second}=..." if second else ""
+    click.echo(f'settings follow the name: "{backend.syntax}?{first}=...{more}"\n')
+    print_rows(("setting", "values"), list(backend.all_settings.items()))
 
 
-def _describe_backend(family: ModelBackend) -> dict[str, object]:
+def _describe_backend(backend: ModelBackend) -> dict[str, object]:
     return {
-        "family": family.name,
-        "form": family.syntax,
-        "about": family.description,
-        "abilities": family.capabilities,
-        "settings": dict(family.settings),
-        "usable": not family.missing,
-        "needs": family.needs,
-        "missing": family.missing,
-        "install": family.install,
+        "backend": backend.name,
+        "syntax": backend.syntax,
+        "description": backend.description,
+        "capabilities": backend.capabilities,
+        "settings": backend.all_settings,
+        "ready": not backend.missing,
+        "needs": backend.needs,
+        "missing": backend.missing,
+        "install": backend.install,
     }

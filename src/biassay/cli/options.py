@@ -15,21 +15,57 @@ from biassay.engines.base import Executor
 from biassay.object_storage import is_url
 from biassay.studies.settings import SettingSpec, get_setting_specs
 
-__all__ = [
-    "PathOrUrl",
-    "apply_options",
-    "budget_option",
-    "engine_options",
-    "json_option",
-    "multi_option",
-    "open_engine",
-    "quiet_option",
-    "resume_options",
-    "run_options",
-    "settings_options",
-]
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_SECTIONS = ("basics", "corpus", "statistics", "gate", "contexts", "execution")
+
+
+class SectionedOption(click.Option):
+    """Option that belongs to a section of the help.
+
+    Parameters
+    ----------
+    *args
+        Arguments of `click.Option`.
+    section : str
+        Name of the section.
+    **attributes
+        Other attributes of `click.Option`.
+    """
+
+    def __init__(self, *args: Any, section: str = "basics", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.section = section
+
+
+def sectioned_option(section: str, *names: str, **attributes: Any) -> Decorator:
+    """Create an option that belongs to a section of the help.
+
+    Parameters
+    ----------
+    section : str
+        Name of the section.
+    *names : str
+        Names of the option, as for `click.option`.
+    **attributes
+        Other attributes of `click.option`.
+    """
+    return click.option(*names, cls=SectionedOption, section=section, **attributes)
+
+
+class SectionedCommand(click.Command):
+    """Command whose help lists its options in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, section by section; --help comes last."""
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in _SECTIONS}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                sections[getattr(parameter, "section", "basics")].append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name.capitalize()):
+                    formatter.write_dl(records)
 
 
 class PathOrUrl(click.ParamType):  # type: ignore[type-arg]  # click below 8.2 has no type argument
@@ -38,7 +74,7 @@ class PathOrUrl(click.ParamType):  # type: ignore[type-arg]  # click below 8.2 h
     name = "path"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
-        """Return a URL unchanged and a folder as a path."""
+        """Return a URL unchanged and a folder as a path; see `click.ParamType.convert`."""
         return value if not value or isinstance(value, Path) or is_url(value) else Path(value)
 
 
@@ -79,23 +115,31 @@ def multi_option(*names: str, item: Any = str, **attributes: Any) -> Decorator:
 quiet_option = click.option("--quiet", is_flag=True, help="Print errors only.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 engine_options = (
-    click.option(
+    sectioned_option(
+        "execution",
         "--engine",
         type=click.Choice(("local", "ray")),
         default="local",
         show_default=True,
         help="Run on this machine or on a Ray cluster.",
     ),
-    click.option("--address", help="Connect to the Ray cluster at HOST:PORT.  [default: start Ray on this machine]"),
+    sectioned_option(
+        "execution",
+        "--address",
+        metavar="HOST:PORT",
+        help="Connect to this Ray cluster.  [default: start Ray on this machine]",
+    ),
 )
-_RUN_OPTIONS = (
-    click.option(
+RUN_OPTIONS = (
+    sectioned_option(
+        "execution",
         "--cache",
         type=PathOrUrl(),
-        help="Cache directory or URL (s3://BUCKET/DIR).  [default: $BIASSAY_CACHE or the user's cache]",
+        help="Cache directory or URL (s3://BUCKET/DIR).  [default: $BIASSAY_CACHE or your own cache]",
     ),
     *engine_options,
-    click.option(
+    sectioned_option(
+        "execution",
         "--gpus",
         type=click.FloatRange(0, min_open=True),
         metavar="NUMBER",
@@ -105,17 +149,24 @@ _RUN_OPTIONS = (
     quiet_option,
     json_option,
 )
-_OUTPUT_OPTIONS = (
+"""Options of commands that start or resume a run."""
+OUTPUT_OPTIONS = (
     click.option("--out", type=click.Path(path_type=Path), help="Write the run to this new folder."),
-    click.option(
-        "--resume", "resumed", type=click.Path(path_type=Path), metavar="RUN", help="Continue an interrupted run."
+    sectioned_option(
+        "execution",
+        "--resume",
+        "resumed",
+        type=click.Path(path_type=Path),
+        metavar="RUN",
+        help="Continue an interrupted run.",
     ),
 )
-budget_option = click.option(
+budget_option = sectioned_option(
+    "execution",
     "--budget",
     type=int,
     metavar="TOKENS",
-    help="Stop before endpoints use more tokens than this. Counts the whole run; a resumed run keeps its budget.",
+    help="Stop before the run, including the parts before a resume, uses more endpoint tokens than this.",
 )
 
 
@@ -137,18 +188,8 @@ def settings_options(settings: type) -> Decorator:
     return lambda command: apply_options(options, command)
 
 
-def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of every command that starts a run."""
-    return apply_options((*_OUTPUT_OPTIONS, *_RUN_OPTIONS), command)
-
-
-def resume_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a command that continues a run."""
-    return apply_options(_RUN_OPTIONS, command)
-
-
 def open_engine(engine: str, address: str | None, gpus: float | None = None) -> Executor | None:
-    """Open the engine that the options name; None stands for this machine.
+    """Open the engine that the options name; return None for this machine.
 
     Parameters
     ----------
@@ -170,8 +211,9 @@ def open_engine(engine: str, address: str | None, gpus: float | None = None) -> 
 
 
 def _make_option(field: dataclasses.Field[Any], spec: SettingSpec, annotation: Any) -> Decorator:
-    name = f"--{field.name.replace('_', '-')}"
+    name = spec.option or f"--{field.name.replace('_', '-')}"
     attributes: dict[str, Any] = {"help": spec.help, "metavar": spec.metavar, "default": field.default}
+    attributes |= {"cls": SectionedOption, "section": spec.section}
     if annotation is bool:
         name += f"/--{spec.negated_flag}" if spec.negated_flag else ""
         return click.option(name, field.name, is_flag=True, show_default=bool(spec.negated_flag), **attributes)
@@ -184,7 +226,9 @@ def _make_option(field: dataclasses.Field[Any], spec: SettingSpec, annotation: A
 
 
 def _get_value_type(annotation: Any) -> Any:
-    """Return the type of a value: int for ``int | None``."""
+    """Return the type of a value: int for ``int | None``, float for ``tuple[float, ...]``."""
+    if typing.get_origin(annotation) is tuple:
+        annotation = typing.get_args(annotation)[0]
     if isinstance(annotation, UnionType) or typing.get_origin(annotation) is typing.Union:
         annotation = next(part for part in typing.get_args(annotation) if part is not type(None))
     return annotation if annotation in (int, float) else str

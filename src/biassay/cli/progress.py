@@ -14,8 +14,6 @@ from biassay.io import make_printable
 from biassay.results.views import short_name
 from biassay.runs.progress import ProgressClock, describe_step, format_duration
 
-__all__ = ["ProgressBars", "ProgressLog"]
-
 _SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -54,7 +52,7 @@ class ProgressBars:
         self._begun = self._progress.add_task(text, total=None, amount="", left=None)
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
-        """Show how far a step is."""
+        """Show how far a step is; see `Listener.progress`."""
         self._end_step()
         key = who, unit
         if key not in self._tasks:
@@ -94,7 +92,7 @@ class ProgressLog:
         self._print(f"{short_name(who)}: {what}", last=True)
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
-        """Show how far a step is."""
+        """Show how far a step is; see `Listener.progress`."""
         amount, left = self._clock.format(who, unit, done, total)
         self._print(f"{describe_step(who, unit)}: {amount}{f', {left}' if left else ''}", last=done == total)
 

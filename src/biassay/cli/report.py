@@ -12,17 +12,15 @@ from rich.console import Console, Group
 
 from biassay.cli.common import make_console, make_listener
 from biassay.cli.options import apply_options, json_option, multi_option, quiet_option
+from biassay.errors import format_install_command
 from biassay.reporting.charts.base import can_draw
 from biassay.reporting.formats import format_count
 from biassay.reporting.publication import FIGURE_FORMATS
 from biassay.reporting.sentences import make_statements
-from biassay.reporting.terminal import WIDTH, said
+from biassay.reporting.terminal import WIDTH, render_statements
 from biassay.runs.compare import WrittenReport, report_runs
-from biassay.runs.reports import with_presenters
+from biassay.runs.reports import print_group, with_presenters
 from biassay.studies.registry import get_study
-
-__all__ = ["command", "print_files", "print_report", "report_options"]
-
 
 _REPORT_OPTIONS = (
     click.option(
@@ -70,10 +68,10 @@ def print_report(report: WrittenReport, console: Console, *, everything: bool = 
         for difference in gathered.differences:
             console.print(f"runs differ: {difference}", style="yellow", markup=False)
         if not brief:
-            presenter.print(gathered, console, everything=everything)
+            print_group(presenter, gathered, console, everything=everything)
             continue
         statements = make_statements(get_study(gathered.run.manifest.study).findings(gathered.run))
-        lines = said(replace(statement, points=(), names=()) for statement in statements)
+        lines = render_statements(replace(statement, points=(), names=()) for statement in statements)
         console.print(Group(*lines), width=min(WIDTH, console.width))
 
 
@@ -89,13 +87,13 @@ def print_files(report: WrittenReport, folder: Path | None, console: Console) ->
     console : Console
         Where to print.
     """
-    lines = [] if report.path is None else [f"open {report.path}"]
+    lines = [] if report.path is None else [f"Report  {report.path}"]
     if folder is not None:
         hidden = {path.parent.name for path in report.published if path.parent.name.startswith(".")}
         also = f" (some in the hidden folder {', '.join(sorted(hidden))})" if hidden else ""
         lines.append(f"{format_count(len(report.published), 'file')} written to {folder}{also}")
         if not can_draw():
-            lines.append('no figures were drawn; install: pip install "biassay[figures]"')
+            lines.append(f"no figures were drawn; install: {format_install_command('figures')}")
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -110,15 +108,7 @@ def print_files(report: WrittenReport, folder: Path | None, console: Console) ->
 @click.option("--all", "everything", is_flag=True, help="Print all tests, rows and columns.")
 @report_options
 def command(
-    runs: tuple[Path, ...],
-    out: Path | None,
-    everything: bool,
-    published: Path | None,
-    formats: tuple[str, ...],
-    tests: tuple[str, ...],
-    mixed: bool,
-    quiet: bool,
-    as_json: bool,
+    runs: tuple[Path, ...], everything: bool, published: Path | None, quiet: bool, as_json: bool, **options: Any
 ) -> None:
     """Write one report from one or several run folders.
 
@@ -126,9 +116,7 @@ def command(
     corrected together. --tests selects what the report shows and does not change the correction.
     """
     with make_listener(quiet=quiet or as_json) as listener:
-        made = report_runs(
-            runs, out=out, published=published, formats=formats, tests=tests, mixed=mixed, listener=listener
-        )
+        made = report_runs(runs, published=published, listener=listener, **options)
     if as_json:
         click.echo(made.to_json(), nl=False)
     elif not quiet:

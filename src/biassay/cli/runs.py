@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,24 @@ import click
 from click.core import ParameterSource
 
 from biassay.cli.common import make_console, make_listener, suggest_tests
-from biassay.cli.options import budget_option, open_engine, resume_options, run_options, settings_options
+from biassay.cli.options import (
+    OUTPUT_OPTIONS,
+    RUN_OPTIONS,
+    SectionedCommand,
+    apply_options,
+    budget_option,
+    open_engine,
+    settings_options,
+)
 from biassay.errors import BiassayError, UnknownNameError, UsageError
 from biassay.io import make_printable
 from biassay.reporting.html import REPORT_FILE
-from biassay.results.run_folder import read_models
+from biassay.results.run_folder import MANIFEST_JSON, read_models, read_run_json
 from biassay.runs.api import measure, resume
 from biassay.runs.folders import is_unfinished
 from biassay.runs.models import requires_user_input
 from biassay.runs.reports import print_run
 from biassay.runs.run import Run
-
-__all__ = ["CliRunOptions", "command", "finish_run", "measure_and_print", "run_or_resume", "study_options"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,7 @@ def study_options(settings: type, *, budget: bool = False, models: str = "MODEL 
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        command = run_options(command)
+        command = apply_options((*OUTPUT_OPTIONS, *RUN_OPTIONS), command)
         command = budget_option(command) if budget else command
         argument = click.argument("models", nargs=-1, metavar=models)
         decorated: Callable[..., Any] = argument(settings_options(settings)(command))
@@ -160,7 +167,7 @@ def _suggest_tests_option(tests: Sequence[str] | None) -> Iterator[None]:
         yield
     except UnknownNameError as error:
         if tests is not None and error.kind == "model" and (name := suggest_tests(error.name)):
-            example = ",".join((*tests, name))
+            example = ",".join(dict.fromkeys((*tests, name)))
             raise UsageError(
                 f"{error.name!r} is not a model; name tests with --tests and separate them by commas: --tests {example}"
             ) from error
@@ -169,7 +176,7 @@ def _suggest_tests_option(tests: Sequence[str] | None) -> Iterator[None]:
 
 @contextmanager
 def _hint_resume(options: CliRunOptions) -> Iterator[None]:
-    """Add to an error how to resume the unfinished run."""
+    """Append a hint to an error: how to resume the unfinished run."""
     try:
         yield
     except (KeyboardInterrupt, BiassayError, OSError) as error:
@@ -188,6 +195,10 @@ def _format_resume_command(folder: Path) -> str:
         for name, text in models
         if requires_user_input(text)
     )
+    settings = read_run_json(folder / MANIFEST_JSON).get("settings")
+    judge = settings.get("judge") if isinstance(settings, dict) else None
+    if isinstance(judge, str) and judge not in texts and requires_user_input(judge):
+        again.append(f"--model {shlex.quote(judge)}")
     context = click.get_current_context()
     given = [
         name for name in _REPEATED_OPTION_NAMES if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
@@ -214,21 +225,21 @@ def finish_run(run: Run, options: CliRunOptions, **shown: Any) -> None:
         console = make_console()
         print_run(run, console, everything=options.everything, **shown)
         if options.folder is not None:
-            line = f"written to {options.folder}; open {options.folder / REPORT_FILE}"
+            line = f"Report  {options.folder / REPORT_FILE}"
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     records = run.manifest.models
     failed = [record for record in records if record.failed]
     for record in failed:
         click.echo(make_printable(f"error: {record.name}: {record.failed}"), err=True)
     if failed:
-        measured = sum(not record.failed and not record.refused for record in records)
+        measured = sum(not record.failed and not record.skipped for record in records)
         retry = f"; to retry the others: {_format_resume_command(options.folder)}" if options.folder else ""
         click.echo(f"measured {measured} of {len(records)} models{retry}", err=True)
-    if failed or run.study.has_failures(run) or any(record.refused for record in records):
+    if failed or run.study.has_failures(run) or any(record.skipped for record in records):
         sys.exit(1)
 
 
-@click.command("resume")
+@click.command("resume", cls=SectionedCommand)
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
 @click.option(
     "--model",
@@ -241,13 +252,13 @@ def finish_run(run: Run, options: CliRunOptions, **shown: Any) -> None:
     "--vectors", type=click.Path(path_type=Path), help="Use this folder of context vectors, if the run had one."
 )
 @budget_option
-@resume_options
+@partial(apply_options, RUN_OPTIONS)
 def command(folder: Path, models: tuple[str, ...], **given: Any) -> None:
     """Continue an interrupted run of any study.
 
     biassay does not take models from the folder that run code (`python:`, `trust_remote_code=`) or send texts away
     (`api:`, `chat:`, `completions:`): give such a model again with --model, and a folder of context vectors with
-    --vectors.
+    --vectors. The judge of an audit counts as a model.
     """
     options = CliRunOptions.pop_from({**given, "resumed": folder})
     settings = {name: given[name] for name in ("vectors", "budget")}

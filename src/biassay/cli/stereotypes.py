@@ -8,16 +8,15 @@ from typing import Any
 
 import click
 
+from biassay.cli.options import SectionedCommand
 from biassay.cli.runs import measure_and_print, study_options
-from biassay.datasets.abc_model import load_abc, pair_groups, select_groups, select_templates, select_trait_pairs
+from biassay.datasets.abc_model import load_abc, pair_groups, select_groups, select_templates
 from biassay.studies.stereotypes.settings import StereotypeSettings
-
-__all__ = ["command"]
 
 _LISTS = ("groups", "templates", "traits")
 
 
-@click.command("stereotypes")
+@click.command("stereotypes", cls=SectionedCommand)
 @study_options(StereotypeSettings, budget=True)
 @click.option(
     "--list",
@@ -59,7 +58,7 @@ def _list_choices(listed: str, given: Mapping[str, Any]) -> list[dict[str, Any]]
                 "left": pair.left_adjectives,
                 "right": pair.right_adjectives,
             }
-            for pair in select_trait_pairs(abc)
+            for pair in abc.pairs
         ]
     groups = select_groups(abc, given["groups"])
     pairs = pair_groups(abc, groups) if given["intersections"] else ()

@@ -11,26 +11,13 @@ from typing import Any
 
 import click
 from rich.markup import escape
-from rich.table import Table
 
 from biassay.cli import SuggestingGroup
 from biassay.cli.common import check_new_file, make_console
+from biassay.cli.listings import make_table, print_json, print_table
 from biassay.cli.options import json_option, multi_option
 from biassay.errors import MissingExtraError, UsageError
 from biassay.io import write_atomically
-
-__all__ = [
-    "TOKEN_VARIABLE",
-    "command",
-    "database_option",
-    "find_missing_disclosures",
-    "get_link_key",
-    "open_store",
-    "proxies_option",
-    "read_secret",
-    "study_argument",
-]
-
 
 TOKEN_VARIABLE = "BIASSAY_SURVEY_TOKEN"
 _DATABASE_VARIABLE = "BIASSAY_SURVEY_DATABASE"
@@ -58,7 +45,7 @@ def _parse_proxy(text: str) -> str:
             "127.0.0.1 or 10.1.2.0/28"
         ) from error
     if network.prefixlen == 0:
-        raise click.BadParameter(f"{text!r} covers every address; name those of your proxies only")
+        raise click.BadParameter(f"{text!r} covers every IP address; name those of your proxies only")
     return text
 
 
@@ -67,7 +54,7 @@ proxies_option = click.option(
     "proxies",
     callback=_parse_proxies,
     metavar="ADDRESS[,...]",
-    help="Trust the X-Forwarded-For headers of these reverse proxies, given by address or network.",
+    help="Trust the X-Forwarded-For headers of these reverse proxies, given by IP address or network.",
 )
 
 
@@ -79,7 +66,7 @@ def read_secret(variable: str, what: str, least: int) -> str | None:
     variable : str
         Name of the variable.
     what : str
-        What the secret is, for the error.
+        Name of the secret, for the error message.
     least : int
         Minimum length; shorter secrets can be guessed.
 
@@ -107,7 +94,7 @@ def get_link_key(study: str) -> str | None:
 
 
 def find_missing_disclosures(study: Any) -> list[str]:
-    """List what participants have a right to know and the study file does not say."""
+    """List the disclosures to participants that the study file lacks."""
     missing = [name for name in ("researcher", "contact", "approval") if not getattr(study, name)]
     return [f"missing from the consent page: {', '.join(missing)} (fields of the study file)"] if missing else []
 
@@ -167,7 +154,7 @@ _FEW_ANNOTATIONS = 5
 
 @click.group("survey", cls=SuggestingGroup)
 def command() -> None:
-    """Run the human study: ask people how groups are seen.
+    """Run a survey of how people see groups.
 
     A STUDY is a .toml file, or `cao2022`, which asks about 25 groups along 16 pairs of traits; `biassay survey new`
     writes that file for you to change.
@@ -177,15 +164,39 @@ def command() -> None:
 @command.command("new")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--texts", type=click.Path(path_type=Path), help="Also write the texts of the pages, for translation.")
-def new(file: Path, texts: Path | None) -> None:
+@click.option(
+    "--responses",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Let people rate a random sample of the texts of this audit, with names masked.",
+)
+@click.option(
+    "--labels",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="Draw about this many texts, the same number per name.",
+)
+def new(file: Path, texts: Path | None, responses: Path | None, labels: int) -> None:
     """Write a study file to edit and serve."""
     from biassay.survey.study import read_bundled_study
 
     for path in filter(None, (file, texts)):
         check_new_file(path)
-    write_atomically(file, read_bundled_study("cao2022").encode())
+    if responses is None:
+        content, bundled = read_bundled_study("cao2022"), "english"
+    else:
+        from biassay.runs.folders import load_run_data
+        from biassay.studies.audit.labelling import draw_responses, list_rubrics
+        from biassay.survey.response_study import format_response_study
+
+        run = load_run_data(responses)
+        drawn, bundled = draw_responses(run, labels), "responses"
+        content = format_response_study(drawn, [(rubric.low, rubric.high) for rubric in list_rubrics(run)])
+        click.echo(f"{len(drawn):,} texts of {responses}, names masked")
+    write_atomically(file, content.encode())
     if texts is not None:
-        write_atomically(texts, read_bundled_study("english").encode())
+        write_atomically(texts, read_bundled_study(bundled).encode())
         click.echo(f'written to {texts}; name it in the study: texts = "{texts.name}"')
     click.echo(f"written to {file}; serve it with: biassay survey serve {file}")
     click.echo(
@@ -197,23 +208,24 @@ def new(file: Path, texts: Path | None) -> None:
 @command.command("check")
 @study_argument
 def check(study: str) -> None:
-    """Check a study file and summarise it."""
+    """Check a study file and summarize it."""
     from biassay.survey.study import read_study
 
     read = read_study(study)
-    click.echo(f"{read.name} ({read.digest}): {len(read.groups)} groups, {len(read.pairs)} pairs of traits")
-    each = read.groups_a_participant
+    what = "text" if read.responses else "group"
+    click.echo(f"{read.name} ({read.digest}): {len(read.groups)} {what}s, {len(read.pairs)} pairs of traits")
+    each = read.groups_per_participant
     click.echo(
-        f"{read.annotations} valid annotations of each group; each participant rates {each} groups, one of them twice: "
-        f"at least {-(-len(read.groups) * read.annotations // each)} participants"
+        f"{read.annotations} valid annotations of each {what}; each participant rates {each} {what}s, one of them "
+        f"twice: at least {-(-len(read.groups) * read.annotations // each)} participants"
     )
     rules = ", ".join(f"{name} {value}" for name, value in vars(read.rules).items())
     click.echo(f"rules: {rules}")
     facts = ", ".join(asked.name for asked in read.demographics) or "none"
     linked = "linked to ratings in exports" if read.link_demographics else "not linked to ratings"
-    click.echo(f"facts asked for: {facts} ({linked})")
+    click.echo(f"demographics: {facts} ({linked})")
     click.echo(
-        f"language: {read.texts.language}; places are kept for {read.session_minutes:g} minutes without activity"
+        f"language: {read.texts.language}; places are reserved for {read.session_minutes:g} minutes without activity"
     )
     for line in find_missing_disclosures(read):
         click.echo(line)
@@ -226,20 +238,22 @@ def check(study: str) -> None:
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Listen on this address; 0.0.0.0 accepts connections from elsewhere.",
+    help="Listen on this IP address; 0.0.0.0 accepts connections from elsewhere.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Listen on this port.")
 @click.option("--https", is_flag=True, help="Require https for cookies.")
 @proxies_option
 @click.option(
     "--begin-limit",
+    "begin",
     type=click.IntRange(min=0),
     default=60,
     show_default=True,
-    help="Let at most this many people per minute begin from one address. Use 0 for no limit.",
+    help="Let at most this many people per minute begin from one IP address. Use 0 for no limit.",
 )
 @click.option(
     "--page-limit",
+    "page",
     type=click.IntRange(min=0),
     default=120,
     show_default=True,
@@ -247,10 +261,11 @@ def check(study: str) -> None:
 )
 @click.option(
     "--unfinished-limit",
+    "unfinished",
     type=click.IntRange(min=0),
     default=60,
     show_default=True,
-    help="Let at most this many people from one address take part at the same time. Use 0 for no limit.",
+    help="Let at most this many people from one IP address take part at the same time. Use 0 for no limit.",
 )
 def serve(
     study: str,
@@ -259,9 +274,7 @@ def serve(
     port: int,
     https: bool,
     proxies: list[str] | None,
-    begin_limit: int,
-    page_limit: int,
-    unfinished_limit: int,
+    **limits: int,
 ) -> None:
     """Serve a study to participants.
 
@@ -275,8 +288,7 @@ def serve(
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    limits = RateLimits(begin=begin_limit, page=page_limit, unfinished=unfinished_limit)
-    app = make_app(store, token=token, secure=https, limits=limits, link_key=key)
+    app = make_app(store, token=token, secure=https, limits=RateLimits(**limits), link_key=key)
     place = f"{'https' if https else 'http'}://{host}:{port}"
     click.echo(
         f"study {store.study.name} ({store.study.digest}), {store.engine.url.render_as_string(hide_password=True)}"
@@ -294,7 +306,7 @@ def serve(
 @click.argument("numbers", nargs=-1, metavar="[NUMBER]...")
 @click.option("--site", required=True, metavar="URL", help="Set the URL at which participants reach the study.")
 def links(study: str, numbers: tuple[str, ...], site: str) -> None:
-    """Print a signed link for each NUMBER of the pool; without any, read numbers from standard input.
+    """Print a signed link per NUMBER of the pool; by default read numbers from standard input.
 
     The key comes from $BIASSAY_SURVEY_LINK_KEY, as for `serve`.
     """
@@ -319,21 +331,20 @@ def status(study: str, database: str | None, as_json: bool) -> None:
     """Show the progress of a study: annotations per group, and how many participants passed."""
     store = open_store(study, database)
     import dataclasses
-    import json
 
     from biassay.survey.progress import compute_progress
 
     found = compute_progress(store)
     if as_json:
-        click.echo(json.dumps(dataclasses.asdict(found), ensure_ascii=False, indent=1))
+        print_json(dataclasses.asdict(found))
         return
-    table = Table("group", title=f"{escape(store.study.name)} ({found.digest})", title_justify="left")
-    for name in ("valid", "being rated", "wanted"):
-        table.add_column(name, justify="right")
+    numbers = ("valid", "being rated", "wanted")
+    table = make_table("group", *numbers, right=numbers)
     for group in found.groups:
         table.add_row(escape(group.group), str(group.valid), str(group.held), str(group.target))
+    click.echo(f"{store.study.name} ({found.digest})")
+    print_table(table)
     console = make_console()
-    console.print(table)
     people = ", ".join(f"{count} {name}" for name, count in sorted(found.status.items())) or "nobody yet"
     rate = "" if found.pass_rate is None else f"; {found.pass_rate:.0%} of those who ended passed"
     console.print(f"participants: {people}{rate}", markup=False, highlight=False)
@@ -346,7 +357,7 @@ def status(study: str, database: str | None, as_json: bool) -> None:
 @database_option
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Write all files to this new folder.")
 def export(study: str, database: str | None, out: Path) -> None:
-    """Export the answers: ratings as JSON, CSV and Parquet, facts about participants, the study."""
+    """Export ratings as JSON, CSV and Parquet, with demographics of participants and the study file."""
     store = open_store(study, database)
     from biassay.survey.export import export_all
 
@@ -358,6 +369,9 @@ def export(study: str, database: str | None, out: Path) -> None:
         write_atomically(out / name, content)
     for line in left_out:
         click.echo(line, err=True)
+    if store.study.responses:
+        click.echo(f"written to {out}; repeat the audit with --human {out / 'ratings.json'}")
+        return
     own = "" if _is_known(store.study) else " --files FILE (your own groups and traits, see docs/stereotypes.md)"
     click.echo(f"written to {out}; compare a model: biassay stereotypes MODEL --human {out / 'ratings.json'}{own}")
 
@@ -375,10 +389,8 @@ def export(study: str, database: str | None, out: Path) -> None:
 def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_json: bool) -> None:
     """Print mean ratings from an export, over all annotators or some of them.
 
-    Selecting annotators requires a study that links facts about participants to their ratings.
+    To select annotators, the study must link demographics to ratings.
     """
-    import json
-
     from biassay.datasets.human_ratings import read_human_ratings
 
     ratings = read_human_ratings(file)
@@ -396,16 +408,15 @@ def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_j
     raters = dict(zip(ratings.groups, ratings.raters, strict=True))
     if as_json:
         found = {"annotators": len(ratings.annotators), "raters": raters, "means": rows}
-        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        print_json(found)
         return
-    table = Table("pair", title="mean ratings, 0 left to 100 right", title_justify="left")
-    for group in rows:
-        table.add_column(escape(group), justify="right", overflow="fold")
+    click.echo("mean ratings, 0 left to 100 right")
+    table = make_table("pair", *rows, right=rows)
     table.add_row("annotators of the group", *(f"{raters[group]}" for group in rows), end_section=True)
     for name in names:
-        table.add_row(escape(name), *(_format_mean(rows[group][name]) for group in rows))
+        table.add_row(escape(name), *("–" if (mean := own[name]) is None else f"{mean:.1f}" for own in rows.values()))
+    print_table(table)
     console = make_console()
-    console.print(table)
     few = [group for group in rows if 0 < raters[group] < _FEW_ANNOTATIONS]
     if few:
         console.print(f"fewer than {_FEW_ANNOTATIONS} annotators: {', '.join(few)}", markup=False, highlight=False)
@@ -419,10 +430,6 @@ def _is_known(study: Any) -> bool:
     groups = {name for group in abc.groups for name in group.human}
     pairs = {(pair.left, pair.right) for pair in abc.pairs}
     return set(study.groups) <= groups and set(study.pairs) <= pairs
-
-
-def _format_mean(mean: float | None) -> str:
-    return "–" if mean is None else f"{mean:.1f}"
 
 
 @command.command("delete")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from biassay.cli import SuggestingGroup
 from biassay.cli.common import check_new_file, make_console
-from biassay.cli.listings import print_lines, print_records
+from biassay.cli.listings import print_json, print_lines, print_records, print_rows
 from biassay.cli.options import json_option
 from biassay.cli.tests_power import show_power
 from biassay.cli.word_association_tests import (
@@ -27,6 +27,8 @@ from biassay.cli.word_association_tests import (
 )
 from biassay.datasets.catalogue import load_catalogue, load_file, load_tests, select_tests
 from biassay.datasets.groups import Grouping
+from biassay.datasets.languages import load_language_tests, load_languages
+from biassay.datasets.linter import FAULTS, check_collections, lint_test
 from biassay.datasets.schema import ROLES, Concept, Test, describe_test
 from biassay.datasets.search import find_tests_using, search_tests, select_concepts
 from biassay.datasets.stimulus_files import to_sent_bias, to_toml
@@ -42,9 +44,6 @@ from biassay.prompts.sentences import (
 from biassay.reporting.formats import format_count
 from biassay.studies.associations.diagnostics import describe_assumption
 
-__all__ = ["command", "search", "show_concepts"]
-
-
 _MAX_LISTED = 2
 
 
@@ -56,7 +55,7 @@ def search(words: tuple[str, ...], as_json: bool) -> None:
     matches = search_tests(words, load_catalogue())
     rows = [{"name": m.test.name, "title": m.test.title, "found": m.matches} for m in matches]
     if as_json:
-        click.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        print_json(rows)
     elif not rows:
         click.echo(f"no test contains {' and '.join(map(repr, words))}; list all: biassay tests list")
     else:
@@ -73,14 +72,20 @@ def show_concepts(name: str | None, as_json: bool) -> None:
     known = load_catalogue()
     chosen = select_concepts(name, known)
     records = [
-        {"concept": one.name, "label": one.label, "words": one.words, "tests": find_tests_using(one, known)}
-        for one in chosen
+        {
+            "concept": concept.name,
+            "label": concept.label,
+            "words": concept.words,
+            "tests": find_tests_using(concept, known),
+        }
+        for concept in chosen
     ]
     if as_json or len(chosen) == 1:
         print_records(records, as_json=as_json)
         return
     rows = [
-        (one.name, ", ".join(one.words), str(len(one.words)), _join_few(find_tests_using(one, known))) for one in chosen
+        (concept.name, ", ".join(concept.words), str(len(concept.words)), _join_few(find_tests_using(concept, known)))
+        for concept in chosen
     ]
     print_lines(("concept", "for example", "words", "tests"), rows, right={"words"}, share=0.75)
 
@@ -113,7 +118,7 @@ for _command in (search, show_concepts, show_power):
 def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
     """List all tests, or those of a topic (gender), collection (may2019), file or pattern (sent-*).
 
-    Without patterns, supplementary collections are summarised. Tests for chat or instruct models (wat-*) are listed if
+    Without patterns, supplementary collections are summarized. Tests for chat or instruct models (wat-*) are listed if
     you name them.
     """
     asked = tuple(dict.fromkeys(test for pattern in patterns for test in match_word_association_tests(pattern)))
@@ -125,7 +130,7 @@ def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
     chosen = tuple(load_catalogue().tests.values()) if not patterns else select_tests(others) if others else ()
     if as_json:
         listed = [*map(_test_to_json, chosen), *map(word_association_test_to_json, asked)]
-        click.echo(json.dumps(listed, indent=1, ensure_ascii=False))
+        print_json(listed)
         return
     if chosen:
         _print_tests(test for test in chosen if patterns or not test.source.supplementary)
@@ -135,6 +140,11 @@ def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
     summed_up = Counter(test.source.name for test in chosen if not patterns and test.source.supplementary)
     for name, count in summed_up.items():
         click.echo(f"{name}: {format_count(count, 'more test')}, not run by default: biassay tests list {name}")
+    if not patterns:
+        languages = load_languages()
+        count = sum(len(load_language_tests(code)) for code in languages)
+        names = ", ".join(f"{name} ({code})" for code, name in languages.items())
+        click.echo(f"weathub-CODE: {count} more tests, not run by default, in {names}: biassay tests list weathub-de")
 
 
 def _print_tests(tests: Iterable[Test]) -> None:
@@ -163,7 +173,7 @@ def show_test(name: str, with_texts: bool, as_json: bool) -> None:
     if asked := match_word_association_tests(name):
         if as_json:
             found = [*map(word_association_test_to_json, asked)]
-            click.echo(json.dumps(found if len(found) > 1 else found[0], indent=1, ensure_ascii=False))
+            print_json(found if len(found) > 1 else found[0])
             return
         for one in asked:
             print_word_association_test(one)
@@ -171,16 +181,50 @@ def show_test(name: str, with_texts: bool, as_json: bool) -> None:
     chosen = select_tests([name])
     if as_json:
         content = [_test_to_json(test) | {"texts": _make_texts(test)} for test in chosen]
-        click.echo(json.dumps(content if len(content) > 1 else content[0], indent=1, ensure_ascii=False))
+        print_json(content if len(content) > 1 else content[0])
         return
     for test in chosen:
         _print_test(test, with_texts)
 
 
 @command.command("validate")
-@click.argument("file", type=click.Path(path_type=Path))
-def validate_file(file: Path) -> None:
-    """Check your own file: sent-bias JSON, or TOML with tests, groups or word association tests."""
+@click.argument("patterns", nargs=-1, metavar="[FILE|TEST|COLLECTION ...]")
+@click.option("--all", "show_all", is_flag=True, help="List every fault, not only the counts per collection.")
+@json_option
+def validate(patterns: tuple[str, ...], show_all: bool, as_json: bool) -> None:
+    """Check your own file, or find faults in the word lists of tests and collections, by default of all.
+
+    A file is sent-bias JSON, or TOML with tests, groups or word association tests. Faults of word lists are repeated
+    words, words in two sets, opposed sets of unequal size, words in another script, and similarly
+    spelled words without a common cluster.
+    """
+    files = [Path(pattern) for pattern in patterns if pattern.lower().endswith((".json", ".jsonl", ".toml"))]
+    for file in files:
+        _validate_file(file)
+    if files and len(files) == len(patterns):
+        return
+    checked = list(check_collections([pattern for pattern in patterns if Path(pattern) not in files]))
+    faults = [fault for _, _, found in checked for fault in found]
+    if as_json:
+        print_json([asdict(fault) for fault in faults])
+        return
+    if show_all or len(checked) == 1:
+        rows = [(fault.test, fault.kind, fault.roles, ", ".join(fault.words)) for fault in faults]
+        print_rows(("test", "fault", "sets", "words"), rows)
+    else:
+        counts = [[len({f.test for f in found if f.kind == kind}) for kind in FAULTS] for _, _, found in checked]
+        counted = [
+            [name, str(n_tests), *(str(count or "") for count in by_kind)]
+            for (name, n_tests, _), by_kind in zip(checked, counts, strict=True)
+        ]
+        print_rows(("collection", "tests", *FAULTS), counted, right={"tests", *FAULTS})
+        click.echo("Tests with a fault, by kind. List the faults: biassay tests validate COLLECTION")
+    for kind, meaning in FAULTS.items():
+        click.echo(f"  {kind}: {meaning}")
+
+
+def _validate_file(file: Path) -> None:
+    """Check a file and print what it holds."""
     if validate_word_association_file(file):
         return
     tests, grouping = load_file(file)
@@ -193,6 +237,8 @@ def validate_file(file: Path) -> None:
         click.echo(f"{file}: {test.name}: valid, {test.level} level; question: {test.question}; direction: {direction}")
         for role, (label, counts) in _describe_sets(test).items():
             click.echo(f"  {role}  {label}  {counts}")
+        for fault in lint_test(test):
+            click.echo(f"  note: {FAULTS[fault.kind]} ({fault.roles}): {', '.join(fault.words)}")
         if assumed := get_assumed_words(test):
             click.echo(f"{file}: {test.name}: {describe_assumption(assumed)}; 'biassay tests show' lists all")
         if guessed := make_inflected_examples(test):
@@ -325,11 +371,7 @@ def _show_grouping(grouping: Grouping, *, as_json: bool) -> None:
             }
             for g in grouping.groups
         }
-        click.echo(
-            json.dumps(
-                {"name": grouping.name, "groups": groups, "others": grouping.others}, indent=1, ensure_ascii=False
-            )
-        )
+        print_json({"name": grouping.name, "groups": groups, "others": grouping.others})
         return
     console = make_console()
     console.print(f"[bold]{escape(grouping.name)}[/bold]  {escape(grouping.title)}")
@@ -340,7 +382,7 @@ def _show_grouping(grouping: Grouping, *, as_json: bool) -> None:
             lists["clusters"] = tuple(" = ".join(cluster) for cluster in group.clusters)
         for what, words in lists.items():
             console.print(escape(f"{what}: {', '.join(words)}"), highlight=False)
-    console.print(f"\nof no group: {escape(', '.join(grouping.others))}", highlight=False)
+    console.print(f"\nin no group: {escape(', '.join(grouping.others))}", highlight=False)
     console.print(
         f"\nfrom: {escape(grouping.source.citation)} (version {escape(grouping.source.version)})", highlight=False
     )

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from biassay.cli.common import make_console
-from biassay.cli.options import json_option, multi_option
+from biassay.cli.listings import make_table, print_json, print_table
+from biassay.cli.options import SectionedCommand, json_option, multi_option, sectioned_option
 from biassay.cli.word_association_tests import match_word_association_tests
 from biassay.datasets.catalogue import select_tests
 from biassay.datasets.schema import ROLES, Test
 from biassay.datasets.variance_priors import calibrated_components, list_measured_models, typical_components
 from biassay.errors import UsageError
 from biassay.reporting.formats import format_count
-from biassay.reporting.terminal import WIDTH
-from biassay.results.differences import GATE, MARGIN, check_limits
+from biassay.results.comparison import GATE, MARGIN, check_limits
 from biassay.results.outcomes import Result
 from biassay.results.run_data import RunData
 from biassay.results.views import model_key
@@ -32,22 +29,13 @@ from biassay.stats.crossed import VarianceComponents
 from biassay.stats.power import ALPHA, MOST_WORDS, POWER, CrossedDesign, Sizes, Sought, largest_d, words_needed
 from biassay.studies.associations.power import count_clusters
 
-__all__ = [
-    "GateSettings",
-    "compute_gate_power",
-    "describe_measured_tests",
-    "describe_typical_tests",
-    "print_gate_power",
-    "show_power",
-]
-
 
 @dataclass(frozen=True)
 class GateSettings:
-    """Settings of a gate, and what is assumed about the models.
+    """Settings of a gate, and assumptions about the models.
 
-    `agreement` is the correlation of both models over words: the difference of two tables varies by 2 (1 - agreement)
-    of what one of them does.
+    `agreement` is the correlation of both models over words: the difference of two tables has 2 (1 - agreement)
+    times the variance of one table.
     """
 
     margin: float
@@ -123,7 +111,7 @@ def compute_gate_power(
     check_limits(gate.margin, gate.alpha)
     if not questions:
         raise UsageError("no social-bias test selected; a gate does not judge sanity checks")
-    family = len({one.question for one in questions}) if gate.family is None else gate.family
+    family = len({question.question for question in questions}) if gate.family is None else gate.family
     if not 0.0 < gate.power < 1.0:
         raise UsageError(f"power must lie between 0 and 1, got {gate.power:g}")
     if family < 1:
@@ -132,7 +120,7 @@ def compute_gate_power(
         raise UsageError(f"--agreement is a correlation, at least -1 and below 1, got {gate.agreement:g}")
     if not min(growths) > 0.0:
         raise UsageError(f"--effect is a growth above 0 with --gate, got {min(growths):g}")
-    return [_make_gate_record(one, growths, gate, family) for one in questions]
+    return [_make_gate_record(question, growths, gate, family) for question in questions]
 
 
 def _make_gate_record(one: GateQuestion, growths: Sequence[float], gate: GateSettings, family: int) -> dict[str, Any]:
@@ -150,9 +138,9 @@ def _make_gate_record(one: GateQuestion, growths: Sequence[float], gate: GateSet
 
 
 def print_gate_power(
-    records: Sequence[Mapping[str, Any]], growths: Sequence[float], gate: GateSettings, source: str, console: Console
+    records: Sequence[Mapping[str, Any]], growths: Sequence[float], gate: GateSettings, source: str
 ) -> None:
-    """Print one line per test, and what the numbers mean.
+    """Print one line per test, and explain the numbers.
 
     Parameters
     ----------
@@ -164,20 +152,15 @@ def print_gate_power(
         Settings of the gate.
     source : str
         Models from which the variance of words is taken.
-    console : Console
-        Where to print.
     """
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("test", overflow="fold")
-    table.add_column("words", no_wrap=True)
-    for label in (*(f"power for a\ngrowth of {growth:g}" for growth in growths), "detectable\ngrowth"):
-        table.add_column(label, justify="right", no_wrap=True)
+    numbers = (*(f"power for a\ngrowth of {growth:g}" for growth in growths), "detectable\ngrowth")
+    table = make_table("test", "words", *numbers, right=numbers, whole=("words", *numbers))
     for record in records:
-        powers = [_format_gate_number(one["power"]) for one in record["growths"]] or ["-"] * len(growths)
+        powers = [_format_number(growth["power"]) for growth in record["growths"]] or ["-"] * len(growths)
         sizes = " ".join(map(str, record["sizes"] or ("?",)))
-        detectable = _format_gate_number(record["detectable_growth"], "none" if record["growths"] else "-")
+        detectable = _format_number(record["detectable_growth"], "none" if record["growths"] else "-")
         table.add_row(escape(record["name"]), sizes, *powers, detectable)
-    console.print(table)
+    print_table(table)
     questions = format_count(records[0]["family"], "question")
     for line in (
         "",
@@ -185,23 +168,21 @@ def print_gate_power(
         "power: how often `biassay compare OLD NEW` calls such a growth worse.",
         f"detectable growth: called worse with {gate.power:.0%} power.",
         f"margin {gate.margin:g}; alpha {gate.alpha:g} over {questions} (--family).",
-        f"Cosines of both models correlate by {gate.agreement:g} over words (--agreement) and vary as on {source}.",
+        f"Assumed: cosines correlate at {gate.agreement:g} over words (--agreement) and vary as on {source}.",
         *(f"{record['name']}: {record['note']}" for record in records if record["note"]),
     ):
         click.echo(line)
-
-
-def _format_gate_number(value: float | None, missing: str = "-") -> str:
-    return missing if value is None else f"{value:.2f}"
 
 
 AGREEMENT = 0.9
 _EFFECTS = (0.5, 0.8)
 
 
-@click.command("power")
+@click.command("power", cls=SectionedCommand)
 @click.argument("patterns", nargs=-1, metavar="[TOPIC|PATTERN ...]")
-@click.option("--power", type=float, default=POWER, show_default=True, help="Require this power.")
+@click.option(
+    "--power", type=float, default=POWER, show_default=True, help="Find the effect that is detected with this power."
+)
 @click.option(
     "--alpha",
     type=float,
@@ -216,17 +197,28 @@ _EFFECTS = (0.5, 0.8)
     metavar="D[,...]",
     help="Compute power for these effect sizes.  [default: 0.5,0.8; with --gate 2 and 5 margins]",
 )
-@click.option(
-    "--gate", is_flag=True, help="Compute the power of `biassay compare OLD NEW`; --effect is a growth in SDs."
+@sectioned_option(
+    "gate", "--gate", is_flag=True, help="Compute the power of `biassay compare OLD NEW`; --effect is a growth in SDs."
 )
-@click.option(
-    "--margin", type=float, default=MARGIN, show_default=True, help="Ignore growth up to this margin. Only with --gate."
+@sectioned_option(
+    "gate",
+    "--margin",
+    type=float,
+    default=MARGIN,
+    show_default=True,
+    help="Ignore growth up to this margin. Only with --gate.",
 )
-@click.option(
-    "--family", type=int, help="Judge this many questions together. Only with --gate.  [default: those selected]"
+@sectioned_option(
+    "gate",
+    "--family",
+    type=int,
+    help="Judge this many questions together. Only with --gate.  [default: those selected]",
 )
-@click.option("--run", "folder", metavar="FOLDER", help="Use the words of this run of the old model. Only with --gate.")
-@click.option(
+@sectioned_option(
+    "gate", "--run", "folder", metavar="FOLDER", help="Use the words of this run of the old model. Only with --gate."
+)
+@sectioned_option(
+    "gate",
     "--agreement",
     type=float,
     default=AGREEMENT,
@@ -246,10 +238,10 @@ def show_power(
     agreement: float,
     as_json: bool,
 ) -> None:
-    """Compute the smallest effect that each test detects on a typical model, and the words that an effect needs.
+    """Compute the smallest effect that each test detects on a typical model, and how many words an effect needs.
 
     Patterns select tests as in 'biassay tests list'; by default the main collections, or with --gate the collection
-    gate. With --gate, compute how likely `biassay compare` calls a growth towards the stereotype worse.
+    gate. With --gate, compute how often `biassay compare` calls a growth towards the stereotype worse.
     """
     effects = effects or ((2.0 * margin, 5.0 * margin) if gate else _EFFECTS)
     for effect in effects:
@@ -267,17 +259,13 @@ def show_power(
     else:
         records = [_make_record(test, effects, alpha, power, every=as_json) for test in select_tests(patterns)]
     if as_json:
-        click.echo(json.dumps(records, indent=1, ensure_ascii=False))
+        print_json(records)
         return
-    console = make_console()
-    console.width = min(console.width, WIDTH)
     if gate:
-        print_gate_power(
-            records, effects, settings, folder or f"{', '.join(list_measured_models())} (medians)", console
-        )
+        print_gate_power(records, effects, settings, folder or f"{_list_typical_models()} (medians)")
         return
-    console.print(_make_table(records, effects))
-    share, models = f"{power:.0%}", ", ".join(list_measured_models())
+    print_table(_make_table(records, effects))
+    share, models = f"{power:.0%}", _list_typical_models()
     for line in (
         "",
         f"smallest d: detected with {share} power (alpha {alpha:g}, two-sided) on a typical model,",
@@ -320,11 +308,8 @@ def _describe_effect(
 
 
 def _make_table(records: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("test", overflow="fold")
-    table.add_column("words", no_wrap=True)
-    for label in ("smallest\nd", "largest\nd", *(f"words for\nd {effect:g}" for effect in effects)):
-        table.add_column(label, justify="right", no_wrap=True)
+    numbers = ("smallest\nd", "largest\nd", *(f"words for\nd {effect:g}" for effect in effects))
+    table = make_table("test", "words", *numbers, right=numbers, whole=("words", *numbers))
     for record in records:
         able = [_format_number(record["smallest_d"]), _format_number(record["largest_d"])]
         needed = [f"{of['words']:,}" if of["words"] is not None else "-" for of in record["effects"]]
@@ -333,5 +318,9 @@ def _make_table(records: Sequence[Mapping[str, Any]], effects: Sequence[float]) 
     return table
 
 
-def _format_number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+def _list_typical_models() -> str:
+    return ", ".join("USE" if name == "use" else name for name in list_measured_models())
+
+
+def _format_number(value: float | None, missing: str = "-") -> str:
+    return missing if value is None else f"{value:.2f}"

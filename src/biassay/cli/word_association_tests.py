@@ -21,16 +21,6 @@ from biassay.datasets.word_associations import (
 )
 from biassay.reporting.formats import format_count
 
-__all__ = [
-    "get_result_scope",
-    "match_word_association_tests",
-    "print_word_association_summary",
-    "print_word_association_test",
-    "print_word_association_tests",
-    "validate_word_association_file",
-    "word_association_test_to_json",
-]
-
 
 def match_word_association_tests(pattern: str) -> tuple[WordAssociationTest, ...]:
     """Return the tests that match a name, a pattern, a collection or a file; topics select tests of vectors only."""
@@ -69,7 +59,7 @@ def print_word_association_tests(tests: Sequence[WordAssociationTest]) -> None:
     print_lines(("test", "asks", "topic", "pairs", "words", "can show"), rows, right={"pairs", "words"})
     if any(test.is_descriptive() for test in tests):
         click.echo(
-            "descriptive: too few pairs of group words for a p-value of .05, whatever a model responds; "
+            "descriptive: too few pairs of group words for a p-value of .05, for any responses; "
             "biassay ask runs these tests only if you name them, or with --tests all.",
             err=True,
         )
@@ -84,7 +74,7 @@ _SCOPE_LABELS: dict[ResultScope, str] = {
 
 
 def get_result_scope(test: WordAssociationTest) -> ResultScope:
-    """Return what a significant result would hold for: the one pair of group words, or other pairs."""
+    """Return the scope of a significant result: the one pair of group words, or other pairs."""
     if test.is_descriptive():
         return "descriptive"
     return "other pairs" if len(test.pairs) > 1 else "this pair"
@@ -131,7 +121,7 @@ def validate_word_association_file(file: Path) -> bool:
 _SCOPE_NOTES: dict[ResultScope, str] = {
     "this pair": "One pair of group words: a result holds for other words with this pair, not for other pairs.",
     "other pairs": "A result holds for other words and other pairs of group words.",
-    "descriptive": "Descriptive: too few pairs of group words for a p-value of .05, whatever a model responds.",
+    "descriptive": "Descriptive: too few pairs of group words for a p-value of .05, for any responses.",
 }
 
 

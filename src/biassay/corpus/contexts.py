@@ -18,26 +18,9 @@ from numpy.typing import NDArray
 from biassay.corpus.sampler import ContextSample
 from biassay.datasets.abc_model import AbcStimuli, SocialGroup, TraitPair
 from biassay.datasets.schema import ROLES, Concept, Test
-from biassay.errors import UsageError
+from biassay.errors import UsageError, format_examples
 from biassay.io import atomic_writer, check_digest, dump_json_with_digest, open_file
 from biassay.packages import require
-
-__all__ = [
-    "FORMAT_VERSION",
-    "AbcCoverage",
-    "ConceptCoverage",
-    "Contexts",
-    "PairCoverage",
-    "TestCoverage",
-    "abc_coverage",
-    "abc_words",
-    "coverage",
-    "cut_window",
-    "get_adjectives",
-    "get_group_forms",
-    "read_contexts",
-    "write_contexts",
-]
 
 FORMAT_VERSION = 1
 COLUMNS = ("stimulus", "text", "start", "end", "source", "key")
@@ -277,7 +260,7 @@ class ConceptCoverage:
     in_corpus : tuple of int
         All contexts per stimulus, including those in which the model cannot locate it.
     least : int
-        A stimulus with fewer usable contexts is lost.
+        A stimulus with fewer usable contexts is missing.
     """
 
     role: str
@@ -287,22 +270,22 @@ class ConceptCoverage:
     least: int
 
     @property
-    def lost(self) -> tuple[str, ...]:
+    def missing(self) -> tuple[str, ...]:
         """Stimuli with too few usable contexts."""
         return tuple(stimulus for stimulus, count in self.counts if count < self.least)
 
     @property
     def too_rare(self) -> tuple[str, ...]:
-        """Stimuli that are lost because the corpus has too few contexts, whatever the model."""
+        """Stimuli that are missing because the corpus has too few contexts, whatever the model."""
         pairs = zip(self.counts, self.in_corpus, strict=True)
         return tuple(stimulus for (stimulus, _), number in pairs if number < self.least)
 
     def lack(self, max_unknown: float) -> str | None:
         """Return why the word set cannot be measured, or None.
 
-        It needs two stimuli, and at most a share `max_unknown` may be lost.
+        It needs two stimuli, and at most a share `max_unknown` may be missing.
         """
-        total, gone = len(self.counts), len(self.lost)
+        total, gone = len(self.counts), len(self.missing)
         if total - gone >= LEAST_STIMULI and gone <= max_unknown * total:
             return None
         limit = f"the limit is {max_unknown:.0%}, `biassay run --max-unknown` and `--min-contexts` change it"
@@ -311,9 +294,11 @@ class ConceptCoverage:
 
     def _causes(self) -> str:
         rows = zip(self.counts, self.in_corpus, strict=True)
-        lost = [(word, count, total) for (word, count), total in rows if word in self.lost]
-        rare = ", ".join(f"{word} {total}" for word, _, total in lost if word in self.too_rare)
-        unlocated = ", ".join(f"{word} {count} of {total}" for word, count, total in lost if word not in self.too_rare)
+        missing = [(word, count, total) for (word, count), total in rows if word in self.missing]
+        rare = format_examples([f"{word} {total}" for word, _, total in missing if word in self.too_rare])
+        unlocated = format_examples(
+            [f"{word} {count} of {total}" for word, count, total in missing if word not in self.too_rare]
+        )
         causes = {"in the corpus": rare, "located by the model": unlocated}
         return "; ".join(f"{cause}: {words}" for cause, words in causes.items() if words)
 
@@ -339,9 +324,9 @@ class TestCoverage:
         return next((lack for concept in self.concepts if (lack := concept.lack(self.max_unknown)) is not None), None)
 
     @property
-    def lost(self) -> dict[str, tuple[str, ...]]:
+    def missing(self) -> dict[str, tuple[str, ...]]:
         """Stimuli with too few usable contexts, by role."""
-        return {concept.role: concept.lost for concept in self.concepts}
+        return {concept.role: concept.missing for concept in self.concepts}
 
     @property
     def too_rare(self) -> dict[str, tuple[str, ...]]:

@@ -19,8 +19,6 @@ from biassay.corpus.reader import PackedDocuments
 from biassay.errors import StimulusError
 from biassay.packages import require
 
-__all__ = ["Matches", "StimulusMatcher", "get_matcher"]
-
 _HYPHENS = "-\u2010\u2011"
 _APOSTROPHES = "'’"
 _SENTENCE_ENDS = "\n\r.!?…"

@@ -28,10 +28,8 @@ from biassay.corpus.streams import (
     split_lines,
     split_paragraphs,
 )
-from biassay.decompression import UnpackedTooLargeError, UnpackLimit, get_arrow_size, open_parquet
+from biassay.decompression import UnpackedTooLargeError, UnpackLimit
 from biassay.packages import require
-
-__all__ = ["Chunk", "PackedDocuments", "PartReader", "ReadStats", "open_reader", "strip_html"]
 
 TEXT_FIELDS = ("body", "text", "content", "sentence")
 _EMPTY_TEXTS = frozenset([None, "[deleted]", "[removed]"])  # Reddit's placeholders
@@ -40,8 +38,6 @@ _MAX_EXAMPLES = 5
 _FIELD_ROWS, _FIELD_LINES = 100, 10_000
 _ROWS_PER_CHUNK = 4096
 _COPY_BYTES = 1 << 20
-_MAX_COLUMN_BYTES = 64 << 20
-_CHECKED_PARQUET_BYTES = 16 << 20  # checking the unpacked size of a larger file takes too long
 
 
 @dataclass
@@ -156,7 +152,7 @@ class _LineReader:
 
     def chunks(self) -> Iterator[Chunk]:
         file, start = self.part.file, self.part.start
-        with ByteStream(file.path, file.compression, max(0, start - LOOK_BACK), self.part.seek_point) as stream:
+        with ByteStream(file.path, file.compression, max(0, start - LOOK_BACK)) as stream:
             for block in iter_blocks(stream, self.paragraphs, start, self.part.stop):
                 yield _LineChunk(self, block)
             self.damage = stream.damage
@@ -370,9 +366,7 @@ class _ParquetReader:
 
     def chunks(self) -> Iterator[Chunk]:
         try:
-            is_small = self.part.file.path.stat().st_size <= _CHECKED_PARQUET_BYTES
-            open_file = open_parquet if is_small else require("pyarrow.parquet").ParquetFile
-            with self._open() as file, open_file(file) as parquet:
+            with self._open() as file, require("pyarrow.parquet").ParquetFile(file) as parquet:
                 yield from self._iter_chunks(parquet)
         except (OSError, UnpackedTooLargeError, require("pyarrow").ArrowException) as error:
             self.damage = self.damage or str(error)
@@ -410,21 +404,11 @@ class _ParquetReader:
         row = 1 + sum(parquet.metadata.row_group(group).num_rows for group in range(self.part.start))
         groups = list(range(self.part.start, stop))
         for batch in parquet.iter_batches(_ROWS_PER_CHUNK, groups, [field]) if groups else ():
-            for column in _split_column(batch.column(0)):
-                plain = column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
-                cells = [_decode_cell(value) for value in plain.cast("large_binary").to_pylist()]
-                yield _RowChunk(self.part.file.name, row, cells, get_arrow_size(column), self.is_html)
-                row += len(cells)
-
-
-def _split_column(column: Any) -> Iterator[Any]:
-    """Yield a column in slices of at most 64 MB of text, or of one row."""
-    if len(column) < 2 or get_arrow_size(column) <= _MAX_COLUMN_BYTES:
-        yield column
-        return
-    half = len(column) // 2
-    yield from _split_column(column.slice(0, half))
-    yield from _split_column(column.slice(half))
+            column = batch.column(0)
+            plain = column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+            cells = [_decode_cell(value) for value in plain.cast("large_binary").to_pylist()]
+            yield _RowChunk(self.part.file.name, row, cells, plain.nbytes, self.is_html)
+            row += len(cells)
 
 
 def _is_text(column_type: Any) -> bool:

@@ -25,16 +25,6 @@ from biassay.corpus.reader import PackedDocuments
 from biassay.errors import UsageError
 from biassay.packages import require
 
-__all__ = [
-    "MAX_MATCHES_PER_DOCUMENT",
-    "NO_LIMIT",
-    "ContextSample",
-    "DrawnMatches",
-    "draw_matches",
-    "make_stimulus_seeds",
-    "make_table",
-]
-
 NO_LIMIT = np.uint64(2**64 - 1)
 MAX_MATCHES_PER_DOCUMENT = 1000
 _MIN_MERGED_ROWS = 10_000
@@ -123,7 +113,17 @@ class ContextSample:
 
     @classmethod
     def from_table(cls, stimuli: Sequence[str], k: int, table: Any) -> ContextSample:
-        """Make a sample of the rows of a table."""
+        """Make a sample of the rows of a table.
+
+        Parameters
+        ----------
+        stimuli : sequence of str
+            Words to sample contexts of.
+        k : int
+            Contexts per word.
+        table : pyarrow.Table
+            Matches with their keys.
+        """
         sample = cls(stimuli, k)
         sample.add(table)
         return sample

@@ -17,8 +17,6 @@ from biassay.corpus.sampler import NO_LIMIT, ContextSample, draw_matches, make_s
 from biassay.corpus.segmenter import TextSpan, find_sentence, get_segmenter
 from biassay.errors import UsageError
 
-__all__ = ["GROUP_BYTES", "PartResult", "ScanSettings", "ScanTask", "ScannerFactory", "scan_part"]
-
 GROUP_BYTES = 256 << 20
 _BUFFERED_ROWS = 10_000
 

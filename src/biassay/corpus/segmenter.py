@@ -8,16 +8,6 @@ from typing import NamedTuple
 
 from biassay.packages import require
 
-__all__ = [
-    "MAX_SENTENCE_CHARACTERS",
-    "REACH",
-    "Segmenter",
-    "SentenceMatch",
-    "TextSpan",
-    "find_sentence",
-    "get_segmenter",
-]
-
 MAX_SENTENCE_CHARACTERS = 2000
 REACH = 10_000  # bytes searched on each side of a match, because a document may be one line of 64 MB
 
@@ -25,7 +15,7 @@ Segmenter = Callable[[str], list[str]]
 
 
 class TextSpan(NamedTuple):
-    """A document in the data of many."""
+    """Position of a document in the joined data of several."""
 
     data: bytes
     start: int
@@ -33,7 +23,7 @@ class TextSpan(NamedTuple):
 
 
 class SentenceMatch(NamedTuple):
-    """A sentence, and the first place of the stimulus in it, in characters."""
+    """A sentence, and the first position of the stimulus in it, in characters."""
 
     text: str
     start: int

@@ -17,16 +17,6 @@ from numpy.typing import NDArray
 from biassay.object_storage import RemoteFile
 from biassay.packages import require
 
-__all__ = [
-    "LOOK_BACK",
-    "MAX_DOCUMENT_BYTES",
-    "ByteStream",
-    "LineBlock",
-    "iter_blocks",
-    "split_lines",
-    "split_paragraphs",
-]
-
 BLOCK_BYTES = 1 << 20
 MAX_DOCUMENT_BYTES = 64 << 20
 LOOK_BACK = 4096
@@ -48,21 +38,15 @@ class ByteStream(io.RawIOBase):
     compression : {"", "gz", "bz2", "zst"}
         Compression of the file.
     start : int
-        Decompressed offset of the first byte to return.
-    seek_point : tuple of int
-        File offset at which decompression can begin, and its decompressed offset.
+        Offset of the first byte to return; only for files that are not compressed.
     """
 
-    def __init__(
-        self, path: Path | RemoteFile, compression: str = "", start: int = 0, seek_point: tuple[int, int] = (0, 0)
-    ) -> None:
+    def __init__(self, path: Path | RemoteFile, compression: str = "", start: int = 0) -> None:
         super().__init__()
         self.damage: str | None = None
-        self.position = seek_point[1] if compression else start
+        self.position = start
         self._buffer = b""
-        self._chunks = _read_chunks(path, start) if not compression else _decompress(path, compression, seek_point[0])
-        while self.position < start and self.read_exactly(min(_PLAIN_READ_BYTES, start - self.position)):
-            pass
+        self._chunks = _decompress(path, compression) if compression else _read_chunks(path, start)
 
     def readable(self) -> bool:
         """Return True."""
@@ -116,11 +100,10 @@ def _read_chunks(path: Path | RemoteFile, start: int) -> Generator[bytes]:
             yield chunk
 
 
-def _decompress(path: Path | RemoteFile, compression: str, start: int) -> Generator[bytes]:
+def _decompress(path: Path | RemoteFile, compression: str) -> Generator[bytes]:
     """Yield the output of all members (gzip), streams (bzip2) or frames (zstd) of a file."""
     new_decompressor = _get_decompressor(compression)
     with path.open("rb") as file:
-        file.seek(start)
         member, started = new_decompressor(), False
         while data := file.read(_COMPRESSED_READ_BYTES):
             while data:

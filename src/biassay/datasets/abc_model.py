@@ -9,35 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import resources
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
 
-from biassay.datasets.fields import FieldReader, describe_type, parse_toml
+from biassay.datasets.fields import DATA, FieldReader, describe_type, parse_toml
 from biassay.datasets.schema import Source
 from biassay.datasets.stimulus_files import UNKNOWN_SOURCE
 from biassay.errors import UnknownNameError
+from biassay.grouping import group_pairs
 from biassay.io import read_text
-
-__all__ = [
-    "RESERVED_GROUP_NAMES",
-    "AbcStimuli",
-    "Exclusion",
-    "GrammaticalNumber",
-    "SocialGroup",
-    "Template",
-    "TraitPair",
-    "extend_abc",
-    "list_paired_groups",
-    "load_abc",
-    "normalize_pair_name",
-    "pair_groups",
-    "select_groups",
-    "select_templates",
-    "select_trait_pairs",
-]
-
 
 GrammaticalNumber = Literal["singular", "plural"]
 
@@ -207,7 +188,7 @@ class AbcStimuli:
 
 
 def normalize_pair_name(name: str) -> str:
-    """Normalise the name of a pair: 'cold - warm' and 'Cold ↔ warm' become 'cold-warm'."""
+    """Normalize the name of a pair: 'cold - warm' and 'Cold ↔ warm' become 'cold-warm'."""
     return re.sub(r"\s+[-–]\s+|\s*↔\s*", "-", name.strip().casefold())
 
 
@@ -261,7 +242,7 @@ def extend_abc(path: Path, base: AbcStimuli | None = None) -> AbcStimuli:
 
 
 class _AbcReader(FieldReader):
-    """Reader of a file that extends `abc`."""
+    """Read a file that extends `abc`."""
 
     def __init__(self, path: Path, text: str, abc: AbcStimuli) -> None:
         super().__init__(path, text)
@@ -476,30 +457,18 @@ def load_abc(paths: Sequence[Path] = ()) -> AbcStimuli:
 
 @cache
 def _load_bundled_abc() -> AbcStimuli:
-    return extend_abc(Path(str(resources.files("biassay.datasets") / "data" / "abc" / "cao2022.toml")))
+    return extend_abc(DATA / "abc" / "cao2022.toml")
 
 
-def select_groups(
-    abc: AbcStimuli, names: Iterable[str] = (), among: Sequence[SocialGroup] | None = None
-) -> tuple[SocialGroup, ...]:
-    """Select groups.
-
-    Parameters
-    ----------
-    abc : AbcStimuli
-        Stimuli with the groups.
-    names : iterable of str
-        Names, patterns (``* teenager``), domains, ``human`` or ``pilot``. By default all groups.
-    among : sequence of SocialGroup, optional
-        Groups to select from, such as ``list_paired_groups(abc)``, where a domain is ``race+age``.
-    """
-    groups = abc.groups if among is None else among
-    families: dict[str, list[SocialGroup]] = {}
-    for group in groups:
-        for family in (group.domain, "human" if group.human else "", "pilot" if group.pilot else ""):
-            if family:
-                families.setdefault(family, []).append(group)
-    return _select_items("group", names, {group.name: group for group in groups}, families)
+def select_groups(abc: AbcStimuli, names: Iterable[str] = ()) -> tuple[SocialGroup, ...]:
+    """Select groups by name, pattern (``*class``), domain, ``human`` or ``pilot``; all of them by default."""
+    families = group_pairs(
+        (family, group)
+        for group in abc.groups
+        for family in (group.domain, "human" if group.human else "", "pilot" if group.pilot else "")
+        if family
+    )
+    return _select_items("group", names, {group.name: group for group in abc.groups}, families)
 
 
 def pair_groups(abc: AbcStimuli, groups: Sequence[SocialGroup]) -> tuple[SocialGroup, ...]:
@@ -511,19 +480,8 @@ def pair_groups(abc: AbcStimuli, groups: Sequence[SocialGroup]) -> tuple[SocialG
 
 def select_templates(abc: AbcStimuli, names: Iterable[str] = ()) -> tuple[Template, ...]:
     """Select templates by name, pattern (``everyone-*``) or kind (``adverbial``); all of them by default."""
-    families: dict[str, list[Template]] = {}
-    for template in abc.templates:
-        families.setdefault(template.kind, []).append(template)
+    families = group_pairs((template.kind, template) for template in abc.templates)
     return _select_items("template", names, {template.name: template for template in abc.templates}, families)
-
-
-def select_trait_pairs(abc: AbcStimuli, names: Iterable[str] = ()) -> tuple[TraitPair, ...]:
-    """Select trait pairs by name, alias, pattern (``*-warm``) or dimension; all of them by default."""
-    families: dict[str, list[TraitPair]] = {}
-    for pair in abc.pairs:
-        for family in (pair.dimension, *pair.aliases):
-            families.setdefault(family, []).append(pair)
-    return _select_items("trait pair", names, {pair.name: pair for pair in abc.pairs}, families)
 
 
 def _select_items(

@@ -9,15 +9,14 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
-from biassay.datasets.benchmark_files import DataRow, digest_values, find_data_files, read_rows, read_unique_rows
-
-__all__ = ["BBQ_CATEGORIES", "UNKNOWN_PHRASES", "Bbq", "BbqItem", "parse_bbq_item", "read_bbq"]
+from biassay.datasets.benchmark_files import digest_values, find_data_files
+from biassay.datasets.data_rows import DataRow, read_rows, read_unique_rows
+from biassay.datasets.fields import DATA
 
 BBQ_CATEGORIES = (
     "Age",
@@ -81,6 +80,8 @@ class BbqItem:
         Index of the option that shows the bias. None for 16 questions, which are not scored.
     names : tuple of str
         First and last names of the two people, if the question uses proper names. They recur in other templates.
+    language : str
+        Code of the language of the question.
     """
 
     category: str
@@ -96,6 +97,7 @@ class BbqItem:
     unknown: int
     target: int | None
     names: tuple[str, ...] = ()
+    language: str = "en"
 
 
 @dataclass(frozen=True)
@@ -131,40 +133,68 @@ def read_bbq(location: Path | str) -> Bbq:
         rows, parse_bbq_item, lambda item: f"{item.example} of {_get_category(item)}", "example_id"
     )
     items.sort(key=lambda item: (BBQ_CATEGORIES.index(_get_category(item)), item.example))
-    digests = {
-        category: digest_values(map(_get_content, group)) for category, group in itertools.groupby(items, _get_category)
-    }
+    return collect_bbq(items, files, _get_content, lambda category, digest: digest == _load_metadata()[category].digest)
+
+
+def collect_bbq(
+    items: Sequence[BbqItem],
+    files: Sequence[Path],
+    get_content: Callable[[BbqItem], tuple[object, ...]],
+    is_released: Callable[[str, str], bool],
+) -> Bbq:
+    """Separate questions without a target, and hash every category.
+
+    Parameters
+    ----------
+    items : sequence of BbqItem
+        Questions, sorted by category.
+    files : sequence of Path
+        Files of the questions.
+    get_content : callable
+        Function from a question to the values that its hash covers.
+    is_released : callable
+        Function from a category and its hash to True if the authors released this content.
+    """
+    groups = itertools.groupby(items, _get_category)
+    digests = {category: digest_values(map(get_content, group)) for category, group in groups}
     return Bbq(
         items=tuple(item for item in items if item.target is not None),
         without_target=Counter(item.category for item in items if item.target is None),
-        files=files,
+        files=tuple(files),
         digests=digests,
-        released=tuple(category for category, digest in digests.items() if digest == _load_metadata()[category].digest),
+        released=tuple(category for category, digest in digests.items() if is_released(category, digest)),
     )
 
 
 def parse_bbq_item(row: DataRow) -> BbqItem:
     """Parse a row of BBQ in the form of the authors, the Hub or logs of lm-evaluation-harness."""
     category = row.choice("category", BBQ_CATEGORIES)
+    item, info = parse_question(row, category)
+    metadata = _load_metadata()[category]
+    if item.example >= len(metadata.targets):
+        row.fail("example_id", f"{category} has {len(metadata.targets)} questions, numbered from 0; got {item.example}")
+    target = metadata.targets[item.example]
+    if target == str(item.unknown):
+        row.fail(
+            "answer_info", "the answer that shows the bias is 'unknown'; the answers are not in the released order"
+        )
+    item = replace(item, target=None if target == "-" else int(target))
+    if item.template not in metadata.names:
+        return item
+    people = [texts[0] for index, texts in enumerate(info) if index != item.unknown]
+    return replace(item, category=f"{category} (names)", names=_split_names(people))
+
+
+def parse_question(row: DataRow, category: str) -> tuple[BbqItem, list[tuple[str, ...]]]:
+    """Parse the common part of rows of BBQ and MBBQ: a question without its target, and the texts about each answer."""
     info = [row.texts(f"answer_info.{name}") for name in _ANSWERS]
     unknown = [index for index, texts in enumerate(info) if texts[-1:] == ("unknown",)]
     if len(unknown) != 1 or not all(info):
         row.fail("answer_info", f"expected one of the three answers to be 'unknown', got {len(unknown)}")
-    template, example = row.whole_number("question_index"), row.whole_number("example_id")
-    metadata = _load_metadata()[category]
-    if example >= len(metadata.targets):
-        row.fail("example_id", f"{category} has {len(metadata.targets)} questions, numbered from 0; got {example}")
-    target = metadata.targets[example]
-    if target == str(unknown[0]):
-        row.fail(
-            "answer_info", "the answer that shows the bias is 'unknown'; the answers are not in the released order"
-        )
-    has_names = template in metadata.names
-    people = [texts[0] for index, texts in enumerate(info) if index != unknown[0]]
-    return BbqItem(
-        category=f"{category} (names)" if has_names else category,
-        template=template,
-        example=example,
+    item = BbqItem(
+        category=category,
+        template=row.whole_number("question_index"),
+        example=row.whole_number("example_id"),
         negative=row.choice("question_polarity", ("neg", "nonneg")) == "neg",
         ambiguous=row.choice("context_condition", ("ambig", "disambig")) == "ambig",
         context=row.text("context"),
@@ -173,9 +203,9 @@ def parse_bbq_item(row: DataRow) -> BbqItem:
         info=(info[0][0], info[1][0], info[2][0]),
         correct=row.whole_number("label", 2),
         unknown=unknown[0],
-        target=None if target == "-" else int(target),
-        names=_split_names(people) if has_names else (),
+        target=None,
     )
+    return item, info
 
 
 def _split_names(people: Sequence[str]) -> tuple[str, ...]:
@@ -192,8 +222,7 @@ class _CategoryMetadata:
 
 @cache
 def _load_metadata() -> dict[str, _CategoryMetadata]:
-    file = resources.files("biassay.datasets") / "data" / "benchmarks" / "bbq_targets.json"
-    tables = json.loads(file.read_text(encoding="utf-8"))["categories"]
+    tables = json.loads((DATA / "benchmarks" / "bbq_targets.json").read_text("utf-8"))["categories"]
     return {
         name: _CategoryMetadata(frozenset(table["names"]), "".join(table["targets"]), table["digest"])
         for name, table in tables.items()

@@ -16,28 +16,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from biassay.datasets.fields import collect_problems, describe_type, raise_problems
+from biassay.datasets.fields import DATA, attempt, collect_problems, describe_type, raise_problems
 from biassay.datasets.groups import Grouping, resolve_grouping
+from biassay.datasets.languages import PREFIX, SENTENCES, list_collections, match_language_tests
 from biassay.datasets.schema import ROLES, Concept, GivenText, TemplateSet, Test, apply_description, load_topics
 from biassay.datasets.stimulus_files import UNKNOWN_SOURCE, Document, TestEntry, read_document, read_test_mapping
 from biassay.errors import StimulusError, UnknownNameError, UsageError
 from biassay.packages import load_plugins
-
-__all__ = [
-    "ENTRY_POINT_GROUP",
-    "Catalogue",
-    "add_plugin_tests",
-    "collect_selected",
-    "load_catalogue",
-    "load_file",
-    "load_first_names",
-    "load_grouping",
-    "load_tests",
-    "parse_tests",
-    "resolve_documents",
-    "select_grouping",
-    "select_tests",
-]
 
 
 class _Named(Protocol):
@@ -97,9 +82,7 @@ def resolve_documents(documents: Sequence[Document], base: Catalogue) -> Catalog
         for document, entry in waiting:
             if entry.parent in unbuilt:
                 continue
-            test = None
-            with collect_problems(problems):
-                test = resolver.build_test(document, entry)
+            test = attempt(problems, None, resolver.build_test, document, entry)
             if test is None or entry.name in broken:
                 broken.add(entry.name)
             else:
@@ -128,16 +111,14 @@ class _Resolver:
     def build_test(self, document: Document, entry: TestEntry) -> Test | None:
         """Build a test from its entry; return None if it refers to something that is reported as broken."""
         problems: list[str] = []
-        templates: dict[str, TemplateSet | None] = {"targets": None, "attributes": None}
-        for key, name in (("targets", entry.targets), ("attributes", entry.attributes)):
-            with collect_problems(problems):
-                templates[key] = self.template_set(entry, name)
+        targets, attributes = (
+            attempt(problems, None, self.template_set, entry, name) for name in (entry.targets, entry.attributes)
+        )
         concepts: dict[str, Concept] = {}
         for role in (role for role, name in entry.roles.items() if name not in self.broken):
             with collect_problems(problems):
                 concepts[role] = self.concept(entry, role)
         raise_problems(problems)
-        targets, attributes = templates.values()
         if self.broken & {entry.parent, entry.targets, entry.attributes}:
             return None
         if entry.parent:
@@ -277,8 +258,7 @@ _FILE_ENDINGS = (".json", ".jsonl", ".toml")
 @cache
 def load_catalogue() -> Catalogue:
     """Load the bundled tests and those of other packages."""
-    data = Path(str(resources.files("biassay.datasets") / "data"))
-    files = [file for folder in ("concepts", "templates", "tests", "groups") for file in (data / folder).glob("*.toml")]
+    files = [file for folder in ("concepts", "templates", "tests", "groups") for file in (DATA / folder).glob("*.toml")]
     by_year = sorted(files, key=lambda path: ("".join(filter(str.isdigit, path.stem)) or _NO_YEAR, path.stem))
     return add_plugin_tests(resolve_documents([read_document(path) for path in by_year], Catalogue({}, {}, {}, {})))
 
@@ -385,7 +365,11 @@ def _match_tests(pattern: object, known: Catalogue) -> tuple[Test, ...]:
         return tuple(t for t in known.tests.values() if t.source.name == pattern and t.alias_of is None)
     if pattern in known.topics:
         return known.tests_about(pattern)
+    if pattern.casefold().removeprefix(SENTENCES).split("-")[0] == PREFIX:
+        return match_language_tests(pattern, known.template_sets)
     if pattern.lower().endswith(_FILE_ENDINGS):
+        if not Path(pattern).exists():
+            raise StimulusError(f"{pattern}: cannot be read: No such file or directory")
         return load_tests(Path(pattern))
     tests = tuple(known.tests[name] for name in fnmatch.filter(known.tests, pattern))
     if not tests:
@@ -410,7 +394,7 @@ def _make_unknown_error(pattern: str, known: Catalogue) -> UnknownNameError:
     if pattern.casefold().startswith("wat-"):
         hint = "(word association tests are for chat or instruct models: 'biassay ask MODEL --tests ...')"
         return UnknownNameError("test", pattern, (), hint)
-    names = [*known.tests, *known.collections, *known.topics, *_find_nearby_files(pattern)]
+    names = [*known.tests, *known.collections, *list_collections(), *known.topics, *_find_nearby_files(pattern)]
     hint = "(list all with 'biassay tests list'; a file ends in .json or .toml; models come before --tests)"
     return UnknownNameError("test", pattern, names, hint)
 
@@ -429,7 +413,7 @@ def _find_nearby_files(pattern: str) -> list[str]:
 @cache
 def load_first_names() -> frozenset[str]:
     """Return first names in lower case. Some are ordinary words too, such as hope and mark."""
-    text = (resources.files("biassay.datasets") / "data" / "first_names.txt").read_text("utf-8")
+    text = (DATA / "first_names.txt").read_text("utf-8")
     listed = [line for line in text.splitlines() if not line.startswith("#")]
     name_lists = filter(_is_name_list, load_catalogue().concepts.values())
     stimuli = [word for concept in name_lists for word in concept.words]
@@ -437,5 +421,5 @@ def load_first_names() -> frozenset[str]:
 
 
 def _is_name_list(concept: Concept) -> bool:
-    """Return whether all words are single and capitalised, as only names are."""
+    """Return whether all words are single and capitalized, as only names are."""
     return all(word[:1].isupper() and " " not in word for word in concept.words)

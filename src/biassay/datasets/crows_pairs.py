@@ -9,16 +9,12 @@ from pathlib import Path
 
 from biassay.datasets.benchmark_files import (
     BenchmarkItems,
-    DataRow,
     FlaggedItems,
     digest_values,
     find_data_files,
-    read_rows,
-    read_unique_rows,
     remove_flagged,
 )
-
-__all__ = ["CROWS_BIAS_TYPES", "CrowsPair", "parse_crows_pair", "read_crows_pairs"]
+from biassay.datasets.data_rows import DataRow, read_rows, read_unique_rows
 
 CROWS_BIAS_TYPES = (
     "race-color",

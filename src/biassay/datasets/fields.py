@@ -11,23 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from biassay.errors import StimulusError, find_nearest_names
+from biassay.io import read_text
 
-__all__ = [
-    "FieldReader",
-    "Location",
-    "collect_problems",
-    "describe_type",
-    "find_repeated",
-    "parse_json",
-    "parse_toml",
-    "raise_problems",
-]
-
+DATA = Path(__file__).with_name("data")
+"""Folder of the bundled data."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_P = ParamSpec("_P")
 _MOST_LISTED = 50  # looking up the line of a mistake reads the whole file
 _MORE = "further mistakes are not listed"
 _NEW_PART = re.compile(r"\s*\[|\s*\"(targ|attr)[12]\"")  # a TOML table, or one of the four sets
@@ -99,6 +92,30 @@ def collect_problems(problems: list[str]) -> Iterator[None]:
         problems.append(str(error))
 
 
+def attempt(
+    problems: list[str], default: Result, read: Callable[_P, Result], *args: _P.args, **kwargs: _P.kwargs
+) -> Result:
+    """Return the result of a function that reads a field. Add a mistake to `problems` and return the default."""
+    try:
+        return read(*args, **kwargs)
+    except StimulusError as error:
+        problems.append(str(error))
+        return default
+
+
+def bundled_names(folder: str) -> tuple[str, ...]:
+    """Return the names of the TOML files in a folder of the bundled data, sorted."""
+    return tuple(sorted(path.stem for path in (DATA / folder).glob("*.toml")))
+
+
+def read_definition(folder: str, source: str | Path) -> tuple[str, Path, str]:
+    """Return name, path and text of a bundled TOML file by its name, or of a user's file."""
+    if str(source) in bundled_names(folder):
+        return str(source), Path(f"{source}.toml"), (DATA / folder / f"{source}.toml").read_text("utf-8")
+    path = Path(source).expanduser()
+    return path.stem, path, read_text(path)
+
+
 @dataclass(frozen=True)
 class Location:
     """A field of a data file. Its line is looked up only when an error message needs it."""
@@ -151,14 +168,22 @@ class FieldReader:
         parts = [part for part in where.split(".") if part]
         line, n_found = self._find_header(parts)
         for part in parts[n_found:]:
-            name = re.compile(rf"""(^|["'\[.\s]){re.escape(part)}(["'\]\s=:.]|$)""")
-            for number in range((line or 1) - 1, len(self.lines)):
-                if name.search(self.lines[number]):
-                    line = number + 1
-                    break
-                if line is not None and number >= line and _NEW_PART.match(self.lines[number]):
-                    break
+            key = re.escape(part)
+            assignment = rf"""^\s*["']?{key}["']?\s*="""
+            found = self._find_line(assignment, line) or self._find_line(
+                rf"""(^|["'\[.\s]){key}(["'\]\s=:.]|$)""", line
+            )
+            line = found or line
         return line
+
+    def _find_line(self, pattern: str, start: int | None) -> int | None:
+        """Return the first line from `start` on that matches a pattern and is in the same part of the file."""
+        for number in range((start or 1) - 1, len(self.lines)):
+            if re.search(pattern, self.lines[number]):
+                return number + 1
+            if start is not None and number >= start and _NEW_PART.match(self.lines[number]):
+                return None
+        return None
 
     def _find_header(self, parts: list[str]) -> tuple[int | None, int]:
         """Return the line of the TOML table with the longest name that `parts` starts with, and its number of parts."""
@@ -171,7 +196,17 @@ class FieldReader:
         return None, 0
 
     def table(self, value: Any, where: str, allowed: set[str] | None = None) -> dict[str, Any]:
-        """Return a table. Raise StimulusError if it has fields that are not allowed."""
+        """Return a table. Raise StimulusError if it has fields that are not allowed.
+
+        Parameters
+        ----------
+        value : object
+            Value as read.
+        where : str
+            Place in the file, for messages.
+        allowed : set of str, optional
+            Allowed fields. If None, any.
+        """
         if not isinstance(value, dict):
             self.fail(where, f"expected a table of fields, got {describe_type(value)}")
         if allowed is not None and value.keys() - allowed:
@@ -184,7 +219,19 @@ class FieldReader:
         self.fail(f"{where}.{key}" if where else key, f"unknown field; {hint}")
 
     def known_fields(self, value: Any, where: str, allowed: set[str], problems: list[str]) -> dict[str, Any]:
-        """Return the allowed fields of a table; add the others to `problems`."""
+        """Return the allowed fields of a table; add the others to `problems`.
+
+        Parameters
+        ----------
+        value : object
+            Value as read.
+        where : str
+            Place in the file, for messages.
+        allowed : set of str
+            Allowed fields.
+        problems : list of str
+            Problems so far; extended.
+        """
         with collect_problems(problems):
             self.table(value, where, allowed)
         return {key: value[key] for key in value if key in allowed} if isinstance(value, dict) else {}
@@ -196,7 +243,17 @@ class FieldReader:
         return value
 
     def choice(self, value: Any, where: str, allowed: Sequence[str]) -> str:
-        """Return one of the allowed values."""
+        """Return one of the allowed values.
+
+        Parameters
+        ----------
+        value : object
+            Value as read.
+        where : str
+            Place in the file, for messages.
+        allowed : sequence of str
+            Allowed values.
+        """
         if value not in allowed:
             self.fail(where, f"expected one of {', '.join(allowed)}, got {describe_type(value)}")
         return str(value)

@@ -13,8 +13,6 @@ from biassay.datasets.fields import FieldReader, describe_type
 from biassay.datasets.schema import Concept, Source
 from biassay.errors import StimulusError, UnknownNameError, UsageError
 
-__all__ = ["Constituent", "Group", "Grouping", "GroupingEntry", "read_grouping", "resolve_grouping"]
-
 _GROUP_KEYS = {"belongs", "names", "clusters", "label", "biases", "emergent"}
 Clusters = tuple[tuple[str, ...], ...]
 Words = str | tuple[str, ...]

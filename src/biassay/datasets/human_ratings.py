@@ -1,6 +1,6 @@
 """Read human ratings of groups on trait pairs.
 
-A JSON file has one of three forms, recognised by its depth: means (group -> pair -> number), ratings (annotator ->
+A JSON file has one of three forms, recognized by its depth: means (group -> pair -> number), ratings (annotator ->
 group -> pair -> number), and ratings with an object ``demographics`` of texts beside an annotator's groups.
 """
 
@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,15 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.datasets.catalogue import load_catalogue
-from biassay.datasets.fields import describe_type, find_repeated, parse_json
+from biassay.datasets.fields import DATA, describe_type, find_repeated, parse_json
 from biassay.datasets.schema import Source
 from biassay.datasets.trait_pairs import Pair, TraitPairIndex
 from biassay.errors import StimulusError, UnknownNameError, UsageError
 from biassay.io import read_text
 from biassay.stats.alignment import human_means
-
-__all__ = ["Cell", "CopiedPairs", "HumanRatings", "RatedPairs", "load_rated_pairs", "read_human_ratings"]
-
 
 Floats = NDArray[np.float64]
 _MIN_COPYING_ANNOTATORS = 5  # equal numbers from fewer annotators may be chance
@@ -118,21 +114,18 @@ class HumanRatings:
             reader_notes=(*self.reader_notes, note),
         )
 
-    def drop_copies(self, means: HumanRatings | None = None) -> HumanRatings:
+    def drop_copies(self) -> HumanRatings:
         """Return the ratings without the cells of `copies`.
 
-        The ratings do not show which of several equal cells is the original, so all are dropped. If `means` are the
-        published means of the same data, cells whose mean agrees with them are kept.
+        The ratings do not show which of several equal cells is the original, so all are dropped.
         """
         ratings, dropped = self.ratings.copy(), []
         for copy in self.copies:
             g = self.groups.index(copy.group)
             for pair in copy.pairs:
-                p = self.pairs.index(pair)
-                if means is None or not means._agrees(copy.group, pair, float(self.means[g, p])):
-                    ratings[:, g, p] = np.nan
-                    dropped.append(f"{copy.group}: {' - '.join(pair)}: dropped as a copy of another pair")
-        # A file with means only has no ratings to compute them from again.
+                ratings[:, g, self.pairs.index(pair)] = np.nan
+                dropped.append(f"{copy.group}: {' - '.join(pair)}: dropped as a copy of another pair")
+        # A file with only means has no ratings to recompute them from.
         return replace(self._replace_ratings(ratings), reader_notes=(*self.reader_notes, *dropped)) if dropped else self
 
     @property
@@ -147,11 +140,6 @@ class HumanRatings:
         if name not in known:
             raise UnknownNameError(kind, name, known, f"(in {self.path}: {', '.join(known)})")
         return known.index(name)
-
-    def _agrees(self, group: str, pair: Pair, mean: float) -> bool:
-        if group not in self.groups or pair not in self.pairs:
-            return False
-        return abs(float(self.means[self.groups.index(group), self.pairs.index(pair)]) - mean) < 1e-6
 
     def _describe_missing(self) -> Iterator[str]:
         unrated = np.isnan(self.means)
@@ -353,8 +341,7 @@ class RatedPairs:
 @cache
 def load_rated_pairs() -> RatedPairs:
     """Load the bundled ratings of pairs of groups."""
-    path = Path(str(resources.files("biassay.datasets") / "data" / "abc" / "ghavami2013.toml"))
-    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    content = tomllib.loads((DATA / "abc" / "ghavami2013.toml").read_text("utf-8"))
     words: dict[Cell, set[str]] = {
         (dimension, side): set(listed)
         for dimension, sides in content["words"].items()

@@ -7,34 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from html import escape
-from importlib import resources
 from typing import Any, Literal, cast, get_args
 
-from biassay.datasets.fields import FieldReader, Location
+from biassay.datasets.fields import DATA, FieldReader, Location
 from biassay.errors import StimulusError
-
-__all__ = [
-    "DESCRIPTION_FIELDS",
-    "PRONOUN_SLOTS",
-    "ROLES",
-    "About",
-    "Concept",
-    "Description",
-    "Direction",
-    "GivenText",
-    "Source",
-    "TemplateClass",
-    "TemplateKind",
-    "TemplateSet",
-    "Test",
-    "WordRule",
-    "apply_description",
-    "describe_test",
-    "load_topics",
-    "read_description",
-    "read_pair_topics",
-]
-
 
 ROLES = ("X", "Y", "A", "B")
 PRONOUN_SLOTS = ("{she}", "{her}", "{She}", "{Her}")
@@ -80,7 +56,7 @@ class Source:
     searched_models: tuple[str, ...] = ()
     """Digests of the models in which the words were discovered; testing these models would be circular."""
     fingerprints: tuple[Fingerprint, ...] = ()
-    """Cosines of these models, to recognise their copies and descendants."""
+    """Cosines of these models, to recognize their copies and descendants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +189,7 @@ class Test:
 
     @property
     def template(self) -> TemplateKind:
-        """How the words became texts; that of the targets if targets and attributes differ."""
+        """Kind of sentence template; that of the targets if targets and attributes differ."""
         templates = self.targets or self.attributes
         if templates is not None:
             return templates.kind
@@ -282,7 +258,7 @@ class Description:
 @cache
 def load_topics() -> Mapping[str, str]:
     """Return the topics of tests with their descriptions."""
-    return tomllib.loads((resources.files("biassay.datasets") / "data" / "topics.toml").read_text("utf-8"))
+    return tomllib.loads((DATA / "topics.toml").read_text("utf-8"))
 
 
 def read_description(reader: FieldReader, fields: Mapping[str, Any], where: str) -> Description:

@@ -12,8 +12,6 @@ from biassay.datasets.schema import ROLES, Concept, Test
 from biassay.datasets.word_associations import WordAssociationTest, select_published
 from biassay.errors import UnknownNameError, UsageError
 
-__all__ = ["SearchMatch", "find_tests_using", "search_tests", "select_concepts"]
-
 
 @dataclass(frozen=True)
 class SearchMatch:

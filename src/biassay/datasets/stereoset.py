@@ -10,17 +10,13 @@ from typing import Any
 
 from biassay.datasets.benchmark_files import (
     BenchmarkItems,
-    DataRow,
     FlaggedItems,
     digest_values,
     find_data_files,
-    read_rows,
-    read_unique_rows,
     remove_flagged,
 )
+from biassay.datasets.data_rows import DataRow, read_rows, read_unique_rows
 from biassay.datasets.fields import describe_type
-
-__all__ = ["GOLD_LABELS", "STEREOSET_BIAS_TYPES", "StereoSetItem", "find_filled_spans", "read_stereoset"]
 
 STEREOSET_BIAS_TYPES = ("gender", "profession", "race", "religion")
 GOLD_LABELS = ("anti-stereotype", "stereotype", "unrelated")

@@ -14,6 +14,7 @@ from typing import Any, cast, get_args
 from biassay.datasets.fields import (
     FieldReader,
     Location,
+    attempt,
     collect_problems,
     describe_type,
     find_repeated,
@@ -40,27 +41,6 @@ from biassay.datasets.schema import (
 )
 from biassay.errors import StimulusError, find_nearest_names
 from biassay.io import read_text
-
-__all__ = [
-    "GIVEN_FIELDS",
-    "SENT_BIAS_ROLES",
-    "UNKNOWN_SOURCE",
-    "Document",
-    "DocumentReader",
-    "MappingReader",
-    "TestEntry",
-    "dump_given_texts",
-    "has_any_key",
-    "make_concept_fields",
-    "read_document",
-    "read_given_texts",
-    "read_test_mapping",
-    "split_test_mapping",
-    "to_json_data",
-    "to_sent_bias",
-    "to_toml",
-]
-
 
 GIVEN_FIELDS = frozenset({"examples", "words", "spans"})
 
@@ -195,9 +175,8 @@ class DocumentReader(FieldReader):
         """Read a file in biassay's format."""
         self.table(root, "", _TOP_LEVEL_KEYS)
         problems: list[str] = []
-        source = UNKNOWN_SOURCE
-        with collect_problems(problems):
-            source = self.source(root["source"]) if "source" in root else UNKNOWN_SOURCE
+        stated = "source" in root
+        source = attempt(problems, UNKNOWN_SOURCE, self.source, root["source"]) if stated else UNKNOWN_SOURCE
         concepts: dict[str, Concept] = {}
         sets: dict[str, TemplateSet] = {}
         tests: list[TestEntry] = []
@@ -221,21 +200,16 @@ class DocumentReader(FieldReader):
         if repeated is not None:
             entry = next(entry for entry in tests if entry.name == repeated)
             problems.append(f"{entry.where}: the file defines the test {repeated!r} twice")
-        grouping = None
-        with collect_problems(problems):
-            grouping = read_grouping(self, root)
+        grouping = attempt(problems, None, read_grouping, self, root)
         return Document(source, concepts, sets, tuple(tests), grouping, tuple(problems), frozenset(broken))
 
     def source(self, value: Any) -> Source:
         """Read the table [source]."""
         problems: list[str] = []
         fields = self.known_fields(value, "source", {*_SOURCE_KEYS, "supplementary", *_SEARCHED_KEYS}, problems)
-        searched: tuple[tuple[str, ...], tuple[Fingerprint, ...]] = (), ()
-        supplementary = False
-        with collect_problems(problems):
-            searched = self.read_searched_models(fields, "source")
-        with collect_problems(problems):
-            supplementary = self.flag(fields.pop("supplementary", False), "source.supplementary")
+        models, fingerprints = attempt(problems, ((), ()), self.read_searched_models, fields, "source")
+        where = "source.supplementary"
+        supplementary = attempt(problems, False, self.flag, fields.pop("supplementary", False), where)
         texts = {"licence": UNKNOWN_SOURCE.licence}
         for key, text in fields.items():
             with collect_problems(problems):
@@ -243,7 +217,7 @@ class DocumentReader(FieldReader):
         missing = [key for key in ("name", "citation", "version") if isinstance(value, dict) and key not in fields]
         problems += [f"{self.format_location('source')}: the field {key!r} is missing" for key in missing]
         raise_problems(problems)
-        return Source(**texts, supplementary=supplementary, searched_models=searched[0], fingerprints=searched[1])
+        return Source(**texts, supplementary=supplementary, searched_models=models, fingerprints=fingerprints)
 
     def read_searched_models(
         self, fields: dict[str, Any], where: str
@@ -283,16 +257,12 @@ class DocumentReader(FieldReader):
         problems: list[str] = []
         fields = self.known_fields(value, where, {"label", "gender", "clusters", "source", *GIVEN_FIELDS}, problems)
         gender: Any = None
-        label, source = name, ""
+        if "gender" in fields:
+            gender = attempt(problems, None, self.choice, fields["gender"], f"{where}.gender", ("male", "female"))
+        label = attempt(problems, name, self.string, fields.get("label", name), f"{where}.label")
+        source = attempt(problems, "", self.string, fields["source"], f"{where}.source") if "source" in fields else ""
         words, given = tuple[str, ...](), tuple[GivenText, ...]()
         clusters: tuple[tuple[str, ...], ...] = ()
-        with collect_problems(problems):
-            if "gender" in fields:
-                gender = self.choice(fields["gender"], f"{where}.gender", ("male", "female"))
-        with collect_problems(problems):
-            label = self.string(fields.get("label", name), f"{where}.label")
-        with collect_problems(problems):
-            source = self.string(fields["source"], f"{where}.source") if "source" in fields else ""
         unknown = value.keys() - fields.keys() if isinstance(value, dict) else set()
         if fields.keys() & GIVEN_FIELDS:
             with collect_problems(problems):
@@ -307,7 +277,17 @@ class DocumentReader(FieldReader):
         return Concept(name, label, words, gender, given, clusters, source)
 
     def clusters(self, fields: Mapping[str, Any], words: Sequence[str], where: str) -> tuple[tuple[str, ...], ...]:
-        """Read clusters of near-synonyms: lists of two or more words, each word in at most one list."""
+        """Read clusters of near-synonyms: lists of two or more words, each word in at most one list.
+
+        Parameters
+        ----------
+        fields : mapping
+            Fields of the word set.
+        words : sequence of str
+            Words of the set.
+        where : str
+            Place in the file, for messages.
+        """
         where = f"{where}.clusters"
         value = fields.get("clusters", [])
         if not isinstance(value, list):
@@ -333,20 +313,26 @@ class DocumentReader(FieldReader):
         return self.words(list(dict.fromkeys(text.word or text.text for text in given)), f"{where}.{key}"), given
 
     def test(self, name: str, value: Any, problems: list[str]) -> TestEntry:
-        """Read a test as far as possible and add its mistakes to `problems`."""
+        """Read a test as far as possible and add its mistakes to `problems`.
+
+        Parameters
+        ----------
+        name : str
+            Name of the test.
+        value : object
+            Value as read.
+        problems : list of str
+            Problems so far; extended.
+        """
         where = f"tests.{name}"
         fields = self.known_fields(value, where, _TEST_KEYS, problems)
-        sentences, description = False, Description()
-        with collect_problems(problems):
-            sentences = self.flag(fields.pop("given_as_sentences", False), f"{where}.given_as_sentences")
-        with collect_problems(problems):
-            self._check_form(fields, where)
+        given = fields.pop("given_as_sentences", False)
+        sentences = attempt(problems, False, self.flag, given, f"{where}.given_as_sentences")
+        attempt(problems, None, self._check_form, fields, where)
         texts: dict[str, str] = {}
         for key, text in fields.items():
             with collect_problems(problems):
                 texts[key] = self.string(text, f"{where}.{key}")
-        with collect_problems(problems):
-            description = read_description(self, texts, where)
         return TestEntry(
             name,
             Location(self, where),
@@ -357,7 +343,7 @@ class DocumentReader(FieldReader):
             targets=texts.get("targets"),
             attributes=texts.get("attributes"),
             given_as_sentences=sentences,
-            description=description,
+            description=attempt(problems, Description(), read_description, self, texts, where),
         )
 
     def _check_form(self, fields: Mapping[str, Any], where: str) -> None:
@@ -415,7 +401,17 @@ class DocumentReader(FieldReader):
                 )
 
     def template_set(self, name: str, value: Any, source: Source) -> TemplateSet:
-        """Read a template set."""
+        """Read a template set.
+
+        Parameters
+        ----------
+        name : str
+            Name of the set.
+        value : object
+            Value as read.
+        source : Source
+            Where the templates are from.
+        """
         where = f"sets.{name}"
         fields = self.table(value, where, {"title", "kind", "templates", "classes", "plurals", "articles"})
         if ("templates" in fields) == ("classes" in fields):
@@ -468,18 +464,14 @@ class DocumentReader(FieldReader):
         first = roots.get("targ1")
         value = first.get("test", {}) if isinstance(first, dict) else {}
         stated = self.known_fields(value, "targ1.test", {*DESCRIPTION_FIELDS, *_SEARCHED_KEYS}, problems)
-        searched: tuple[tuple[str, ...], tuple[Fingerprint, ...]] = (), ()
-        description = Description()
-        with collect_problems(problems):
-            searched = self.read_searched_models(stated, "targ1.test")
-        with collect_problems(problems):
-            description = read_description(self, stated, "targ1.test")
+        models, fingerprints = attempt(problems, ((), ()), self.read_searched_models, stated, "targ1.test")
+        description = attempt(problems, Description(), read_description, self, stated, "targ1.test")
         finished = _find_finished_sets(concepts, with_words, description)
         concepts = {key: c if key in finished else replace(c, given=()) for key, c in concepts.items()}
         roles = {role: key for key, role in SENT_BIAS_ROLES.items()}
         entry = TestEntry(name, Location(self, ""), roles=roles, description=description)
         broken = frozenset([name, *(SENT_BIAS_ROLES.keys() - concepts.keys())] if problems else [])
-        source = replace(UNKNOWN_SOURCE, searched_models=searched[0], fingerprints=searched[1])
+        source = replace(UNKNOWN_SOURCE, searched_models=models, fingerprints=fingerprints)
         return Document(source, concepts, {}, (entry,), None, tuple(problems), broken)
 
     def _sent_bias_set(self, roots: Mapping[str, Any], key: str) -> tuple[Concept, dict[str, Any]]:
@@ -489,11 +481,10 @@ class DocumentReader(FieldReader):
         problems: list[str] = []
         extra = ("test",) if key == "targ1" else ()
         fields = self.known_fields(roots[key], key, {"category", "clusters", *GIVEN_FIELDS, *extra}, problems)
-        label, words, given = "", tuple[str, ...](), tuple[GivenText, ...]()
+        label, words, given = key, tuple[str, ...](), tuple[GivenText, ...]()
         clusters: tuple[tuple[str, ...], ...] = ()
         if isinstance(roots[key], dict):
-            with collect_problems(problems):
-                label = self.string(fields.get("category"), f"{key}.category")
+            label = attempt(problems, key, self.string, fields.get("category"), f"{key}.category")
             with collect_problems(problems):
                 words, given = self.read_texts(fields, key)
                 clusters = self.clusters(fields, words, key)

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from biassay.errors import UsageError, find_nearest_names
 
-__all__ = ["Pair", "TraitPairIndex"]
-
 Pair = tuple[str, str]
 """Left and right trait."""
 _DASH = re.compile(r"[-\u2013\u2014]")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
 from statistics import median
 from typing import Any
 
 from biassay.datasets.catalogue import load_catalogue
+from biassay.datasets.fields import DATA
 from biassay.datasets.schema import Test
 from biassay.stats.crossed import VarianceComponents
-
-__all__ = ["calibrated_components", "list_measured_models", "typical_components"]
 
 ComponentsByTest = Mapping[str, list[VarianceComponents]]
 """Components of each test, one per measured model."""
@@ -54,8 +52,7 @@ def _find_components(components: ComponentsByTest, test: Test | None) -> Varianc
 
 @cache
 def _load_file() -> Mapping[str, Any]:
-    text = (resources.files("biassay.datasets") / "data" / "components.json").read_text("utf-8")
-    content: Mapping[str, Any] = json.loads(text)
+    content: Mapping[str, Any] = json.loads((DATA / "components.json").read_text("utf-8"))
     return content
 
 

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from biassay.datasets.catalogue import collect_selected, select_tests
-from biassay.datasets.fields import parse_toml
+from biassay.datasets.fields import DATA, parse_toml
 from biassay.datasets.schema import About, Concept, Source, Test, read_description
 from biassay.datasets.stimulus_files import (
     UNKNOWN_SOURCE,
@@ -28,22 +27,6 @@ from biassay.errors import StimulusError, UnknownNameError
 from biassay.io import read_text
 from biassay.stats.crossed_responses import smallest_crossed_p
 from biassay.stats.permutation import smallest_p
-
-__all__ = [
-    "APOSTROPHES",
-    "AssociationFile",
-    "PromptForm",
-    "WordAssociationTest",
-    "Wording",
-    "convert_association_test",
-    "fold_word",
-    "holds_word_associations",
-    "load_word_associations",
-    "select_published",
-    "select_testable",
-    "select_word_associations",
-    "select_wordings",
-]
 
 PromptForm = Literal["list", "word", "decision"]
 APOSTROPHES = re.compile("['’‘ʼ`´]")
@@ -133,7 +116,7 @@ class WordAssociationTest:
     def smallest_p_value(self) -> float:
         """Smallest p-value that any responses can give.
 
-        With several pairs of group words the test generalises to other pairs, and flipping the signs of n pairs cannot
+        With several pairs of group words the test generalizes to other pairs, and flipping the signs of n pairs cannot
         give less than 2^(1 - n). With one pair it is about this pair only, and the number of words decides.
         """
         n, m, pairs = len(self.negative.words), len(self.positive.words), len(self.pairs)
@@ -159,7 +142,7 @@ class AssociationFile(NamedTuple):
 
 
 def fold_word(word: str) -> str:
-    """Normalise case, apostrophes and blanks of a word."""
+    """Normalize case, apostrophes and blanks of a word."""
     return " ".join(APOSTROPHES.sub("", word).casefold().split())
 
 
@@ -259,7 +242,7 @@ def _check_distinct(test: WordAssociationTest, where: str) -> WordAssociationTes
             owner = owners.setdefault(fold_word(word), role)
             if owner != role:
                 raise StimulusError(
-                    f"{where}: the word {word!r} is both {owner} and {role}; a response could not tell them apart"
+                    f"{where}: the word {word!r} is both {owner} and {role}; a response could not distinguish them"
                 )
     return test
 
@@ -292,8 +275,7 @@ def convert_association_test(test: Test) -> WordAssociationTest:
 
 @cache
 def _load_bundled() -> tuple[dict[str, WordAssociationTest], dict[str, Wording]]:
-    folder = Path(str(resources.files("biassay.datasets") / "data" / "word_associations"))
-    files = [load_word_associations(path) for path in sorted(folder.glob("*.toml"))]
+    files = [load_word_associations(path) for path in sorted((DATA / "word_associations").glob("*.toml"))]
     tests = {name: test for file in files for name, test in file.tests.items()}
     return tests, {name: wording for file in files for name, wording in file.wordings.items()}
 
@@ -359,11 +341,6 @@ def _match_word_associations(pattern: str | Mapping[str, Any]) -> tuple[WordAsso
         raise UnknownNameError("word association test", pattern, names, hint) from error
 
 
-def select_wordings(names: str | Iterable[str] = (), *, form: PromptForm = "list") -> tuple[Wording, ...]:
-    """Return the wordings of a form of prompt by name; by default all of them, the published one first."""
-    names = (names,) if isinstance(names, str) else tuple(names)
-    known = {name: wording for name, wording in _load_bundled()[1].items() if wording.form == form}
-    for name in names:
-        if name not in known:
-            raise UnknownNameError("wording", name, known, f"(wordings: {', '.join(known)})")
-    return tuple(known[name] for name in dict.fromkeys(names)) or tuple(known.values())
+def select_wordings(form: PromptForm = "list") -> tuple[Wording, ...]:
+    """Return the wordings of a form of prompt, the published one first."""
+    return tuple(wording for wording in _load_bundled()[1].values() if wording.form == form)

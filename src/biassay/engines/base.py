@@ -8,8 +8,6 @@ from typing import Any, Protocol, TypeVar
 
 from biassay.errors import BiassayError
 
-__all__ = ["Executor", "Worker", "WorkerFactory", "deserialize_error", "serialize_error"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 Worker = Callable[[T], Iterable[R]]
@@ -47,11 +45,9 @@ class Executor(Protocol):
     @property
     def max_concurrent_models(self) -> int:
         """Number of models that can run at once, each in its own thread of this process with its own call of `run`."""
-        ...
 
     def stop(self) -> AbstractContextManager[None]:
         """Return a context manager inside which all runs, of any thread, soon end with an error."""
-        ...
 
     def run(
         self, make_worker: WorkerFactory[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
@@ -69,4 +65,3 @@ class Executor(Protocol):
         model : bool
             If True, a worker holds a model. It uses a GPU if there is one, and otherwise all cores it may use.
         """
-        ...

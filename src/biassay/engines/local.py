@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 from biassay.engines.base import WorkerFactory, deserialize_error
 from biassay.errors import MeasurementError
 
-__all__ = ["LocalExecutor"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -30,9 +30,6 @@ from typing import Any, TypeVar
 from biassay.engines.base import WorkerFactory, deserialize_error, serialize_error
 from biassay.errors import BiassayError, MeasurementError, MissingExtraError, UsageError
 
-__all__ = ["FairShare", "PoolConfig", "RayExecutor", "WorkerPool"]
-
-
 T = TypeVar("T")
 R = TypeVar("R")
 _PAUSE_SECONDS = 5.0  # time for which the share of a finished run is reserved for the next run of its thread

@@ -14,8 +14,6 @@ from multiprocessing.connection import Connection
 from biassay.engines.base import serialize_error
 from biassay.errors import BiassayError, explain_memory_errors
 
-__all__ = ["main"]
-
 
 def main(tasks: Connection, results: Connection) -> None:
     """Receive a worker factory and then tasks, and send back results and errors, until the parent closes the pipe."""

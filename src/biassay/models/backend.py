@@ -9,28 +9,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from biassay.errors import UnknownNameError, UsageError
+from biassay.errors import UnknownNameError, UsageError, format_install_command
 
 if TYPE_CHECKING:
     from biassay.models.base import BlankFiller, Encoder, LikelihoodModel, TextGenerator, WordEncoder
 
-__all__ = [
-    "CAPABILITIES",
-    "Capability",
-    "ModelBackend",
-    "ModelName",
-    "get_setting_consents",
-    "is_installed",
-    "read_bool_setting",
-    "read_choice_setting",
-    "read_number_setting",
-]
 
 Capability = Literal["texts", "words", "blanks", "replies", "likelihoods"]
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
+ERASE = "erase"
+"""Setting of all models that encode texts."""
+ERASE_HELP = "METHOD:CONCEPT, such as leace:gender: erase a concept from the vectors (list them: biassay erasure)"
 _CONSENT = {
     "base_url": "send texts to {}",
-    "key_env": "send the key in {} along",
+    "key_env": "also send the key in {}",
     "trust_remote_code": "run code that comes with the model",
 }
 
@@ -53,6 +45,13 @@ class ModelName:
     def head(self) -> str:
         """The string without its settings."""
         return self.text.partition("?")[0]
+
+    def drop_setting(self, name: str) -> ModelName:
+        """Return the model without one of its settings."""
+        parts = self.text.partition("?")[2].split("&")
+        kept = "&".join(part for part in parts if part.partition("=")[0] != name)
+        settings = {key: value for key, value in self.settings.items() if key != name}
+        return ModelName(f"{self.head}?{kept}" if kept else self.head, self.backend, self.name, settings)
 
     @property
     def label(self) -> str:
@@ -136,7 +135,7 @@ def read_number_setting(
 
 
 def get_setting_consents(model: ModelName) -> tuple[str, ...]:
-    """List what the settings of a model make it do that only the user may allow."""
+    """List the actions of a model with these settings that need the user's consent."""
     settings = {name: value for name, value in model.settings.items() if value.lower() not in ("false", "0")}
     return tuple(text.format(settings[name]) for name, text in _CONSENT.items() if name in settings)
 
@@ -152,7 +151,7 @@ class ModelBackend:
     syntax : str
         How to write a model string, such as ``hf:NAME[@REVISION]``.
     description : str
-        What the models are, in one line.
+        Description of the models in one line.
     settings : mapping of str to str
         One line of help per setting.
     extra : str or None
@@ -168,7 +167,7 @@ class ModelBackend:
     splittable : bool
         If True, texts may be split among workers that each open the model.
     required_consents : callable
-        Function from a ModelName to what opening it does that only the user may allow.
+        Function from a ModelName to the actions on opening that need the user's consent.
     selftest : callable or None
         Context manager that writes a tiny model to an empty folder and yields its model string, for
         `biassay doctor`. A text encoder must know all words of "this is the red rose" and "joy", and
@@ -209,17 +208,22 @@ class ModelBackend:
 
     @property
     def capabilities(self) -> tuple[Capability, ...]:
-        """What its models can do."""
+        """Capabilities of its models."""
         return tuple(capability for capability in CAPABILITIES if getattr(self, capability) is not None)
 
     @property
+    def all_settings(self) -> dict[str, str]:
+        """One line of help per setting, with the one that all models share that encode texts."""
+        return {**self.settings, **({ERASE: ERASE_HELP} if self.texts is not None else {})}
+
+    @property
     def missing(self) -> tuple[str, ...]:
-        """Packages that it needs and that are not installed."""
+        """Required packages that are not installed."""
         return tuple(package for package in self.needs if not is_installed(package))
 
     @property
     def install(self) -> str | None:
         """Command that installs the dependencies; None if there are none."""
         if self.extra is not None:
-            return f'pip install "biassay[{self.extra}]"'
+            return format_install_command(self.extra)
         return f"pip install {' '.join(self.packages or self.needs)}" if self.needs else None

@@ -11,35 +11,10 @@ from typing import Literal, Protocol, TypeVar, get_args, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import UsageError, VectorError
+from biassay.errors import ModelError, UsageError, VectorError
 from biassay.models.backend import ModelName, read_number_setting
 from biassay.models.token_budget import TokenBudget
 from biassay.prompts.requests import Blank, LikelihoodRequest, Prompt
-
-__all__ = [
-    "BLANK_COLUMNS",
-    "FINISH_REASONS",
-    "SAMPLING_SETTINGS",
-    "BlankFiller",
-    "BlankScores",
-    "ContextEmbeddings",
-    "Encoder",
-    "FinishReason",
-    "Identity",
-    "LikelihoodModel",
-    "Reply",
-    "SamplingOptions",
-    "Span",
-    "StreamingModel",
-    "TextEmbeddings",
-    "TextGenerator",
-    "TokenLikelihoods",
-    "WordEncoder",
-    "check_no_sampling_settings",
-    "check_spans",
-    "weights_digest",
-]
-
 
 BLANK_COLUMNS = ("log_p", "log_initial", "log_continuing", "distance")
 """Scores of a token: its log-probability, the log-probabilities that any token starts or continues a word, and the
@@ -51,16 +26,20 @@ _CACHE_FORMAT = 2  # part of the folder name of cached vectors
 
 @dataclass(frozen=True)
 class Identity:
-    """Identify a model by its weights and settings.
+    """Identity of a model: its backend, weights and settings.
+
+    Models of one backend with the same revision and settings share cached outputs, whatever their names: a copy of a
+    file is the same model.
 
     Attributes
     ----------
     name : str
-        Model string without settings.
-    family : str
+        Model string without settings, for display.
+    backend : str
         Backend, such as ``hf``.
     revision : str or None
-        Version or fingerprint of the weights. If None, outputs are not cached.
+        Version or fingerprint of the weights, such as a digest of the file. It must include the name if the name alone
+        determines the outputs. If None, outputs are not cached.
     settings : tuple of (name, value)
         Everything else that changes the outputs.
     oov_hint : str
@@ -70,7 +49,7 @@ class Identity:
     """
 
     name: str
-    family: str
+    backend: str
     revision: str | None
     settings: tuple[tuple[str, str], ...] = ()
     oov_hint: str = ""
@@ -84,36 +63,52 @@ class Identity:
     @property
     def content(self) -> str:
         """Seed material: copies of a model under different names sample alike."""
-        return f"{self.family} {self.name if self.revision is None else self.revision}"
+        return f"{self.backend} {self.name if self.revision is None else self.revision}"
 
     @property
     def weights(self) -> str:
         """Digest of the weights, independent of the settings."""
-        return weights_digest(self.family, self.name, self.revision)
+        return weights_digest(self.backend, self.name, self.revision)
 
     @property
     def key(self) -> str | None:
         """Name of the cache folder, derived from weights and settings; None if nothing is cached."""
         if self.revision is None:
             return None
-        content = json.dumps([_CACHE_FORMAT, self.family, self.revision, self.settings], sort_keys=True)
+        content = json.dumps([_CACHE_FORMAT, self.backend, self.revision, self.settings], sort_keys=True)
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
-def weights_digest(family: str, name: str, revision: str | None) -> str:
+def weights_digest(backend: str, name: str, revision: str | None) -> str:
     """Return a digest that copies of a model share.
 
     Parameters
     ----------
-    family : str
+    backend : str
         Backend.
     name : str
         Name of the model; used only if there is no revision.
     revision : str or None
         Version or fingerprint of the weights.
     """
-    content = f"{family} {name}" if revision is None else revision
+    content = f"{backend} {name}" if revision is None else revision
     return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+class Model(Protocol):
+    """A model of any kind."""
+
+    @property
+    def identity(self) -> Identity:
+        """Weights and settings."""
+
+
+class MaskedOrCausalModel(Model, Protocol):
+    """A language model."""
+
+    @property
+    def kind(self) -> Literal["masked", "causal"]:
+        """Kind of language model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +161,27 @@ class TextEmbeddings:
         )
 
 
-class Encoder(Protocol):
+_PAIR_SEPARATOR = "\x1e"
+
+
+def join_text_pair(query: str, document: str) -> str:
+    """Join a query and a document to the text that a scorer of pairs is given."""
+    return f"{query}{_PAIR_SEPARATOR}{document}"
+
+
+def split_text_pair(text: str) -> tuple[str, str]:
+    """Split a text into query and document; without a query, it is empty."""
+    query, separator, document = text.partition(_PAIR_SEPARATOR)
+    return (query, document) if separator else ("", text)
+
+
+def split_score(scores: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Split scores into two columns of float32, whose sum has 48 bits, so that they are cached like vectors."""
+    high = scores.astype(np.float32)
+    return np.stack([high, (scores - high).astype(np.float32)], axis=1)
+
+
+class Encoder(Model, Protocol):
     """Encode texts as vectors.
 
     Creating an encoder is fast and validates the settings; `prepare` loads the weights. The size of a batch must not
@@ -180,7 +195,10 @@ class Encoder(Protocol):
         All vectors that one pass can produce, the default one included. Such an encoder has a method
         ``encode_representations(texts, names) -> dict of str to TextEmbeddings``.
     prefetch(texts), prefetch_representations(texts, names), cancel_prefetch()
-        Start on a later batch in the background; give up on it.
+        Start a later batch in the background; cancel it.
+    scorer : {"texts", "pairs"}
+        A scorer instead of an encoder: its vectors are scores, see `split_score`, of texts or of pairs of a query and a
+        document, see `join_text_pair`.
     count_tokens(texts) -> ndarray of int
         Number of tokens per text without special tokens; fast, and without loading weights.
     rank_words(words) -> ndarray of float or None
@@ -188,22 +206,48 @@ class Encoder(Protocol):
     """
 
     @property
-    def identity(self) -> Identity:
-        """Weights and settings."""
-        ...
-
-    @property
     def batch_size(self) -> int:
         """Number of texts per call of `encode`."""
-        ...
 
     def prepare(self, texts: Sequence[str]) -> None:
         """Load the weights; called once with all texts before the first batch."""
-        ...
 
     def encode(self, texts: Sequence[str]) -> TextEmbeddings:
         """Return one vector per text."""
-        ...
+
+
+@dataclass(frozen=True)
+class Representation:
+    """A text vector that a model can produce: a layer and a pooling.
+
+    Attributes
+    ----------
+    settings : tuple of (name, value)
+        Settings that distinguish it from the model's other representations.
+    identity : Identity
+        Identity of the model opened with these settings; the vectors are cached under it.
+    """
+
+    settings: tuple[tuple[str, str], ...]
+    identity: Identity
+
+    @property
+    def name(self) -> str:
+        """Settings as in a model string, such as ``layer=3&pool=mean``."""
+        return "&".join(f"{name}={value}" for name, value in self.settings)
+
+
+def list_representations(encoder: Encoder) -> tuple[Representation, ...]:
+    """Return all representations of an encoder; by default a single one with an empty name."""
+    return tuple(getattr(encoder, "representations", ())) or (Representation((), encoder.identity),)
+
+
+def default_representation(encoder: Encoder) -> Representation:
+    """Return the representation that ``encode`` produces."""
+    for representation in list_representations(encoder):
+        if representation.identity == encoder.identity:
+            return representation
+    raise ModelError(f"model {encoder.identity.name!r}: its representations do not include its default one")
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,29 +302,21 @@ def check_spans(texts: Sequence[str], spans: Sequence[Span]) -> None:
             raise VectorError(f"({start}, {end}) is not a span of characters in the text {text!r}")
 
 
-class WordEncoder(Protocol):
+class WordEncoder(Model, Protocol):
     """Encode words in context as vectors.
 
     Batches depend only on the arguments of one call, so that the same call returns the same bits.
     """
 
     @property
-    def identity(self) -> Identity:
-        """Weights and settings."""
-        ...
-
-    @property
     def batch_size(self) -> int:
         """Number of texts per call of `encode_words`."""
-        ...
 
     def prepare(self) -> None:
         """Load the weights."""
-        ...
 
     def encode_words(self, texts: Sequence[str], spans: Sequence[Span]) -> ContextEmbeddings:
         """Return one vector per text: that of the word at the given span of characters."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,38 +355,24 @@ class BlankScores:
         return [tuple(self.pieces[start : start + n].tolist()) if n else None for start, n in ends]
 
 
-class BlankFiller(Protocol):
+class BlankFiller(MaskedOrCausalModel, Protocol):
     """Score candidate words for blanks in texts.
 
     Creating one is fast. A model that returns only log-probabilities has ``has_output_layer = False``.
     """
 
     @property
-    def identity(self) -> Identity:
-        """Weights and settings."""
-        ...
-
-    @property
-    def kind(self) -> Literal["masked", "causal"]:
-        """Kind of language model."""
-        ...
-
-    @property
     def has_mask(self) -> bool:
         """True if other words of the text can be masked."""
-        ...
 
     def prepare(self, blanks: Sequence[Blank]) -> None:
         """Load the weights."""
-        ...
 
     def batches(self, blanks: Sequence[Blank]) -> Sequence[Sequence[int]]:
         """Group the indices of all blanks, cached or not, into batches."""
-        ...
 
     def fill(self, blanks: Sequence[Blank]) -> list[BlankScores]:
         """Return the scores of each blank."""
-        ...
 
 
 FinishReason = Literal["stop", "length", "filter", "refusal", "other", "failed"]
@@ -408,56 +430,34 @@ class TokenLikelihoods:
         return float(self.log_p[inside].sum())
 
 
-class TextGenerator(Protocol):
+class TextGenerator(Model, Protocol):
     """Reply to prompts."""
 
     @property
-    def identity(self) -> Identity:
-        """Weights and settings."""
-        ...
-
-    @property
     def option_log_p(self) -> str:
-        """How options are scored: by all tokens ("continuation"), by the first ("first token"), or not ("")."""
-        ...
+        """Method of scoring options: by all tokens ("continuation"), by the first ("first token"), or not ("")."""
 
     def prepare(self, prompts: Sequence[Prompt]) -> None:
         """Load the weights."""
-        ...
 
     def batches(self, prompts: Sequence[Prompt]) -> Sequence[Sequence[int]]:
         """Group the indices of all prompts into batches."""
-        ...
 
     def reply(self, prompts: Sequence[Prompt]) -> list[Reply]:
         """Return one reply per prompt."""
-        ...
 
 
-class LikelihoodModel(Protocol):
+class LikelihoodModel(MaskedOrCausalModel, Protocol):
     """Compute the log-probabilities of texts."""
-
-    @property
-    def identity(self) -> Identity:
-        """Weights and settings."""
-        ...
-
-    @property
-    def kind(self) -> Literal["masked", "causal"]:
-        """Kind of language model."""
-        ...
 
     def prepare(self, texts: Sequence[LikelihoodRequest]) -> None:
         """Load the weights."""
-        ...
 
     def batches(self, texts: Sequence[LikelihoodRequest]) -> Sequence[Sequence[int]]:
         """Group the indices of all texts into batches."""
-        ...
 
     def likelihoods(self, texts: Sequence[LikelihoodRequest]) -> list[TokenLikelihoods]:
         """Return the log-probabilities of each text."""
-        ...
 
 
 Request_contra = TypeVar("Request_contra", contravariant=True)
@@ -485,11 +485,9 @@ class StreamingModel(Protocol[Request_contra, Output_co]):
         answered_before : bool
             If True, the endpoint has answered earlier requests, so a failure does not mean that it is down.
         """
-        ...
 
     def estimate(self, requests: Sequence[Request_contra]) -> tuple[int, int]:
         """Estimate the tokens to be read, and return the largest number to be written."""
-        ...
 
 
 SAMPLING_SETTINGS = {
@@ -502,7 +500,7 @@ SAMPLING_SETTINGS = {
 
 @dataclass(frozen=True)
 class SamplingOptions:
-    """How replies are sampled; part of a model's identity."""
+    """Sampling settings of replies; part of the identity of a model."""
 
     temperature: float
     max_tokens: int
@@ -539,3 +537,18 @@ def check_no_sampling_settings(model: ModelName, purpose: str) -> None:
     wrong = next((name for name in SAMPLING_SETTINGS if name in model.settings), None)
     if wrong is not None:
         raise UsageError(f"{model.label}: {wrong}= applies to generated text, not to {purpose}; leave it out")
+
+
+def check_text_settings(model: ModelName) -> None:
+    """Raise UsageError if the model string has settings for words in context."""
+    if "word" in model.settings:
+        raise UsageError(f"{model.label}: word= applies to words in context; for the vectors of whole texts use pool=")
+
+
+def check_word_settings(model: ModelName) -> None:
+    """Raise UsageError if the model string has settings for whole texts."""
+    if "pool" in model.settings:
+        raise UsageError(
+            f"{model.label}: pool= applies to the vectors of whole texts; for words in context use word=last, "
+            "word=first or word=mean"
+        )

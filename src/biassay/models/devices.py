@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from biassay.errors import UsageError
 from biassay.models.backend import ModelName, read_choice_setting
 
-__all__ = ["DEVICE_HELP", "check_device", "choose_device", "get_gpu_transfer"]
-
 DEVICE_HELP = "auto (default: all GPUs, then CPU memory for what does not fit), cpu or cuda"
 
 

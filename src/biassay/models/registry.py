@@ -10,29 +10,17 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 from urllib.parse import parse_qsl
 
 from biassay.errors import MissingExtraError, UnknownNameError, UsageError, find_nearest_names
-from biassay.models.backend import Capability, ModelBackend, ModelName
-from biassay.packages import check_unique_name, load_plugins
+from biassay.models.backend import ERASE, Capability, ModelBackend, ModelName
+from biassay.packages import check_unique_name, import_object, load_plugins
 
 if TYPE_CHECKING:
     from biassay.models.base import BlankFiller, Encoder, LikelihoodModel, TextGenerator, WordEncoder
+    from biassay.models.erasure import Erasure
 
-__all__ = [
-    "GROUP",
-    "can_split_texts",
-    "get_backends",
-    "get_capabilities",
-    "get_packages",
-    "get_publication",
-    "get_required_consents",
-    "open_encoder",
-    "open_model",
-    "parse_model",
-]
 
 GROUP = "biassay.models"
 _BUILTIN = {
@@ -41,6 +29,7 @@ _BUILTIN = {
     "vectors": "biassay.models.word_vectors:VECTORS",
     "hf": "biassay.models.transformers.encoder:BACKEND",
     "st": "biassay.models.sentence_transformers:BACKEND",
+    "mteb": "biassay.models.mteb:BACKEND",
     "elmo": "biassay.models.recurrent.elmo:BACKEND",
     "infersent": "biassay.models.recurrent.infersent:BACKEND",
     "gensen": "biassay.models.recurrent.gensen:BACKEND",
@@ -49,6 +38,7 @@ _BUILTIN = {
     "completions": "biassay.models.openai.completions:BACKEND",
     "python": "biassay.models.python_object:BACKEND",
 }
+_INTERNAL = {"scores": "biassay.models.logged_scores:BACKEND"}  # represents logged scores; not listed
 _CAPABILITY_TEXTS = {
     "texts": "encode texts",
     "words": "encode words in context",
@@ -56,6 +46,7 @@ _CAPABILITY_TEXTS = {
     "replies": "reply to prompts",
     "likelihoods": "score texts",
 }
+_LIST_HINT = "(list models: biassay models)"
 _SETTING_NAME = re.compile(r"[A-Za-z_]{1,24}")  # safe to show in errors: API keys are longer and have digits
 _PATH = re.compile(r"\.{0,2}[/\\]|\.{1,2}$")  # start of a path that is not a hub name
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
@@ -67,8 +58,7 @@ def get_backends() -> dict[str, ModelBackend]:
 
 
 def _load_builtin(name: str) -> ModelBackend:
-    module, _, attribute = _BUILTIN[name].partition(":")
-    backend: ModelBackend = getattr(import_module(module), attribute)
+    backend: ModelBackend = import_object((_BUILTIN | _INTERNAL)[name])
     return backend
 
 
@@ -79,7 +69,7 @@ def _load_plugin_backends() -> dict[str, ModelBackend]:
 
 def _find_backend(name: str) -> ModelBackend | None:
     """Return a backend or None; a built-in one imports only its own module."""
-    if name in _BUILTIN:
+    if name in _BUILTIN or name in _INTERNAL:
         return _load_builtin(name)
     check_unique_name(GROUP, name)
     return _load_plugin_backends().get(name)
@@ -99,7 +89,7 @@ def get_publication(name: str) -> tuple[str, str]:
 
 
 def get_capabilities(model: str) -> tuple[Capability, ...]:
-    """Return what the models of a model string's backend can do."""
+    """Return the capabilities of a model string's backend."""
     return _get_backend(parse_model(model)).capabilities
 
 
@@ -122,19 +112,32 @@ def parse_model(text: str) -> ModelName:
         raise UsageError(f"model {head!r} lacks a name; write {backend.syntax}")
     if colon and not backend.takes_name:
         raise UsageError(f"model {head!r}: {name!r} takes no name; write {backend.syntax}")
-    return ModelName(text, name, rest, _parse_settings(head, query, backend.settings))
+    settings = _parse_settings(head, query, backend.all_settings)
+    if ERASE in settings:
+        _parse_erasure(settings[ERASE])
+    return ModelName(text, name, rest, settings)
+
+
+def _parse_erasure(text: str) -> Erasure:
+    from biassay.models.erasure import Erasure  # few models need it
+
+    return Erasure.parse(text)
 
 
 def _make_unknown_backend_error(head: str, name: str) -> UnknownNameError:
     known = get_backends()
-    syntaxes = f"(models: {', '.join(backend.syntax for backend in known.values())})"
+    rest = head.removeprefix(name)
     bare = [f"{backend.name}:{head}" for backend in known.values() if backend.takes_bare_names]
     if os.path.exists(head):
         near = f"vectors:{head}" if os.path.isfile(head) else f"hf:{head if _PATH.match(head) else f'./{head}'}"
-        return UnknownNameError("model", head, [near], syntaxes, similar_to=near)
+        return UnknownNameError("model", head, [near], _LIST_HINT, similar_to=near)
     if bare and _HUB_NAME.fullmatch(head) and not find_nearest_names(name, known):
-        return UnknownNameError("model", head, bare, syntaxes, similar_to=bare[0])
-    return UnknownNameError("model", head, known, syntaxes, similar_to=name)
+        return UnknownNameError("model", head, bare, _LIST_HINT, similar_to=bare[0])
+    if nearest := find_nearest_names(name, known):
+        models = [name + (rest if known[name].takes_name else "") for name in nearest]
+        return UnknownNameError("model", head, models, _LIST_HINT, similar_to=models[0])
+    syntaxes = ", ".join(backend.syntax for backend in known.values())
+    return UnknownNameError("model", head, (), f"(models: {syntaxes}) {_LIST_HINT}")
 
 
 def _parse_settings(head: str, query: str, allowed: Mapping[str, str]) -> dict[str, str]:
@@ -153,7 +156,7 @@ def _parse_settings(head: str, query: str, allowed: Mapping[str, str]) -> dict[s
 
 
 def get_required_consents(model: str | ModelName) -> tuple[str, ...]:
-    """List what opening a model does that only the user may allow, such as running code or sending texts."""
+    """List the actions on opening a model that need the user's consent, such as running code or sending texts."""
     parsed = parse_model(model) if isinstance(model, str) else model
     return _get_backend(parsed).required_consents(parsed)
 
@@ -176,7 +179,8 @@ def open_model(model: str | ModelName, capability: Capability) -> Any:
     model : str or ModelName
         Model string.
     capability : {"texts", "words", "blanks", "replies", "likelihoods"}
-        What the model is to do: encode texts, encode words in context, fill blanks, reply to prompts or score texts.
+        Capability that the study needs: encode texts, encode words in context, fill blanks, reply to prompts or score
+        texts.
 
     Returns
     -------
@@ -185,6 +189,8 @@ def open_model(model: str | ModelName, capability: Capability) -> Any:
     """
     parsed = parse_model(model) if isinstance(model, str) else model
     backend = _get_backend(parsed)
+    if ERASE in parsed.settings:
+        return _open_erased(parsed, capability)
     opener = getattr(backend, capability)
     if opener is None:
         raise UsageError(_explain_missing_capability(parsed, capability))
@@ -194,6 +200,20 @@ def open_model(model: str | ModelName, capability: Capability) -> Any:
     if backend.missing:
         raise UsageError(f"the {parsed.label} needs {', '.join(backend.missing)}: {backend.install}")
     return opener(parsed)
+
+
+def _open_erased(model: ModelName, capability: Capability) -> Encoder:
+    """Open a model as an encoder whose vectors lack a concept."""
+    from biassay.models.erasure import ErasedEncoder
+
+    if capability != "texts":
+        raise UsageError(
+            f"{model.label}: erase= changes the vectors of texts, and this command needs a model that can "
+            f"{_CAPABILITY_TEXTS[capability]}; leave it out"
+        )
+    base = open_model(model.drop_setting(ERASE), "texts")
+    refuse_scorer(base)
+    return ErasedEncoder(base, _parse_erasure(model.settings[ERASE]))
 
 
 def open_encoder(model: str | ModelName) -> Encoder:
@@ -217,12 +237,23 @@ def open_encoder(model: str | ModelName) -> Encoder:
     >>> encoder.encode(["rose", "the red rose"]).vectors.shape
     (2, 100)
     """
-    return open_model(model, "texts")
+    encoder = open_model(model, "texts")
+    refuse_scorer(encoder)
+    return encoder
+
+
+def refuse_scorer(opened: Any) -> None:
+    """Raise UsageError if an opened model is a scorer."""
+    if getattr(opened, "scorer", ""):
+        raise UsageError(
+            f"model {opened.identity.name!r} returns scores, not vectors, so words cannot be compared; audit it "
+            "with `biassay audit`, or give an object with encode(texts) -> array"
+        )
 
 
 def _get_backend(model: ModelName) -> ModelBackend:
     backend = _find_backend(model.backend)
-    assert backend is not None  # it was found when the model string was parsed
+    assert backend is not None  # parsing the model string has found it
     return backend
 
 

@@ -21,28 +21,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import MeasurementError
+from biassay.errors import MeasurementError, format_examples
 from biassay.models.backend import ModelBackend, is_installed
 from biassay.models.base import Encoder, LikelihoodModel, TextGenerator
 from biassay.models.registry import open_model
 from biassay.prompts.requests import LikelihoodRequest, Prompt
-
-__all__ = [
-    "TINY_HIDDEN_SIZE",
-    "TINY_SIZE",
-    "TINY_VOCABULARY",
-    "SelfTestResult",
-    "VowelEncoder",
-    "check_encoder",
-    "describe_device",
-    "make_random_arrays",
-    "run_self_test",
-    "save_tensors",
-    "serve_tiny_endpoint",
-    "write_tiny_bert",
-    "write_tiny_vectors",
-]
-
 
 TINY_VOCABULARY = ("this", "is", "the", "red", "rose", "joy")
 TINY_SIZE, TINY_HIDDEN_SIZE = 8, 6
@@ -163,7 +146,7 @@ def write_tiny_bert(folder: Path) -> Path:
     return folder
 
 
-TEXTS = ("this is the red rose", "joy")  # of two lengths, so that one is padded in a batch of both
+TEXTS = ("this is the red rose", "joy")  # two lengths, so that a batch of both needs padding
 # Rounding in another order changes a float32 vector by some 1e-6 of its largest value. Padding that takes part, or a
 # state carried over from one text to the next, changes it by 1e-2 or more.
 _TOLERANCE = 1e-4
@@ -177,8 +160,8 @@ class SelfTestResult:
 
     Attributes
     ----------
-    family : str
-        Backend.
+    backend : str
+        Name of the backend.
     status : {"PASS", "FAIL", "skipped"}
         Result.
     seconds : float or None
@@ -187,7 +170,7 @@ class SelfTestResult:
         One line; empty if it passed.
     """
 
-    family: str
+    backend: str
     status: Literal["PASS", "FAIL", "skipped"]
     seconds: float | None = None
     error: str = ""
@@ -201,7 +184,8 @@ def run_self_test(backend: ModelBackend) -> SelfTestResult:
     try:
         with tempfile.TemporaryDirectory(prefix="biassay-selftest-") as name:
             folder = Path(name)
-            caches = {"BIASSAY_CACHE": str(folder / "cache"), "TORCHINDUCTOR_CACHE_DIR": str(folder / "torch")}
+            names = ("BIASSAY_CACHE", "TORCHINDUCTOR_CACHE_DIR", "MTEB_CACHE")
+            caches = {name: str(folder / name.lower()) for name in names}
             (folder / backend.name).mkdir()
             with _set_environment(_OFFLINE | caches), backend.selftest(folder / backend.name) as model:
                 _check_model(backend, model)
@@ -240,7 +224,7 @@ def check_encoder(encoder: Encoder) -> None:
     unknown = [text[start:end] for text, spans in zip(TEXTS, encoded.unknown, strict=True) for start, end in spans]
     if unknown:
         raise MeasurementError(
-            f"out of vocabulary: {', '.join(map(repr, unknown))}; a tiny model must know all words of "
+            f"out of vocabulary: {format_examples([*map(repr, unknown)])}; a tiny model must know all words of "
             f"{' and '.join(map(repr, TEXTS))}"
         )
     largest = np.abs(together).max()

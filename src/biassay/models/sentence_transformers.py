@@ -21,7 +21,8 @@ from biassay.models.transformers.checkpoint import Checkpoint
 from biassay.models.transformers.hub import TRUST_HELP, check_half_precision, translate_errors
 from biassay.models.transformers.tokenizer import TokenizedTexts
 
-__all__ = ["BACKEND", "SentenceTransformersEncoder", "open_text_encoder"]
+_TOKENS_AT_ONCE = 4096  # on a CPU: larger batches take memory and no less time
+_CHARACTERS_PER_TOKEN = 4
 
 
 def open_text_encoder(model: ModelName) -> SentenceTransformersEncoder:
@@ -59,12 +60,12 @@ class SentenceTransformersEncoder:
 
         if not self._source.has("modules.json"):
             raise ModelError(
-                f"model {self._source.name!r} is not a sentence-transformers model (no modules.json); use hf:"
+                f"model {self._source.typed!r} is not a sentence-transformers model (no modules.json); use hf:"
             )
-        with translate_errors(self._source.name, "weights"):
+        with translate_errors(self._source.typed, "weights"):
             model = SentenceTransformer(self._source.location, device=self._device, **self._source.options)
         self._source.check_unchanged()
-        check_half_precision(self._source.name, model)
+        check_half_precision(self._source.typed, model)
         self._model = model
         if self._model.max_seq_length:
             text_tokenizer = self._checkpoint.text_tokenizer
@@ -77,12 +78,15 @@ class SentenceTransformersEncoder:
     def encode(self, texts: Sequence[str]) -> TextEmbeddings:
         """Return one vector per text, with unknown and truncated parts."""
         self.prepare(texts)
-        vectors = np.concatenate(retry_in_halves(self.identity.name, self._vectors, list(texts), split_in_half))
+        vectors = np.concatenate(retry_in_halves(self._source.typed, self._vectors, list(texts), split_in_half))
         tokenized = self._tokenized(texts)
         return TextEmbeddings.from_vectors(vectors, tokenized.unknown, tokenized.truncated_at)
 
     def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        size = 64 if self._device == "cpu" else 1024
+        size = 1024
+        if self._device == "cpu":
+            longest = max(map(len, texts)) // _CHARACTERS_PER_TOKEN + 1
+            size = max(8, min(64, _TOKENS_AT_ONCE // min(longest, self._model.max_seq_length or longest)))
         vectors = self._model.encode(list(texts), batch_size=size, show_progress_bar=False, convert_to_numpy=True)
         return np.asarray(vectors, dtype=np.float32)
 
@@ -91,8 +95,8 @@ class SentenceTransformersEncoder:
         return self._checkpoint.text_tokenizer.count(texts)
 
 
-@contextmanager
-def _selftest(folder: Path) -> Iterator[str]:
+def write_tiny_sentence_transformer(folder: Path) -> None:
+    """Write a model with random weights that averages over tokens."""
     from biassay.models.selftest import TINY_SIZE, write_tiny_bert
 
     write_tiny_bert(folder)
@@ -105,13 +109,18 @@ def _selftest(folder: Path) -> Iterator[str]:
     (folder / "1_Pooling").mkdir()
     pooling = {"word_embedding_dimension": TINY_SIZE, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+
+
+@contextmanager
+def _selftest(folder: Path) -> Iterator[str]:
+    write_tiny_sentence_transformer(folder)
     yield f"st:{folder}"
 
 
 BACKEND = ModelBackend(
     name="st",
     syntax="st:NAME[@REVISION]",
-    description="any sentence-transformers model, by name or folder",
+    description="sentence-transformers model",
     settings={"device": DEVICE_HELP, "trust_remote_code": TRUST_HELP},
     extra="st",
     needs=("torch", "transformers", "sentence_transformers"),

@@ -8,8 +8,6 @@ from collections.abc import Callable
 
 from biassay.errors import BudgetError, UsageError
 
-__all__ = ["TokenBudget", "estimate_token_count"]
-
 _BYTES_PER_TOKEN = 4  # typical of English text
 
 

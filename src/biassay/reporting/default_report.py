@@ -3,246 +3,147 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
-from rich.console import Console
-
-from biassay.errors import UsageError
-from biassay.reporting.comparison import lay_out_comparison, print_differences
-from biassay.reporting.document import PaperTable, Renderer, ReportPart, Statement
-from biassay.reporting.findings import draw_overview
+from biassay.reporting.comparison import (
+    make_differences_report,
+    methods_of_differences,
+    paper_differences,
+)
+from biassay.reporting.document import Heading, Report, Section, Table
 from biassay.reporting.formats import format_count, format_value, unit_name
+from biassay.reporting.methods import MethodsSentence, make_methods_section
 from biassay.reporting.model_card import CardMetric, IndexEntry, ModelCard, get_version, make_card
 from biassay.reporting.presenter import Presenter
 from biassay.reporting.sentences import make_statements
+from biassay.reporting.summary import format_title
 from biassay.reporting.terminal import (
-    PRINTED,
-    item_of,
+    MAX_ROWS,
+    make_table,
     paper_table,
-    print_run,
-    printed,
-    section_of,
-    shown_first,
-    side_by_side,
-    used,
+    read_default_columns,
 )
-from biassay.results.comparison import Comparison, choose_baseline
+from biassay.results.comparison import Comparison, Verdict, find_setting_differences
 from biassay.results.findings import Finding
-from biassay.results.run_data import BaseRecord, RunData
-from biassay.results.tables import Column, Format, TableSpec, format_tsv
-from biassay.results.views import RunGroup, make_unique, model_key, model_labels, record_labels
+from biassay.results.outcomes import DECISIONS, ResultRecord
+from biassay.results.paired_comparison import PairedItem, compare_paired_items, judge_pairs, pair_outcomes
+from biassay.results.run_data import RunData
+from biassay.results.tables import Column, TableSpec, format_tsv
+from biassay.results.views import RunGroup, model_labels, record_labels
 
-__all__ = [
-    "LIMIT",
-    "DefaultPresenter",
-    "TableDifference",
-    "compare_tables",
-    "difference_columns",
-    "paper_differences",
-    "summarize_differences",
-]
-
-
-LIMIT = (
-    "Differences are those of the numbers in the tables, without intervals: they describe these models on these items, "
-    "and test nothing."
-)
-_LARGEST = 5
 _LONGEST = 80
-_Numbers = dict[str, dict[tuple[str, str], Any]]
 
 
-@dataclass(frozen=True)
-class TableDifference(BaseRecord):
-    """A number of the first model and of another; None: one of them has no such number."""
+def make_record_table(spec: TableSpec, run: RunData, title: str = "", most: int | None = None) -> Table:
+    """Make the table of a report: the main columns in which a value was computed. Descriptive results have no p-value.
 
-    table: str
-    item: str
-    baseline: str
-    model: str
-    number_baseline: float | None
-    number_model: float | None
-    difference: float | None
+    Parameters
+    ----------
+    spec : TableSpec
+    run : RunData
+    title : str
+    most : int, optional
+        Largest number of rows.
+    """
+    columns, rows = read_default_columns(spec, run)
+    tested = [row for row in rows if getattr(row, "evidence", "") != "descriptive"]
+    if len(tested) < len(rows):
+        columns = [_hide_descriptive_p_value(column) if column.format == "p" else column for column in columns]
+    return make_table(title, columns if tested else [column for column in columns if column.format != "p"], rows, most)
 
 
-def compare_tables(
-    runs: Mapping[str, RunData], specs: Sequence[TableSpec], *, baseline: str | None, mixed: bool
-) -> Comparison:
-    """All models with one of them, by every table that names a number."""
-    if not any(spec.number for spec in specs):
-        raise UsageError(f"{', '.join(runs)}: runs of this kind cannot be compared; `biassay report` shows them")
-    notes = tuple(_unlike(runs))
-    if notes and not mixed:
-        raise UsageError(f"the runs cannot be compared: {'; '.join(notes)} (--mixed compares them all the same)")
-    numbers = _numbers(runs, specs)
-    first = choose_baseline(list(numbers), baseline)
-    found = tuple(
-        _difference(*place, first, label, numbers[first][place], own[place])
-        for label, own in numbers.items()
-        if label != first
-        for place in numbers[first]
-        if place in own
+def _hide_descriptive_p_value(column: Column) -> Column:
+    return dataclasses.replace(
+        column, get=lambda row: None if getattr(row, "evidence", "") == "descriptive" else column.value(row)
     )
-    if not found:
-        raise UsageError("the models have no row in common")
-    gathered = tuple(RunGroup(run, {name: run}) for name, run in runs.items())
-    study = next(iter(runs.values())).manifest.study
-    return Comparison(study, first, {"differences": found}, notes=notes, gathered=gathered)
 
 
-def _unlike(runs: Mapping[str, RunData]) -> Iterator[str]:
-    """Settings and inputs in which the runs differ."""
-    for part in ("settings", "inputs"):
-        records = {name: getattr(run.manifest, part) for name, run in runs.items()}
-        for field in dataclasses.fields(next(iter(records.values()))):
-            values = {name: getattr(record, field.name) for name, record in records.items()}
-            if len(set(map(str, values.values()))) > 1:
-                yield f"{field.name}: " + ", ".join(f"{_short(value)} in {name}" for name, value in values.items())
+def _describe_settings(run: RunData) -> dict[str, str]:
+    """Describe the settings and inputs of a run by name."""
+    records = (run.manifest.settings, run.manifest.inputs)
+    return {
+        field.name: _short(getattr(record, field.name)) for record in records for field in dataclasses.fields(record)
+    }
 
 
 def _short(value: Any) -> str:
-    """A setting as a person reads it: of records their names."""
+    """Format a setting; records by their names."""
     if isinstance(value, tuple):
-        value = ", ".join(str(getattr(one, "name", one)) for one in value) or "none"
+        value = ", ".join(str(getattr(item, "name", item)) for item in value) or "none"
     text = str(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _numbers(runs: Mapping[str, RunData], specs: Sequence[TableSpec]) -> _Numbers:
-    """The numbers of every model, by table and item; a model of several runs gets a number in its label."""
-    found: _Numbers = {}
-    for run in runs.values():
-        labels: dict[Any, str] = {}
-        for key, label in model_labels(run).items():
-            labels[key] = make_unique(label, found)
-            found[labels[key]] = {}
-        for spec in specs:
-            columns = spec.columns_of(run)
-            for column in (column for column in columns if column.name == spec.number):
-                for row in spec.rows_of(run):
-                    found[labels[model_key(row)]][spec.name, item_of(spec, row, columns)] = column.value(row)
-    return found
-
-
-def _difference(
-    table: str, item: str, first: str, label: str, one: float | None, other: float | None
-) -> TableDifference:
-    return TableDifference(table, item, first, label, one, other, None if one is None or other is None else other - one)
-
-
-def difference_columns(spec: TableSpec) -> list[Column]:
-    """The columns of a table of differences."""
-    form: Format = next((c.format for c in _columns(spec) if c.name == spec.number), "number")
-    item = [Column("item", ", ".join(c.label for c in _columns(spec) if c.name in spec.key) or "Item", "The item.")]
-    return [
-        Column("model", "Model", "The model that is compared."),
-        *(item if spec.key else []),
-        Column("number_baseline", "First model", "The number of the first model.", form),
-        Column("number_model", "This model", "The number of this model.", form),
-        Column("difference", "Difference", "The number of this model less that of the first.", "number"),
-    ]
-
-
-def _columns(spec: TableSpec) -> Sequence[Column]:
-    return () if callable(spec.columns) else spec.columns
-
-
-def summarize_differences(comparison: Comparison, specs: Sequence[TableSpec]) -> list[Statement]:
-    """Of every model how much it differs, and in what most."""
-    return [_statement(comparison, spec, model) for model in comparison.models for spec in specs if spec.number]
-
-
-def _statement(comparison: Comparison, spec: TableSpec, model: str) -> Statement:
-    rows = comparison.tables["differences"]
-    own = [row for row in rows if (row.model, row.table) == (model, spec.name) and row.difference is not None]
-    label = next((c.label for c in _columns(spec) if c.name == spec.number), spec.number)
-    if not own:
-        return Statement(f"{model}: nothing to compare in {spec.title.lower()}.", (), model)
-    mean = format_value("number", sum(row.difference for row in own) / len(own))
-    if not spec.key:
-        return Statement(f"{model}: {label} differs by {mean}.", (), model)
-    largest = sorted(own, key=lambda row: -abs(row.difference))[:_LARGEST]
-    points = tuple(f"{row.item}: {format_value('number', row.difference)}" for row in largest)
-    text = f"{model}: {label} differs by {mean} on average over {format_count(len(own), 'row')}, and most in:"
-    return Statement(text, points, model)
-
-
-def paper_differences(comparison: Comparison, spec: TableSpec) -> PaperTable:
-    """Items down, models across: the difference from the first model."""
-    rows = [row for row in comparison.tables["differences"] if row.table == spec.name]
-    cells = {(row.item or spec.title, row.model): format_value("number", row.difference) for row in rows}
-    caption = f"{spec.title}: differences of {spec.number.replace('_', ' ')} from {comparison.baseline}. {LIMIT}"
-    return side_by_side(caption, "Item", cells)
-
-
-_MEANING = (
-    "A finding speaks of what the model was asked about, and of nothing else. What is not shown is not shown to be "
-    "absent."
-)
+_MEANING = "Findings hold for these items and prompts only. Inconclusive does not mean unbiased."
 
 
 class DefaultPresenter(Presenter):
-    """Findings and tables; models are compared by the tables that name a key and a number."""
+    """Presenter that shows findings and tables.
 
-    package = "biassay.reporting"
+    Models are compared by their outcomes, if the records of the first table are `ResultRecord`.
+    """
 
-    def __init__(
-        self, title: str, tables: Sequence[TableSpec], findings: Callable[[RunData], Sequence[Finding]]
-    ) -> None:
-        self._title, self._tables, self._findings = title, tables, findings
-
-    def part(self, gathered: RunGroup, renderer: Renderer) -> ReportPart:
+    def report(self, gathered: RunGroup, **_: Any) -> Report:
+        """Build the report from findings and tables."""
         run = gathered.run
         findings = self._findings(run)
-        settings = {field.name: _setting(run, field.name) for field in dataclasses.fields(run.manifest.settings)}
-        return ReportPart(
-            anchor=renderer.anchor,
-            title=f"{self._title} in {', '.join(_labels(run))}",
+        specs = [spec for spec in self._tables if spec is self._tables[0] or (spec.on_page and spec.get_rows(run))]
+        specs = [spec for spec in specs if spec.name != DECISIONS.name]  # part of the results
+        results = _list_table_blocks([spec for spec in specs if not spec.collapsed], run)
+        details = _list_table_blocks([spec for spec in specs if spec.collapsed], run)
+        settings = [(field.name, _setting(run, field.name)) for field in dataclasses.fields(run.manifest.settings)]
+        unknown = [
+            (f"Out of vocabulary on {label}", ", ".join(record.oov_words))
+            for label, record in zip(record_labels(run), run.manifest.models, strict=True)
+            if record.oov_words
+        ]
+        study = (("Study", f"{run.manifest.study} ({run.manifest.package})"), *settings, *unknown)
+        return Report(
+            title=format_title(findings),
+            subject=f"{self._title} in {', '.join(_labels(run))}",
             headline=self._headline(run),
-            summary=make_statements(findings),
-            meaning=_MEANING,
-            figure=draw_overview(findings),
+            findings=findings,
             sections=[
-                *(
-                    section_of(spec.name, spec.title, *used(spec, run), renderer, folded=spec.detail)
-                    for spec in self._tables
-                    if spec is self._tables[0] or spec.rows_of(run)
-                ),
-                renderer.section("plain_made", "How it was made", manifest=run.manifest, settings=settings),
+                Section("results", "All results", results, printed=True),
+                *([Section("details", "Details", details)] if details else []),
+                make_methods_section(run.manifest, study, self._get_meaning(run)),
             ],
+            statements=make_statements(findings),
+            meaning=self._get_meaning(run),
+            tables=[] if findings else [make_record_table(spec, run, spec.title, MAX_ROWS) for spec in specs[:1]],
         )
 
+    def _get_meaning(self, run: RunData) -> str:  # noqa: ARG002
+        """Return how to read the numbers; presenters of studies override it."""
+        return _MEANING
+
     def _headline(self, run: RunData) -> str:
-        models, rows = len(run.manifest.models), len(self._tables[0].rows_of(run))
+        models, rows = len(run.manifest.models), len(self._tables[0].get_rows(run))
         return f"{format_count(models, 'model')}, {format_count(rows, 'row')}"
 
-    def print(self, gathered: RunGroup, console: Console, *, everything: bool = False, **_: Any) -> None:
-        run, columns = gathered.run, used if everything else shown_first
-        most = None if everything else PRINTED
-        told = [spec for spec in self._tables if not spec.detail and spec.rows_of(run)]
-        tables = [printed(spec.title, *columns(spec, run), most) for spec in told]
-        print_run(console, f"{self._title}: {self._headline(run)}", tables, make_statements(self._findings(run)))
-
-    def tables(self, gathered: RunGroup) -> Iterator[tuple[str, PaperTable]]:
+    def tables(self, gathered: RunGroup) -> Iterator[tuple[str, Table]]:
+        """Yield the tables that are not collapsed."""
         for spec in self._tables:
-            if not spec.detail and spec.rows_of(gathered.run):
+            if not spec.collapsed and spec.get_rows(gathered.run):
                 yield f"{gathered.run.manifest.study}-{spec.name}", paper_table(spec, gathered.run)
 
     def files(self, gathered: Sequence[RunGroup]) -> Iterator[tuple[str, str, str]]:
-        for one in gathered:
+        """Yield all tables as TSV."""
+        for group in gathered:
             for spec in self._tables:
-                written = format_tsv(spec.columns_of(one.run), spec.rows_of(one.run))
-                yield f"{one.run.manifest.study}-{spec.name}", "tsv", written
+                written = format_tsv(spec.get_columns(group.run), spec.get_rows(group.run))
+                yield f"{group.run.manifest.study}-{spec.name}", "tsv", written
 
     def labels(self, run: RunData) -> Sequence[str]:
-        return list(dict.fromkeys(one.model for one in self._findings(run)))
+        """List the models that have findings."""
+        return list(dict.fromkeys(finding.model for finding in self._findings(run)))
 
     def card(self, run: RunData, label: str) -> ModelCard:
-        own = [one for one in self._findings(run) if one.model == label]
+        """Make the model card of a label from its findings."""
+        own = [finding for finding in self._findings(run) if finding.model == label]
         asked = f"{self._title.lower()} (study {run.manifest.study} of {run.manifest.package})"
-        return make_card(run, own, asked, [self._entry(one, run) for one in own], [_MEANING])
+        return make_card(run, own, asked, [self._entry(finding, run) for finding in own], [self._get_meaning(run)])
 
     def _entry(self, finding: Finding, run: RunData) -> IndexEntry:
         effect = CardMetric("effect", f"Effect ({unit_name(finding.unit)})", finding.effect)
@@ -252,33 +153,60 @@ class DefaultPresenter(Presenter):
         args = {"study": run.manifest.study, "package": run.manifest.package, "biassay": get_version(run)}
         return IndexEntry("other", self._title, finding.item, finding.title, "", args, (effect, *p_values))
 
+    @property
+    def _has_outcomes(self) -> bool:
+        record = self._tables[0].record if self._tables else None
+        return record is not None and issubclass(record, ResultRecord)
+
+    def _pair_items(self, runs: Mapping[str, RunData], baseline: str) -> Sequence[PairedItem]:
+        """Pair the items of every model with those of the baseline."""
+        return pair_outcomes(runs, baseline)
+
+    compared_items: ClassVar[str] = "item"
+    """Noun for what models are compared by."""
+
+    def _describe_compared(self, runs: Mapping[str, RunData]) -> Iterator[Mapping[str, Mapping[str, object]]]:
+        """Yield what must be alike in a comparison, by the name of the run or the label of the model."""
+        yield {name: _describe_settings(run) for name, run in runs.items()}
+
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
-        return compare_tables(runs, self._tables, baseline=baseline, mixed=mixed)
+        """Compare paired items; see `Presenter.compare`."""
+        if not self._has_outcomes:
+            return super().compare(runs, baseline=baseline, mixed=mixed)
+        described = self._describe_compared(runs)
+        notes = tuple(note for description in described for note in find_setting_differences(description, mixed=mixed))
+        study = next(iter(runs.values())).manifest.study
+        return compare_paired_items(
+            study, runs, self._pair_items, baseline=baseline, notes=notes, what=self.compared_items
+        )
 
-    def comparison_part(self, comparison: Comparison, renderer: Renderer) -> ReportPart:
-        sections = [
-            section_of(spec.name, f"Differences: {spec.title.lower()}", difference_columns(spec), rows, renderer)
-            for spec, rows in self._differences(comparison)
-        ]
-        return lay_out_comparison(comparison, summarize_differences(comparison, self._tables), sections, LIMIT)
+    def verdicts(self, comparison: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
+        """Judge paired items; empty if results have no outcomes; see `Presenter.verdicts`."""
+        if not self._has_outcomes:
+            return ()
+        runs = {next(iter(group.parts)): group.run for group in comparison.gathered}
+        return judge_pairs(self._pair_items(runs, comparison.baseline), margin=margin, alpha=alpha)
 
-    def print_comparison(self, comparison: Comparison, console: Console) -> None:
-        tables = [printed(spec.title, difference_columns(spec), rows) for spec, rows in self._differences(comparison)]
-        print_differences(comparison, console, summarize_differences(comparison, self._tables), before=tables)
+    def comparison_report(self, comparison: Comparison) -> Report:
+        """Build the report of a comparison of paired items."""
+        return make_differences_report(comparison)
 
-    def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, PaperTable]]:
-        for spec in self._tables:
-            if spec.number:
-                yield f"{comparison.study}-{spec.name}-differences", paper_differences(comparison, spec)
+    def comparison_methods(self, comparison: Comparison) -> Iterator[MethodsSentence]:
+        """Yield the methods sentences of a comparison of paired items."""
+        yield from methods_of_differences(comparison, "item by item", ())
 
-    def _differences(self, comparison: Comparison) -> Iterator[tuple[TableSpec, Sequence[TableDifference]]]:
-        for spec in self._tables:
-            if spec.number:
-                yield spec, [row for row in comparison.tables["differences"] if row.table == spec.name]
+    def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
+        """Yield the table of differences for a paper, by name."""
+        yield f"{comparison.study}-differences", paper_differences(comparison)
+
+
+def _list_table_blocks(specs: Sequence[TableSpec], run: RunData) -> tuple[Heading | Table, ...]:
+    """List tables with their titles as headings."""
+    return tuple(block for spec in specs for block in (Heading(spec.title), make_record_table(spec, run)))
 
 
 def _format_metric_code(name: str) -> str:
-    """Of a p-value: p_value_joint_corrected."""
+    """Format the code of a p-value: p_value_joint_corrected."""
     return "_".join(["p_value", *name.replace(",", " ").split()])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
@@ -12,61 +12,45 @@ from rich.cells import cell_len, set_cell_size
 from biassay.io import make_printable
 from biassay.results.tables import Format
 
-__all__ = [
-    "FULL_RANGE",
-    "MANY_MODELS",
-    "SANITY_CHECK_PASSED",
-    "clean_line",
-    "format_concept",
-    "format_count",
-    "format_decimal",
-    "format_interval",
-    "format_p",
-    "format_percent",
-    "format_share_of_time",
-    "format_value",
-    "shorten",
-    "topic_name",
-    "unit_name",
-]
-
 MANY_MODELS = 12
-"""Beyond which models do not stand side by side, and it is said what they have in common."""
-FULL_RANGE = "any"
-"""An interval that leaves nothing out."""
+"""Number of models up to which reports show models side by side; of more, reports summarize what they share."""
+FULL_RANGE = "full range"
+"""An interval that holds every possible value."""
 SANITY_CHECK_PASSED = "on a sanity check, which is not corrected: passed"
-"""What one star means on a sanity check."""
+"""Meaning of one star on a sanity check."""
 _UNITS = {"share": "difference of shares", "log-odds": "difference of log-odds"}
 _TOPICS = {"intersection": "Several groups at once"}
+_SMALL = 0.005  # two decimals round it to 0
+_TINY = 1e-9  # rounding errors
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_COMMON = re.compile(  # words of the published labels that are no proper names
+_COMMON = re.compile(  # words of the published labels that are not proper names
     r"\b(?:Abled|Acceptable|Arts|Biases|Career|Competence|Dangerous|Dark|Disabled|Disease|Emergent|Family|Fat|Female|Flowers|Gay|"
     r"Guilty|Harmless|Healthy|Incompetence|Innocent|Insects|Instruments|Intersectional|Leadership|Learners|Light|"
     r"Mainstream|Male|Math|Mental|Names|Old|Other|Peoples|Physical|Science|Shameful|Straight|Strong|Support|Terms|Thin|Unhealthy|Weak|Weapons|Young)\b"
 )
-_PHRASES = {  # of published labels that are no nouns
+_PHRASES = {  # published labels that are not nouns
     "AngryBlackWomanStereotype": "the angry Black woman stereotype",
-    "CompetentAchievementOriented": "being competent and achievement-oriented",
+    "CompetentAchievementOriented": "competence",
     "Female": "female words",
-    "IncompetentNotAchievementOriented": "being incompetent and not achievement-oriented",
-    "LikableNotHostile": "being likable and not hostile",
+    "IncompetentNotAchievementOriented": "incompetence",
+    "LikableNotHostile": "likability",
     "Male": "male words",
     "NearAntonyms": "near antonyms of the stereotype",
-    "Permanent": "what is permanent",
+    "Permanent": "permanent words",
     "Pleasant": "pleasant words",
-    "Temporary": "what is temporary",
-    "UnlikableHostile": "being unlikable and hostile",
+    "Temporary": "temporary words",
+    "UnlikableHostile": "hostility",
     "Unpleasant": "unpleasant words",
 }
 
 
 def format_decimal(value: float | None) -> str:
-    """A number to two decimals; a dash where there is none."""
+    """Format a number to two decimals; a dash for None."""
     return "–" if value is None else "NaN" if math.isnan(value) else f"{value:z.2f}"
 
 
 def format_p(value: float | None, log10: float | None = None) -> str:
-    """A p-value to two digits, from its logarithm where it is too small for a float."""
+    """Format a p-value to two digits, from its logarithm if it is too small for a float."""
     if value is None:
         return "–"
     if math.isnan(value):
@@ -84,29 +68,53 @@ def format_p(value: float | None, log10: float | None = None) -> str:
     return f"{digits:.1f}e{exponent}"
 
 
+def format_p_relation(value: float | None) -> str:
+    """Format a p-value for a sentence: "= .043", or "< .001"."""
+    return "< .001" if value is not None and value < 0.001 else f"= {format_p(value).removeprefix('0')}"
+
+
 def format_count(number: int, noun: str) -> str:
-    """A number with its noun."""
+    """Format a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def format_examples(items: Sequence[str], most: int = 8) -> str:
+    """Format a list; a long one as its count and the first items."""
+    if len(items) <= most:
+        return ", ".join(items)
+    return f"{len(items):,}, for example {', '.join(items[:most])}"
+
+
 def format_interval(low: float | None, high: float | None, most: float | None = None) -> str:
-    """The two ends of an interval, or a dash; "any" where it holds all values that there can be, up to ``most``."""
+    """Format an interval as "[low, high]", or as a dash if an end is None.
+
+    Parameters
+    ----------
+    low, high : float or None
+        Ends of the interval.
+    most : float, optional
+        Largest possible absolute value. An interval from -most to most is formatted as "full range".
+
+    Returns
+    -------
+    str
+    """
     if low is None or high is None:
         return "–"
     is_any = most is not None and (format_decimal(low), format_decimal(high)) == (
         format_decimal(-most),
         format_decimal(most),
     )
-    return FULL_RANGE if is_any else f"{format_decimal(low)} to {format_decimal(high)}"
+    return FULL_RANGE if is_any else f"[{format_decimal(low)}, {format_decimal(high)}]"
 
 
 def format_percent(share: float) -> str:
-    """A share as a confidence is written."""
+    """Format a share as a percentage: 95%, 99.9%."""
     return f"{100.0 * share:.4g}%"
 
 
 def format_share_of_time(share: float, drawn: int | None = None) -> str:
-    """A share as a percentage of the time; ``drawn``: the number of cases it was counted in."""
+    """Format a share as a percentage of the time, out of ``drawn`` cases."""
     if share >= 0.01:
         return f"{100.0 * share:.0f}% of the time"
     if share > 0.0:
@@ -115,7 +123,7 @@ def format_share_of_time(share: float, drawn: int | None = None) -> str:
 
 
 def format_concept(label: str) -> str:
-    """The name of a set of words as it is read in a sentence: OldPeoplesNames are old people's names."""
+    """Format the label of a word set for a sentence: OldPeoplesNames is old people's names."""
     if label in _PHRASES:
         return _PHRASES[label]
     words = _COMMON.sub(lambda found: found[0].lower(), _JOINT.sub(" ", label))
@@ -123,17 +131,17 @@ def format_concept(label: str) -> str:
 
 
 def topic_name(topic: str | None) -> str:
-    """A topic as a heading."""
+    """Format a topic as a heading."""
     return _TOPICS.get(topic or "other", (topic or "other").capitalize())
 
 
 def unit_name(unit: str) -> str:
-    """What an effect is called in a sentence."""
+    """Return the name of a unit in a sentence."""
     return _UNITS.get(unit, unit)
 
 
 def format_value(form: Format, value: Any) -> str:
-    """A value of a table as a person reads it; a dash where it was not computed."""
+    """Format a value of a table; a dash for None."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -150,12 +158,26 @@ def format_value(form: Format, value: Any) -> str:
 
 
 def clean_line(text: str) -> str:
-    """One line that can be printed."""
+    """Return a text as one printable line."""
     return make_printable(" ".join(text.split()))
 
 
 def shorten(text: str, width: int, *, middle: bool = False) -> str:
-    """A text that has room, or its beginning; or its two ends."""
+    """Shorten a text and mark the gap with an ellipsis.
+
+    Parameters
+    ----------
+    text : str
+        Text on one line.
+    width : int
+        Maximum width in terminal cells; some characters take two.
+    middle : bool
+        If True, cut the middle instead of the end.
+
+    Returns
+    -------
+    str
+    """
     if cell_len(text) <= width:
         return text
     kept = max(width - 1, 0)
@@ -166,7 +188,7 @@ def shorten(text: str, width: int, *, middle: bool = False) -> str:
 
 _NUMBERS: Mapping[str, Callable[[float], str]] = {
     "count": lambda value: f"{value:,}",
-    "number": format_decimal,
+    "number": lambda value: f"{value:.2g}" if _TINY < abs(value) < _SMALL else format_decimal(value),
     "p": format_p,
     "share": lambda value: f"{value:.1%}",
 }

@@ -19,7 +19,8 @@ from biassay.reporting.findings import draw_overview
 from biassay.reporting.formats import format_count, format_decimal, format_interval, format_p, unit_name
 from biassay.reporting.presenter import Presenter, Shown
 from biassay.reporting.sentences import format_evidence, make_statements
-from biassay.results.findings import EVIDENCE, Finding
+from biassay.results.findings import Finding
+from biassay.results.outcomes import EVIDENCE
 from biassay.results.run_data import RunData
 from biassay.results.tables import render_html_table
 from biassay.results.views import record_labels
@@ -28,23 +29,23 @@ if TYPE_CHECKING:
     from biassay.results.comparison import Comparison
 
 
-__all__ = ["REPORT_FILE", "render_page", "render_run"]
-
-
 REPORT_FILE = "report.html"
 
 
 def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] | None = None) -> str:
-    """The page of one or several runs. Names, words and reasons come from outside and are escaped."""
+    """Render the page of one or several runs, with all text escaped."""
     level = 2 if len(shown) + (compared is not None) == 1 else 3
     parts = _make_parts(shown, level)
     if compared is not None:
-        first = _comparison_part(*compared, level)
-        if first.figure is not None:  # it shows what theirs would
+        presenter, comparison = compared
+        first = Renderer(make_environment(), "comparison", level).report(presenter.comparison_report(comparison))
+        if first.figure is not None:  # its figure already includes the other runs
             parts = [dataclasses.replace(part, figure=None) for part in parts]
         parts = [first, *parts]
     script = f'"use strict";\n(() => {{\n{read_asset("page.js")}\n{read_asset("tables.js")}}})();\n'
-    data = json.dumps({part.anchor: part.data for part in parts if part.data}, ensure_ascii=False, allow_nan=False)
+    data = json.dumps(
+        {part.anchor: part.report.data for part in parts if part.report.data}, ensure_ascii=False, allow_nan=False
+    )
     return (
         make_environment()
         .get_template("page.html")
@@ -60,54 +61,51 @@ def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] |
     )
 
 
-def _comparison_part(presenter: Presenter, comparison: Comparison, level: int) -> ReportPart:
-    return presenter.comparison_part(comparison, Renderer(make_environment(presenter.package), "comparison", level))
-
-
 def _make_parts(shown: Sequence[Shown], level: int) -> list[ReportPart]:
     number = itertools.count(1)
     parts = []
     for presenter, gathered in shown:
         name = presenter.anchor(gathered)
         anchor = name if presenter.joins_runs else f"{name}-{next(number)}"
-        part = presenter.part(gathered, Renderer(make_environment(presenter.package), anchor, level))
-        parts.append(dataclasses.replace(part, notes=(*_note_unmeasured(gathered.run), *part.notes)))
+        report = presenter.report(gathered)
+        report = dataclasses.replace(report, notes=(*_note_unmeasured(gathered.run), *report.notes))
+        parts.append(Renderer(make_environment(), anchor, level).report(report))
     return parts
 
 
 def _note_unmeasured(run: RunData) -> list[str]:
-    """A note on the models of which there is nothing to show, if there are any."""
+    """List models without results and the reasons, as one note."""
     reasons = zip(record_labels(run), run.manifest.models, strict=True)
-    missing = [f"{label}: {why}" for label, record in reasons if (why := record.failed or record.refused)]
+    missing = [f"{label}: {why}" for label, record in reasons if (why := record.failed or record.skipped)]
     return [f"Not measured: {'; '.join(missing)}"] if missing else []
 
 
 def _escape_script(data: str) -> str:
-    """JSON that cannot end the script it stands in."""
+    """Escape JSON so that it cannot end its script element."""
     return data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028")
 
 
-_MAX_MODELS = 6  # of which each has its own sentences
+_MAX_MODELS = 6  # with sentences of their own
 _MAX_ROWS = 20
 _HEAD = {
-    "": "The test and its name in biassay.",
-    "model": "The model.",
-    "effect": "Its size and unit.",
-    "interval": "Of the effect.",
-    "p": "Of the finding, before correction.",
-    "found": "What is to be made of it.",
+    "": "Question of the test, and its name.",
+    "model": "Label of the model.",
+    "effect": "Size of the effect with its unit.",
+    "interval": "Confidence interval of the effect.",
+    "p": "Two-sided p-value before correction.",
+    "found": "Evidence after correction.",
 }
 
 
 def render_run(run: RunData, findings: Sequence[Finding]) -> str:
-    """The summary, the figure, then the findings: significant ones first, sanity checks last."""
+    """Render summary, figure and findings: significant ones first, sanity checks last."""
     unfinished = "" if run.manifest.status == "complete" else "<p>The run is not finished.</p>"
     parts = [unfinished, _render_summary(findings), _render_figure(findings), _render_table(findings)]
     return f'<div class="biassay">{"".join(parts)}</div>'
 
 
 def _render_figure(findings: Sequence[Finding]) -> str:
-    """That of a page, with what it needs of the page."""
+    """Render the overview figure with its styles."""
     figure = draw_overview(findings)
     if figure is None:
         return ""
@@ -116,20 +114,21 @@ def _render_figure(findings: Sequence[Finding]) -> str:
 
 def _render_summary(findings: Sequence[Finding]) -> str:
     said = make_statements(findings)
-    texts = [(one.about, one.text.removeprefix(one.about)) for one in said[:_MAX_MODELS]]
+    texts = [(sentence.about, sentence.text.removeprefix(sentence.about)) for sentence in said[:_MAX_MODELS]]
     more = f"<p>and {format_count(len(said) - _MAX_MODELS, 'more model')}</p>" if len(said) > _MAX_MODELS else ""
     return "".join(f"<p><b>{_escape(about)}</b>{_escape(text)}</p>" for about, text in texts) + more
 
 
 def _render_table(findings: Sequence[Finding]) -> str:
-    """The surest and then the largest first; a column for models only where there are several."""
+    """Render findings by evidence and size; a column for models only if there are several."""
     if not findings:
         return "<p>There are no findings.</p>"
-    several = len({one.model for one in findings}) > 1
+    several = len({finding.model for finding in findings}) > 1
     head = {name: about for name, about in _HEAD.items() if several or name != "model"}
     ordered = sorted(findings, key=_sort_key)
     lines = [
-        [cell for name, cell in zip(_HEAD, _cells(one), strict=True) if name in head] for one in ordered[:_MAX_ROWS]
+        [cell for name, cell in zip(_HEAD, _cells(finding), strict=True) if name in head]
+        for finding in ordered[:_MAX_ROWS]
     ]
     more = f"<p>and {format_count(len(ordered) - _MAX_ROWS, 'more finding')}</p>" if len(ordered) > _MAX_ROWS else ""
     return render_html_table("", head, lines) + more
@@ -140,7 +139,7 @@ def _sort_key(finding: Finding) -> tuple[bool, int, float]:
 
 
 def _cells(finding: Finding) -> tuple[str, ...]:
-    """In the order of the heads."""
+    """Format the cells of a finding in the order of the heads."""
     p = next((value for value in finding.p_values.values() if value is not None), None)
     texts = (
         f"{finding.title} ({finding.item})",

@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from biassay.errors import UsageError
-from biassay.reporting.document import Cell, PaperTable, RowGroup, TableRow, drop_spare_columns, narrow_table
+from biassay.reporting.document import Cell, RowGroup, Table, TableRow, drop_spare_columns, narrow_table
 
-__all__ = ["escape", "to_latex", "to_narrow_latex"]
-
-_MODELS, _NUMBERS = 8, 64  # beside each other: models, and characters of their numbers
+_MODELS, _NUMBERS = 8, 64  # side by side: models, and characters of their numbers
 _GREY = {1: "0.92", 2: "0.82", 3: "0.68"}
 _PACKAGES = r"""% \usepackage[T1]{fontenc}
 % \usepackage[utf8]{inputenc}
@@ -23,7 +21,7 @@ _PACKAGES = r"""% \usepackage[T1]{fontenc}
 _SHADING = r"""% \usepackage[table]{xcolor}
 """
 _BREAK = "\u200b"
-# Braces by name: BibTeX, which uses this too, counts them even behind a backslash.
+# Braces by name, because BibTeX counts them even after a backslash.
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}", "$": r"\$", "&": r"\&",
     "%": r"\%", "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -35,10 +33,10 @@ _SPECIAL = {
     "²": r"\textsuperscript{2}", "³": r"\textsuperscript{3}", "¹": r"\textsuperscript{1}", "µ": r"$\mu$",
     _BREAK: r"\allowbreak{}",
 }  # fmt: skip
-_LACKING = "\u00adĦħĸĿŀŉŦŧſ"  # of the Latin letters: neither in the encoding T1 nor built by it
+_LACKING = "\u00adĦħĸĿŀŉŦŧſ"  # Latin letters that the encoding T1 lacks and cannot compose
 _MARKS = {"*": "*", "†": r"\dagger", "‡": r"\ddagger"}
 _LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)|(?<=')(?=')")
-# After a sign that closes or joins, and after a character that is given by its number.
+# After a closing or joining sign, and after a character given by its number.
 _BREAKABLE = r"(?<=[^\w\s'(\[{{<]|_)(?=[^\s*])|(?<=[^\W_]{{{run}}})(?=[^\W_])|(?<=[^\x00-\u024f])(?=\S)"
 _NUMBER = re.compile(r"(<?)(-?)([0-9.]+)(?:e(-?[0-9]+))?")
 _LABEL = re.compile(r"[A-Za-z0-9:._-]+")
@@ -46,7 +44,7 @@ _LABEL = re.compile(r"[A-Za-z0-9:._-]+")
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a table stands: how many characters a line has, in a caption and in small letters."""
+    """Environment of a table: its width, and characters per line in captions and in small type."""
 
     environment: str
     width: str
@@ -57,14 +55,14 @@ class _Place:
 _WIDE = _Place("table*", r"\textwidth", 72, 75)  # in a text 345pt wide
 _NARROW = _Place("table", r"\columnwidth", 38, 47)  # in footnotes of a column 200pt wide
 _FONTS = {"small": 75, "footnotesize": 81, "scriptsize": 92}  # characters in a text 345pt wide
-_HEIGHTS = {"small": 11.0, "footnotesize": 9.5, "scriptsize": 8.0}  # of a line, in points
-_PAGE, _HEAD = 550.0, 60.0  # points of a page, and of what stands above the rows beside the caption
-_LARGER = 52  # characters of numbers, up to which six of them are no smaller than footnotes
-_LEAST = 0.2  # of a column, below which labels cannot be read
+_HEIGHTS = {"small": 11.0, "footnotesize": 9.5, "scriptsize": 8.0}  # height of a line, in points
+_PAGE, _HEAD = 550.0, 60.0  # height of a page, and of everything above the rows except the caption, in points
+_LARGER = 52  # characters of numbers up to which six columns fit in footnote size
+_LEAST = 0.2  # smallest share of the width for readable labels
 
 
 def escape(text: str) -> str:
-    """Text that LaTeX prints as it is; a character that pdflatex lacks is given by its number."""
+    """Escape a text for LaTeX; characters that pdflatex lacks are given by number."""
     normal = _LIGATURES.sub("\0", unicodedata.normalize("NFC", text.replace("\0", "\ufffd")))
     return "".join("{}" if character == "\0" else _one(character) for character in normal)
 
@@ -77,11 +75,11 @@ def _one(character: str) -> str:
     return f"{{[}}U+{ord(character):04X}{{]}}"
 
 
-def to_latex(table: PaperTable, label: str = "tab:biassay") -> str:
-    """The table, or several where it is wider or longer than a page: as wide as the text, whatever its columns.
+def to_latex(table: Table, label: str = "tab:biassay") -> str:
+    """Render a table as wide as the text; as several tables if it is wider or longer than a page.
 
-    Numbers that are spare are left out where more models then stand beside each other. What the preamble must load
-    stands in a comment on top, and what signs mean once, below the last part.
+    Spare columns are left out if more models then fit side by side. A comment at the top lists the packages to load;
+    the meaning of signs is below the last part.
     """
     fewer = list(_across(drop_spare_columns(table)))
     *first, last = fewer if len(fewer) < len(list(_across(table))) else _across(table)
@@ -89,29 +87,29 @@ def to_latex(table: PaperTable, label: str = "tab:biassay") -> str:
     return _file([page for part in parts for page in _down(part, _WIDE)], label, _WIDE)
 
 
-def to_narrow_latex(table: PaperTable, label: str = "tab:biassay") -> str | None:
-    """The same for one column of a paper in two, models below each other; None where its numbers are too wide."""
+def to_narrow_latex(table: Table, label: str = "tab:biassay") -> str | None:
+    """Render a table for one column of a two-column paper; None if its numbers are too wide."""
     small = narrow_table(table)
     if _Widths(small, _NARROW).stub < _LEAST:
         return None
     return _file(list(_down(small, _NARROW)), label, _NARROW)
 
 
-def _file(parts: Sequence[PaperTable], label: str, place: _Place) -> str:
-    """What the preamble needs, and the parts; the first of several has the whole caption."""
+def _file(parts: Sequence[Table], label: str, layout: _Place) -> str:
+    """Join the lines for the preamble and the parts; the first part has the whole caption."""
     if not _LABEL.fullmatch(label):
         raise UsageError(f"a label is made of letters, digits and :._-, got {label!r}")
-    written = [_written(part, label, place) for part in parts] if len(parts) == 1 else []
+    written = [_written(part, label, layout) for part in parts] if len(parts) == 1 else []
     for i, part in enumerate(parts if len(parts) > 1 else (), start=1):
         caption = part.caption if i == 1 else part.caption.partition(". ")[0].rstrip(".") + "."
         numbered = replace(part, caption=f"{caption} (Part {i} of {len(parts)}.)")
-        written.append(_written(numbered, f"{label}-{i}", place))
+        written.append(_written(numbered, f"{label}-{i}", layout))
     shading = _SHADING if any(part.shaded for part in parts) else ""
     return "% The preamble needs:\n" + _PACKAGES + shading + "\n".join(written)
 
 
-def _across(table: PaperTable) -> Iterator[PaperTable]:
-    """As many models beside each other as fit, evenly spread."""
+def _across(table: Table) -> Iterator[Table]:
+    """Split models into parts that fit side by side, of about equal size."""
     fit = max(1, min(_MODELS, _NUMBERS // max(_characters(table), default=1)))
     count = max(1, -(-len(table.models) // fit))
     bounds = [round(i * len(table.models) / count) for i in range(count + 1)]
@@ -124,8 +122,8 @@ def _across(table: PaperTable) -> Iterator[PaperTable]:
         yield replace(table, models=table.models[start:stop], groups=groups)
 
 
-def _characters(table: PaperTable) -> Iterator[int]:
-    """How many characters the numbers of each model take, with the gaps between them."""
+def _characters(table: Table) -> Iterator[int]:
+    """Count the characters that the numbers of each model take, including gaps."""
     first = 0
     for span in table.models:
         places = enumerate(span.columns, start=first)
@@ -134,15 +132,15 @@ def _characters(table: PaperTable) -> Iterator[int]:
 
 
 def _length(cell: Cell) -> int:
-    """In characters; a power of ten and a sign before it take two more than they are written with here."""
+    """Return the width in characters; powers of ten and their signs take two more than in this notation."""
     found = _NUMBER.fullmatch(cell.text)
     wider = 0 if found is None else 2 * bool(found[4]) + 2 * bool(found[1])
     return len(cell.text) + len(cell.mark) + wider
 
 
-def _down(table: PaperTable, place: _Place) -> Iterator[PaperTable]:
-    """As many rows below each other as fit, evenly spread, for a float does not break; notes stand below the last."""
-    widths, above = _Widths(table, place), 0.0
+def _down(table: Table, layout: _Place) -> Iterator[Table]:
+    """Split rows into parts of about equal length, because a float does not break; notes are below the last part."""
+    widths, above = _Widths(table, layout), 0.0
     places: list[tuple[float, RowGroup, TableRow]] = []
     for group in table.groups:
         above += 0.5 + widths.lines(group.title, widths.all) if group.title else 0.0
@@ -163,21 +161,21 @@ def _down(table: PaperTable, place: _Place) -> Iterator[PaperTable]:
 
 
 class _Widths:
-    """Widths as shares of the text or of its column; those of numbers are the least they take."""
+    """Widths as shares of the text or column; those of numbers are minimum widths."""
 
-    def __init__(self, table: PaperTable, place: _Place) -> None:
-        self.place = place
+    def __init__(self, table: Table, layout: _Place) -> None:
+        self.place = layout
         self.numbers = sum(len(span.columns) for span in table.models)
         self.columns = len(table.stub) + self.numbers
         gaps = 4.0 / 345.0 * (self.columns - 1)  # twice 2pt
         more = 0.09 * (len(table.stub) - 1)
         taken = sum(_characters(table))
-        is_small = place is _NARROW or (4 < self.numbers <= 6 and taken <= _LARGER)
+        is_small = layout is _NARROW or (4 < self.numbers <= 6 and taken <= _LARGER)
         self.font = "footnotesize" if is_small else "small" if self.numbers <= 4 else "scriptsize"
-        self.characters = place.characters if place is _NARROW else _FONTS[self.font]
-        if place is _NARROW:
+        self.characters = layout.characters if layout is _NARROW else _FONTS[self.font]
+        if layout is _NARROW:
             gaps *= 345.0 / 200.0
-            self.number = taken / place.characters / max(1, self.numbers)  # with a gap to each
+            self.number = taken / layout.characters / max(1, self.numbers)  # including a gap for each
         else:
             self.number = min(0.13, 0.66 / max(1, self.numbers))
             if table.models and all(len(span.columns) > 1 for span in table.models):
@@ -186,26 +184,26 @@ class _Widths:
         self.all = 0.9 * min(1.0, self.stub + more + self.numbers * self.number + gaps)
 
     def lines(self, text: str, width: float) -> int:
-        """That a text takes in such a share."""
+        """Return the lines that a text takes in a share of the width."""
         return max(1, math.ceil(len(text) / (self.characters * width)))
 
     def name(self, text: str) -> str:
-        """A text of one word that would take more than two lines is cut in its middle, to one."""
+        """Shorten a word in the middle if it would take more than two lines."""
         room = max(int(self.characters * self.stub) - 4, 8)
         if " " in text or len(text) <= 2 * room:
             return text
         return f"{text[: room - room // 2]}…{text[-(room // 2) :]}"
 
     def fit(self, caption: str) -> float:
-        """Lines that a page has room for below the caption, which says in what part it is, and what shades mean."""
+        """Return the number of lines on a page below the caption, which names the part and the meaning of shades."""
         above = 12.0 * math.ceil((len(caption) + 90) / self.place.caption) + _HEAD
         return (_PAGE - above) / _HEIGHTS[self.font]
 
 
-def _written(table: PaperTable, label: str, place: _Place) -> str:
-    widths = _Widths(table, place)
+def _written(table: Table, label: str, layout: _Place) -> str:
+    widths = _Widths(table, layout)
     spec = "".join(
-        [f"@{{}}>{{\\raggedright\\arraybackslash}}p{{{widths.stub:.3f}{place.width}}}"]
+        [f"@{{}}>{{\\raggedright\\arraybackslash}}p{{{widths.stub:.3f}{layout.width}}}"]
         + ["l"] * (len(table.stub) - 1)
         + ["r"] * widths.numbers
         + ["@{}"]
@@ -218,14 +216,14 @@ def _written(table: PaperTable, label: str, place: _Place) -> str:
     size = f"\\{widths.font}\\setlength{{\\tabcolsep}}{{2pt}}"
     below = f"\\par\\smallskip\n\\raggedright\n{notes}" if notes else ""
     return (
-        f"\\begin{{{place.environment}}}[tp]\n{caption}\\par\\smallskip\n\\centering{size}\n"
+        f"\\begin{{{layout.environment}}}[tp]\n{caption}\\par\\smallskip\n\\centering{size}\n"
         f"\\begin{{tabular}}{{{spec}}}\n\\toprule\n{header}\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
-        f"{below}\\end{{{place.environment}}}\n"
+        f"{below}\\end{{{layout.environment}}}\n"
     )
 
 
-def _header(table: PaperTable, widths: _Widths) -> Iterator[str]:
-    """Models over their columns, at the foot of the line; below them the columns' own titles where they have any."""
+def _header(table: Table, widths: _Widths) -> Iterator[str]:
+    """Return the heads: models over their columns, then the titles of columns, if any."""
     stub = list(map(escape, table.stub))
     own = [escape(column) for span in table.models for column in span.columns]
     if not any(span.title for span in table.models):
@@ -247,8 +245,8 @@ def _header(table: PaperTable, widths: _Widths) -> Iterator[str]:
         yield _line([""] * len(table.stub) + own)
 
 
-def _rules(table: PaperTable) -> Iterator[str]:
-    """A line below every model, over its columns."""
+def _rules(table: Table) -> Iterator[str]:
+    """Return the rules below the models, over their columns."""
     first = len(table.stub) + 1
     for span in table.models:
         last = first + len(span.columns) - 1
@@ -256,13 +254,13 @@ def _rules(table: PaperTable) -> Iterator[str]:
         first = last + 1
 
 
-def _body(table: PaperTable, widths: _Widths) -> Iterator[str]:
+def _body(table: Table, widths: _Widths) -> Iterator[str]:
     marks = [max(len(cell.mark) for cell in column) for column in zip(*(row.cells for row in table.rows), strict=True)]
     for place, group in enumerate(table.groups):
         if group.title:
             if place:
                 yield "\\addlinespace"
-            # Without a width of its own, which would all go to the last column.
+            # No width: all of it would go to the last column.
             title = f"{{\\raggedright\\textit{{{_breaking(group.title)}}}\\strut}}"
             box = f"\\parbox[t]{{{widths.all:.3f}{widths.place.width}}}{title}"
             yield f"\\multicolumn{{{widths.columns}}}{{@{{}}l@{{}}}}{{\\makebox[0pt][l]{{{box}}}}} \\\\*"
@@ -272,7 +270,7 @@ def _body(table: PaperTable, widths: _Widths) -> Iterator[str]:
 
 
 def _cell(cell: Cell, mark: int) -> str:
-    """A number, and room for the marks of its column, so that numbers stand below each other."""
+    """Format a number with room for the marks of its column, so that numbers align."""
     text = _number(cell.text)
     if mark:
         shown = "".join(_MARKS[character] for character in cell.mark)
@@ -292,7 +290,7 @@ def _number(text: str) -> str:
 
 
 def _breaking(text: str, run: int = 16) -> str:
-    """Escaped, and free to be broken inside of names: after signs, and where ``run`` letters follow each other."""
+    """Escape a text and allow line breaks inside names: after signs, and within ``run`` letters in a row."""
     return escape(re.sub(_BREAKABLE.format(run=run), _BREAK, text))
 
 

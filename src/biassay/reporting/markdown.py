@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from biassay.reporting.document import Cell, PaperTable
+from biassay.reporting.document import Cell, Table
 from biassay.reporting.formats import clean_line
 
-__all__ = ["escape", "to_markdown"]
-
-# By entity where a backslash is read differently from place to place: readers disagree on a backslash before a pipe.
+# Entities replace backslashes where Markdown readers differ, such as before a pipe.
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "\\": "&#92;"}
 _SPECIAL = str.maketrans(_ENTITIES | {character: f"\\{character}" for character in "`*_[]~#$"})
 _ADDRESS = re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE)
@@ -19,14 +17,14 @@ _EMPHASIS = {0: "", 1: "", 2: "*", 3: "**"}
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is, on one line: no markup, no HTML, no link."""
+    """Escape a text for Markdown and put it on one line."""
     escaped = clean_line(text).translate(_SPECIAL)
     escaped = _ADDRESS.sub(lambda found: f"&#{ord(found[0])};", escaped)
     return _LIST.sub(lambda found: f"{found[1]}\\{found[2]}" if found[1] else f"\\{found[3]}", escaped)
 
 
-def to_markdown(table: PaperTable) -> str:
-    """Caption, table and notes. Medium effects are in italics and large ones in bold where LaTeX would shade."""
+def to_markdown(table: Table) -> str:
+    """Render caption, table and notes. Medium effects are in italics and large ones in bold where LaTeX would shade."""
     header = [*table.stub, *(_heading(span.title, column) for span in table.models for column in span.columns)]
     numbers = len(header) - len(table.stub)
     lines = [_line(map(escape, header)), _line(["---"] * len(table.stub) + ["---:"] * numbers)]
@@ -40,7 +38,7 @@ def to_markdown(table: PaperTable) -> str:
 
 
 def _heading(title: str, column: str) -> str:
-    return f"{title}: {column}" if column else title
+    return ": ".join(filter(None, (title, column)))
 
 
 def _cell(cell: Cell) -> str:

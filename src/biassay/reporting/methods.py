@@ -10,29 +10,19 @@ from typing import TYPE_CHECKING
 
 from biassay.reporting import latex, markdown
 from biassay.reporting.citations import Citation, CitationUse, cite_model
+from biassay.reporting.document import Definitions, Section, Text
 from biassay.reporting.formats import clean_line
 from biassay.reporting.formats import format_value as as_read
 from biassay.reporting.model_card import get_version
 from biassay.results.comparison import Comparison
-from biassay.results.run_data import ModelRecord, RunData
+from biassay.results.run_data import Manifest, ModelRecord, RunData
 from biassay.results.views import get_published_name, record_labels
 
 if TYPE_CHECKING:
     from biassay.reporting.presenter import Presenter
 
-__all__ = [
-    "MethodsSentence",
-    "format_models",
-    "join_names",
-    "list_works",
-    "make_default_methods",
-    "make_paragraphs",
-    "make_seed_sentence",
-    "methods_latex",
-    "methods_markdown",
-]
 
-_MODELS = 12  # that are named
+_MODELS = 12  # models that the paragraph names
 _REVISION = 12  # characters of it, where it is a hash
 _HASH = re.compile(r"[0-9a-f]{16,}")
 _BRACKETS = re.compile(r" *\([^()]*\)")
@@ -41,7 +31,7 @@ _NOT_SAID = ("", None, ())
 
 @dataclass(frozen=True)
 class MethodsSentence:
-    """A sentence without its full stop, and what it rests on: keys of works, or citations of the user's own."""
+    """A sentence without its full stop, and its sources: keys of works, or the user's citations."""
 
     text: str
     works: tuple[str, ...] = ()
@@ -50,7 +40,7 @@ class MethodsSentence:
 def make_paragraphs(
     runs: Sequence[tuple[Presenter, RunData]], compared: tuple[Presenter, Comparison] | None = None
 ) -> list[list[MethodsSentence]]:
-    """A paragraph a run, and one on how models were compared."""
+    """Make one paragraph per run, and one on how models were compared."""
     found = [list(_make_sentences(presenter, run)) for presenter, run in runs]
     if compared is not None:
         presenter, comparison = compared
@@ -58,50 +48,50 @@ def make_paragraphs(
     return [sentences for sentences in found if sentences]
 
 
-def methods_latex(said: Iterable[Sequence[MethodsSentence]], cited: Iterable[Citation]) -> str:
-    """The paragraphs; works are cited by the keys of the bibliography."""
-    known = {name: one.key for one in cited if one.key for name in _list_names(one)}
+def methods_latex(paragraphs: Iterable[Sequence[MethodsSentence]], cited: Iterable[Citation]) -> str:
+    """Format paragraphs in LaTeX, which cite works by the keys of the bibliography."""
+    known = {name: work.key for work in cited if work.key for name in _list_names(work)}
 
     def written(one: MethodsSentence) -> str:
         keys = dict.fromkeys(known[work] for work in one.works if work in known)
         return latex.escape(clean_line(one.text)) + (f"~\\cite{{{','.join(keys)}}}." if keys else ".")
 
-    body = "\n\n".join("\n".join(map(written, sentences)) for sentences in said)
+    body = "\n\n".join("\n".join(map(written, sentences)) for sentences in paragraphs)
     return f"% For the section on methods; the works are in references.bib.\n{body}\n"
 
 
-def methods_markdown(said: Iterable[Sequence[MethodsSentence]], cited: Iterable[Citation]) -> str:
-    """The same with authors and years."""
-    known = {name: one.short for one in cited if one.key for name in _list_names(one)}
+def methods_markdown(paragraphs: Iterable[Sequence[MethodsSentence]], cited: Iterable[Citation]) -> str:
+    """Format paragraphs in Markdown, which cite works by authors and years."""
+    known = {name: work.short for work in cited if work.key for name in _list_names(work)}
 
     def written(one: MethodsSentence) -> str:
         names = "; ".join(dict.fromkeys(known[work] for work in one.works if work in known))
         return markdown.escape(clean_line(f"{one.text} [{names}]." if names else f"{one.text}."))
 
-    return "\n\n".join(" ".join(map(written, sentences)) for sentences in said) + "\n"
+    return "\n\n".join(" ".join(map(written, sentences)) for sentences in paragraphs) + "\n"
 
 
 def _make_sentences(presenter: Presenter, run: RunData) -> Iterator[MethodsSentence]:
-    said = list(presenter.methods_paragraph(run))
-    yield from (*said[:1], *_name_published_models(run), *said[1:])
+    paragraphs = list(presenter.methods_paragraph(run))
+    yield from (*paragraphs[:1], *_name_published_models(run), *paragraphs[1:])
     if run.manifest.status != "complete":
         yield MethodsSentence("The run is not finished")
 
 
 def _name_published_models(run: RunData) -> Iterator[MethodsSentence]:
-    """Which published model a short name stands for."""
+    """Return the published model that a short name means."""
     for label, record in zip(record_labels(run), run.manifest.models, strict=True):
         if title := get_published_name(record)[0]:
             yield MethodsSentence(f"The model {label} is {title}", list_works(cite_model(record)))
 
 
 def _list_names(citation: Citation) -> tuple[str, ...]:
-    """What sentences may call it: its key, or the user's own words."""
+    """Return the key of a work, or the words of the user."""
     return (citation.key, dict(citation.fields)["title"]) if citation.type == "misc" else (citation.key,)
 
 
 def make_default_methods(run: RunData, uses: Iterable[CitationUse]) -> Iterator[MethodsSentence]:
-    """What a manifest tells of any study: version, models and settings."""
+    """Yield sentences from the manifest of any study: version, models and settings."""
     made = run.manifest
     own = f" by the study {made.study} of {made.package} {made.versions.get(made.package, '')}".rstrip()
     by = "" if made.package == "biassay" else own
@@ -115,7 +105,7 @@ def make_default_methods(run: RunData, uses: Iterable[CitationUse]) -> Iterator[
 
 
 def format_models(run: RunData) -> str:
-    """The models with their revisions and settings; of very many only how many they are."""
+    """List models with revisions and settings; of very many only their number."""
     models = run.manifest.models
     if len(models) > _MODELS:
         return f"{len(models):,} models"
@@ -131,19 +121,55 @@ def _format_model(label: str, record: ModelRecord) -> str:
 
 
 def join_names(names: Sequence[str], last: str = "and") -> str:
-    """One, two, and three."""
+    """Join names in a sentence: one, two and three."""
     *first, end = names or ("none",)
     return f"{', '.join(first)} {last} {end}" if first else end
 
 
 def list_works(uses: Iterable[CitationUse]) -> tuple[str, ...]:
-    """What sentences call the works of uses."""
+    """List the works that sentences cite for uses."""
     return tuple(dict.fromkeys(use.work or clean_line(use.text) for use in uses))
 
 
 def make_seed_sentence(found: Iterable[int]) -> MethodsSentence:
-    """With what was drawn."""
-    own = [str(seed) for seed in sorted(set(found))]
-    return MethodsSentence(
-        f"What is drawn at random was drawn with {'seed' if len(own) == 1 else 'seeds'} {join_names(own)}"
-    )
+    """Name the random seeds."""
+    seeds = [str(seed) for seed in sorted(set(found))]
+    return MethodsSentence(f"The random {'seed was' if len(seeds) == 1 else 'seeds were'} {join_names(seeds)}")
+
+
+_MOST_MODELS = 40
+
+
+def list_provenance(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """List dates, models and versions of a run as terms with their descriptions."""
+    yield "Started, finished", f"{manifest.created}, {manifest.finished or 'not finished'}"
+    for model in manifest.models[:_MOST_MODELS]:
+        settings = "".join(f", {name} {value}" for name, value in model.settings.items())
+        tokens = (
+            f", {model.tokens_in:,} tokens read and {model.tokens_out:,} written"
+            if model.tokens_in or model.tokens_out
+            else ""
+        )
+        yield (
+            f"Model {model.name}",
+            f"{model.revision or 'revision unknown'}{settings}; {model.texts} distinct texts, {model.encoded} encoded "
+            f"in this run, {model.seconds} s{tokens}",
+        )
+    if len(manifest.models) > _MOST_MODELS:
+        yield "More models", f"{len(manifest.models) - _MOST_MODELS}; see manifest.json"
+    yield "Versions", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
+
+
+def make_methods_section(manifest: Manifest, settings: Iterable[tuple[str, str]], meaning: str = "") -> Section:
+    """Make the last section of a report: how to read the numbers, settings, models and versions.
+
+    Parameters
+    ----------
+    manifest : Manifest
+    settings : iterable of (str, str)
+        Settings of the study with their values.
+    meaning : str
+        How to read the numbers.
+    """
+    text = (Text(meaning),) if meaning else ()
+    return Section("methods", "Methods and provenance", (*text, Definitions((*settings, *list_provenance(manifest)))))

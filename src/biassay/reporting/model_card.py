@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from biassay.reporting.presenter import Presenter
 
 
-__all__ = [
-    "CardMetric",
-    "IndexEntry",
-    "ModelCard",
-    "format_eval_results",
-    "format_model_index",
-    "format_scalar",
-    "get_version",
-    "make_card",
-    "render_model_card",
-]
-
-
 _TOP = """# For the folder .eval_results of the model's repository, see https://huggingface.co/docs/hub/eval-results
 # The hub shows results of data sets that are registered as benchmarks: where you have one, give its name as id.
 """
@@ -40,7 +27,7 @@ _TOP = """# For the folder .eval_results of the model's repository, see https://
 
 @dataclass(frozen=True)
 class CardMetric:
-    """A number of the index. None, NaN and the infinities stand for no number there."""
+    """A number of the index; None, NaN and infinities mean no number."""
 
     type: str
     name: str
@@ -48,14 +35,15 @@ class CardMetric:
 
     @property
     def finite(self) -> bool:
+        """Whether the value is a finite number."""
         return self.value is not None and math.isfinite(self.value)
 
 
 @dataclass(frozen=True)
 class IndexEntry:
-    """One entry of the index: the task, what stands for the data set, and the metrics.
+    """One entry of the index: task, data set and metrics.
 
-    ``config`` tells entries of one data set apart, ``args`` say how it was made.
+    ``config`` distinguishes entries of one data set, ``args`` are the settings.
     """
 
     task: str
@@ -68,9 +56,9 @@ class IndexEntry:
 
 
 def format_scalar(value: str | float | int) -> str:
-    """A YAML scalar that every reader takes for what it is; a number of six digits at most."""
+    """Format a YAML scalar that every reader parses alike; numbers have at most six digits."""
     if isinstance(value, str):
-        # A string of JSON is one of YAML; what YAML forbids in it is not printable.
+        # A JSON string is a YAML string; characters that YAML forbids are not printable.
         return json.dumps(make_printable(value), ensure_ascii=False)
     if isinstance(value, int):
         return str(value)
@@ -80,7 +68,7 @@ def format_scalar(value: str | float | int) -> str:
 
 
 def format_model_index(name: str, entries: Iterable[IndexEntry]) -> str:
-    """The block with its two fences, or nothing where no entry has a finite number."""
+    """Format the block with its two fences; empty if no entry has a finite number."""
     lines = [line for entry in entries for line in _entry(entry)]
     if not lines:
         return ""
@@ -111,9 +99,22 @@ def _entry(entry: IndexEntry) -> Iterator[str]:
 
 
 def format_eval_results(entries: Iterable[IndexEntry], dataset: str, date: str) -> str:
-    """A list of results for a file of their own, or nothing where no entry has a finite number.
+    """Format results as a YAML file for the Hugging Face Hub; empty if no entry has a finite number.
 
-    An entry has one value, its first metric; the other metrics and how it was made are its notes.
+    The first metric of an entry is its value; the other metrics and the settings become notes.
+
+    Parameters
+    ----------
+    entries : iterable of IndexEntry
+        Results of one model.
+    dataset : str
+        Identifier of the evaluation, such as "biassay/associations".
+    date : str
+        ISO 8601 date of the run.
+
+    Returns
+    -------
+    str
     """
     lines = [line for entry in entries for line in _result(entry, dataset, date)]
     return _TOP + "\n".join(lines) + "\n" if lines else ""
@@ -124,7 +125,7 @@ def _result(entry: IndexEntry, dataset: str, date: str) -> Iterator[str]:
     if not first.finite:
         return
     assert first.value is not None
-    beside = [f"{one.name}: {one.value:.6g}" for one in others if one.finite and one.value is not None]
+    beside = [f"{metric.name}: {metric.value:.6g}" for metric in others if metric.finite and metric.value is not None]
     about = [f"{entry.dataset_name}: {first.name}", *beside, *(f"{name} {value}" for name, value in entry.args.items())]
     yield "- dataset:"
     yield f"    id: {format_scalar(dataset)}"
@@ -134,15 +135,15 @@ def _result(entry: IndexEntry, dataset: str, date: str) -> Iterator[str]:
     yield f"  notes: {format_scalar('; '.join(about))}"
 
 
-_OTHER = "Nothing was measured of other groups or languages, nor of what the model does in an application."
+_OTHER = "This run did not measure other groups or languages, or what the model does in an application."
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a study says of one model, in plain text: it is escaped when it is laid out.
+    """Plain text about one model, which the renderer escapes.
 
-    ``entries`` are its metadata, ``gaps`` what was not measured. Nothing is said of numbers missing from the entries
-    whose data sets are in ``known_gaps``.
+    ``entries`` are the metadata, ``gaps`` list unmeasured tests. Missing numbers of data sets in ``known_gaps`` are not
+    listed.
     """
 
     entries: Sequence[IndexEntry]
@@ -154,10 +155,24 @@ class ModelCard:
 
 
 def render_model_card(presenter: Presenter, run: RunData, model: str | None = None) -> str:
-    """A block of metadata and a section of Markdown about one model.
+    """Render a metadata block and a Markdown section about one model.
 
-    ``model`` is its label in reports and may be left out where there is only one. A number that is none (not computed,
-    NaN, infinite) is left out of the metadata, and the section says so; without any number there is no metadata.
+    Numbers that were not computed or are not finite are left out of the metadata, and the section lists them. Without
+    any finite number, there is no metadata block.
+
+    Parameters
+    ----------
+    presenter : Presenter
+        Presenter of the run's study.
+    run : RunData
+        Run with the results.
+    model : str, optional
+        Label of the model in reports. Required if the run has several models.
+
+    Returns
+    -------
+    str
+        YAML and Markdown.
     """
     label = _choose_label(presenter.labels(run), model)
     card = presenter.card(run, label)
@@ -179,8 +194,27 @@ def make_card(
     limits: Sequence[str],
     notes: Sequence[str] = (),
 ) -> ModelCard:
-    """A card made from the findings of one model; ``notes`` are about what was asked of it and could not be."""
-    unmeasured = [one.item for one in findings if one.evidence == "skipped"]
+    """Make a model card from the findings of one model.
+
+    Parameters
+    ----------
+    run : RunData
+        Run with the results.
+    findings : sequence of Finding
+        Findings of the model.
+    asked : str The measurement, as a noun phrase after "Measured with biassay:".
+    entries : sequence of IndexEntry
+        Results for the metadata block.
+    limits : sequence of str
+        Sentences on what the results do not mean.
+    notes : sequence of str
+        Sentences about tests that could not be run.
+
+    Returns
+    -------
+    ModelCard
+    """
+    unmeasured = [finding.item for finding in findings if finding.evidence == "skipped"]
     unfinished = "" if run.manifest.status == "complete" else " The run is not finished."
     return ModelCard(
         entries=entries,
@@ -194,7 +228,7 @@ def make_card(
 
 def _choose_label(labels: Sequence[str], model: str | None) -> str:
     if not labels:
-        raise UsageError("there are no results, so that there is no model to describe")
+        raise UsageError("the run has no results; a model card needs those of one model")
     if model is None and len(labels) > 1:
         raise UsageError(f"the run has several models, name one: {', '.join(labels)}")
     label = labels[0] if model is None else model
@@ -204,7 +238,7 @@ def _choose_label(labels: Sequence[str], model: str | None) -> str:
 
 
 def _list_left_out(entries: Iterable[IndexEntry], known: Collection[str]) -> list[str]:
-    """Numbers that are not in the metadata, but for what is said elsewhere."""
+    """List numbers missing from the metadata, except those explained elsewhere."""
     missing = [
         (metric.value is None, f"{metric.type} of {entry.config or entry.dataset}")
         for entry in entries
@@ -212,7 +246,7 @@ def _list_left_out(entries: Iterable[IndexEntry], known: Collection[str]) -> lis
         for metric in entry.metrics
         if not metric.finite
     ]
-    reasons = {True: "they were not computed", False: "they are no finite numbers"}
+    reasons = {True: "they were not computed", False: "they are not finite numbers"}
     return [
         f"Not in the metadata, for {reason}: {', '.join(names)}."
         for none, reason in reasons.items()
@@ -221,5 +255,5 @@ def _list_left_out(entries: Iterable[IndexEntry], known: Collection[str]) -> lis
 
 
 def get_version(run: RunData) -> str:
-    """The version of biassay that measured."""
+    """Return the version of biassay that measured the run."""
     return run.manifest.versions.get("biassay", "unknown")

@@ -1,128 +1,161 @@
 """Interface of a study's report."""
 
-# ruff: noqa: ARG002  (what hooks are given is for the studies that fill them in)
+# ruff: noqa: ARG002  (hooks get arguments for the studies that override them)
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from biassay.errors import UsageError
-from biassay.reporting.document import Renderer, ReportPart
+from biassay.reporting.document import Report
+from biassay.results.findings import Finding
 from biassay.results.run_data import RunData
-from biassay.results.views import RunGroup
+from biassay.results.tables import TableSpec
+from biassay.results.views import RunGroup, group_each, select_tests_of_run
 
-if TYPE_CHECKING:  # what is only for papers and comparisons is imported by those who make them
-    from rich.console import Console
-
+if TYPE_CHECKING:  # modules for papers and comparisons are imported when needed
     from biassay.reporting.charts.base import Drawing
     from biassay.reporting.citations import CitationUse
-    from biassay.reporting.document import PaperTable
+    from biassay.reporting.document import Table
     from biassay.reporting.methods import MethodsSentence
     from biassay.reporting.model_card import ModelCard
-    from biassay.results.comparison import Comparison
-    from biassay.results.differences import Verdict
-
-__all__ = ["Presenter", "Shown"]
+    from biassay.results.comparison import Comparison, SeriesPoint, Verdict
 
 
-class Presenter(ABC):
-    """How the runs of one study are gathered, compared and shown. What a study leaves out is not there.
+class Presenter:
+    """Builder of the reports of one study.
 
-    ``package`` holds the templates of its sections, if any. ``joins_runs``: several runs are shown as one, before
-    those of studies that show each by itself.
+    Attributes
+    ----------
+    joins_runs : bool
+        If True, several runs are shown as one, before those of studies that show each by itself.
     """
 
-    package: ClassVar[str | None] = None
     joins_runs: ClassVar[bool] = False
 
+    def __init__(
+        self, title: str, tables: Sequence[TableSpec], findings: Callable[[RunData], Sequence[Finding]]
+    ) -> None:
+        self._title, self._tables, self._findings = title, tables, findings
+
     def only(self, run: RunData, patterns: Sequence[str]) -> RunData:
-        """The run with those of its tests that have a name or pattern given."""
-        return run
+        """Select the tests of a run by names or patterns, if it has tests."""
+        return select_tests_of_run(run, patterns) if patterns and hasattr(run.manifest.inputs, "tests") else run
 
     def gather(self, runs: Mapping[str, RunData], *, mixed: bool) -> list[RunGroup]:
-        """What is shown of several runs."""
-        return [RunGroup(run, {name: run}) for name, run in runs.items()]
+        """Group runs for reports."""
+        return list(group_each(runs))
 
     def anchor(self, gathered: RunGroup) -> str:
-        """The name of the part in the addresses of a page."""
+        """Return the name of the part in anchors."""
         return gathered.run.manifest.study
 
-    @abstractmethod
-    def part(self, gathered: RunGroup, renderer: Renderer) -> ReportPart:
-        """The part of a page."""
+    def report(self, gathered: RunGroup, **options: Any) -> Report:
+        """Build the report of a group of runs; `options` are those of the study's command."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def print(self, gathered: RunGroup, console: Console, **options: Any) -> None:
-        """Tables and statements in the terminal."""
-
-    def tables(self, gathered: RunGroup) -> Iterable[tuple[str, PaperTable]]:
-        """Tables for a paper, by name."""
+    def tables(self, gathered: RunGroup) -> Iterable[tuple[str, Table]]:
+        """Yield tables for a paper, by name."""
         return ()
 
     def files(self, gathered: Sequence[RunGroup]) -> Iterable[tuple[str, str, str]]:
-        """Other files for a paper: name, ending and content."""
+        """Yield other files for a paper: name, ending and content."""
         return ()
 
     def figures(self, gathered: RunGroup) -> Iterable[Drawing]:
-        """Figures for a paper."""
+        """Yield figures for a paper."""
         return ()
 
     def sources(self, runs: Sequence[RunData]) -> Iterable[CitationUse]:
-        """Works that stimuli are from."""
-        return ()
+        """Yield the sources of the stimuli; by default, of the tests."""
+        from biassay.reporting.citations import cite_tests
+
+        return cite_tests([run for run in runs if hasattr(run.manifest.inputs, "tests")])
 
     def methods(self, run: RunData) -> Iterable[CitationUse]:
-        """Works that methods are from."""
+        """Yield the sources of the methods."""
         return ()
 
     def methods_paragraph(self, run: RunData) -> Iterable[MethodsSentence]:
-        """How it was measured, for the section on methods of a paper; by default what the manifest tells."""
+        """Yield the methods paragraph of a paper; by default from the manifest."""
         from biassay.reporting.methods import make_default_methods
 
         return make_default_methods(run, [*self.sources([run]), *self.methods(run)])
 
     def labels(self, run: RunData) -> Sequence[str]:
-        """The models of which there is something to say in a model card."""
+        """List the models that can have a model card."""
         return ()
 
     def card(self, run: RunData, label: str) -> ModelCard:
-        """What a model card says of one of the labels."""
-        raise UsageError("this study says nothing of it")
+        """Make the model card of a label."""
+        raise UsageError("this study has no model cards")
 
     def card_name(self, label: str) -> str:
-        """What the file of a model card is called."""
+        """Return the name of the file of a model card."""
         return label
 
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
-        """All models with one of them."""
+        """Compare all models with the baseline.
+
+        Parameters
+        ----------
+        runs : dict of str to RunData
+            Runs of this study by name.
+        baseline : str or None
+            Label of the baseline. If None, the first model.
+        mixed : bool
+            If True, compare runs with different settings; otherwise raise an error that lists the differences.
+
+        Returns
+        -------
+        Comparison
+        """
         raise UsageError(f"{', '.join(runs)}: runs of this kind cannot be compared; `biassay report` shows them")
 
-    def verdicts(self, comparison: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
-        """Judge whether the other models are worse than the first, test by test; a margin of None is the default."""
+    def compare_series(self, runs: Mapping[str, RunData], *, mixed: bool) -> Comparison:
+        """Compare both ends of the trend over checkpoints, the models of all runs in order."""
+        raise UsageError(f"{', '.join(runs)}: only association tests (`biassay run`) have series")
+
+    def series_points(self, comparison: Comparison, alpha: float) -> tuple[SeriesPoint, ...]:
+        """Measure every checkpoint of a series with verdicts, at a level shared by all points."""
         return ()
 
-    def comparison_part(self, comparison: Comparison, renderer: Renderer) -> ReportPart:
-        """The part of a page about a comparison."""
-        raise UsageError("this study says nothing of it")
+    def verdicts(self, comparison: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
+        """Judge, test by test, whether models are more biased than the baseline.
 
-    def print_comparison(self, comparison: Comparison, console: Console) -> None:
-        """A comparison in the terminal."""
-        raise UsageError("this study says nothing of it")
+        Parameters
+        ----------
+        comparison : Comparison
+            Comparison made by `compare`.
+        margin : float or None
+            Smallest growth of an effect that matters, in its units. If None, the default of the study.
+        alpha : float
+            Level of the tests, shared by all tests of a model.
+
+        Returns
+        -------
+        tuple of Verdict
+            Empty if the study does not define verdicts.
+        """
+        return ()
+
+    def comparison_report(self, comparison: Comparison) -> Report:
+        """Build the report of a comparison."""
+        raise UsageError(f"runs of the study {comparison.study} cannot be compared")
 
     def comparison_methods(self, comparison: Comparison) -> Iterable[MethodsSentence]:
-        """How models were compared, for the section on methods of a paper."""
+        """Yield the methods sentences of a comparison."""
         return ()
 
-    def comparison_tables(self, comparison: Comparison) -> Iterable[tuple[str, PaperTable]]:
-        """Tables of a comparison for a paper, by name."""
+    def comparison_tables(self, comparison: Comparison) -> Iterable[tuple[str, Table]]:
+        """Yield tables of a comparison for a paper, by name."""
         return ()
 
     def comparison_figures(self, comparison: Comparison) -> Iterable[Drawing]:
-        """Figures of a comparison for a paper."""
+        """Yield figures of a comparison for a paper."""
         return ()
 
 
 Shown = tuple[Presenter, RunGroup]
-"""What is shown, and who knows how."""
+"""A group of runs with the presenter of its study."""

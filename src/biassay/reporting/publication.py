@@ -11,7 +11,7 @@ from pathlib import Path
 from biassay.io import write_atomically
 from biassay.reporting.charts.base import PRINT, Drawing, can_draw, render_figure
 from biassay.reporting.citations import collect_citations, to_bibtex, to_text
-from biassay.reporting.document import PaperTable
+from biassay.reporting.document import Table
 from biassay.reporting.latex import to_latex, to_narrow_latex
 from biassay.reporting.markdown import escape, to_markdown
 from biassay.reporting.methods import make_paragraphs, methods_latex, methods_markdown
@@ -19,8 +19,6 @@ from biassay.reporting.model_card import format_eval_results, render_model_card
 from biassay.reporting.presenter import Presenter, Shown
 from biassay.results.comparison import Comparison
 from biassay.results.views import record_labels
-
-__all__ = ["FIGURE_FORMATS", "publish"]
 
 FIGURE_FORMATS = ("svg", "pdf", "png")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.+-]+")
@@ -37,7 +35,26 @@ def publish(
     formats: Sequence[str] = FIGURE_FORMATS,
     progress: Callable[[str, str, int, int], None] | None = None,
 ) -> list[Path]:
-    """Write everything into ``folder``, which is made; the files written. ``progress`` learns of figures drawn."""
+    """Write the tables, figures, citations, methods and model cards of a paper.
+
+    Parameters
+    ----------
+    folder : Path
+        Created if it does not exist.
+    shown : sequence of (Presenter, RunGroup)
+        Reports to publish, with runs of one study next to each other.
+    compared : (Presenter, Comparison), optional
+        Comparison to publish.
+    formats : sequence of str
+        File formats of figures, in addition to Vega-Lite.
+    progress : callable, optional
+        Called for every figure, like `Listener.progress`.
+
+    Returns
+    -------
+    list of Path
+        Files written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     used: set[str] = set()
@@ -63,9 +80,9 @@ def publish(
     cited = collect_citations(runs)
     write("citations", "md", "".join(f"- {escape(line)}\n" for line in to_text(cited).splitlines()))
     write("references", "bib", to_bibtex(cited))
-    said = make_paragraphs(runs, compared)
-    write("methods", "tex", methods_latex(said, cited))
-    write("methods", "md", methods_markdown(said, cited))
+    paragraphs = make_paragraphs(runs, compared)
+    write("methods", "tex", methods_latex(paragraphs, cited))
+    write("methods", "md", methods_markdown(paragraphs, cited))
     for presenter, run in runs:
         for label in presenter.labels(run):
             name = presenter.card_name(label)
@@ -85,17 +102,17 @@ def publish(
 
 
 def _make_unique_name(name: str, ending: str, below: str, used: set[str]) -> str:
-    """A name that any file system takes, and that no other file of the folder has."""
+    """Return a file name that any file system accepts and that is unique in the folder."""
     stem = _UNSAFE.sub("_", name)[:_LONGEST].strip("_.") or "unnamed"
     number, candidate = 1, stem
-    while f"{below}/{candidate}.{ending}".lower() in used:  # some file systems take a and A for the same
+    while f"{below}/{candidate}.{ending}".lower() in used:  # some file systems ignore case
         number += 1
         candidate = f"{stem}-{number}"
     used.add(f"{below}/{candidate}.{ending}".lower())
     return f"{candidate}.{ending}"
 
 
-def _tables(shown: Sequence[Shown], compared: _Compared | None) -> Iterator[tuple[str, PaperTable]]:
+def _tables(shown: Sequence[Shown], compared: _Compared | None) -> Iterator[tuple[str, Table]]:
     if compared is not None:
         presenter, comparison = compared
         yield from presenter.comparison_tables(comparison)

@@ -5,28 +5,20 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from biassay.grouping import group_pairs
 from biassay.reporting.document import Statement
 from biassay.reporting.formats import (
     MANY_MODELS,
     format_count,
     format_decimal,
     format_interval,
-    format_p,
+    format_p_relation,
     format_percent,
     format_share_of_time,
     unit_name,
 )
-from biassay.results.findings import Evidence, Finding, count_findings
-
-__all__ = [
-    "CLAIMED",
-    "format_evidence",
-    "make_points",
-    "make_sentence",
-    "make_statements",
-    "passes_check",
-    "summarize_findings",
-]
+from biassay.results.findings import Finding, count_findings, sort_by_topic
+from biassay.results.outcomes import Evidence
 
 _SAID: dict[Evidence, str] = {
     "significant": "significant",
@@ -39,20 +31,28 @@ _SILENT: tuple[Evidence, ...] = ("inconclusive", "not_testable")
 CLAIMED: tuple[Evidence, ...] = ("significant", "uncorrected")
 """Evidence against the null hypothesis, after correction or before it only."""
 _LEAD = "Before correction only (a lead, not a finding)"
+_LEADS = "Before correction only (leads, not findings):"
 _OPPOSITE = "opposite to the expected direction"
 _SCORES = {"bias score", "share above one half", "ss above 50"}
 _QUESTIONS = {"d", "score", "share", "log-odds"}
-_MOST = 8  # lines of one evidence, and code names in one line
-_WORDS = 3  # of the evidence
-_FEW = 3  # inconclusive results, beyond which they are only counted
+_MOST = 8  # lines per grade of evidence, and code names per line
+_WORDS = 3  # words named as evidence
+_FEW = 3  # inconclusive results that are listed; more are only counted
 _RARE = 0.05
-"""Share of random word sets with an effect as large, up to which a significant effect is called large."""
-_ORDINARY = 0.1  # share of random word sets with an effect as large, from which on it belongs to the finding
+"""A significant effect is called large if at most this share of random word sets reaches it."""
+_ORDINARY = 0.1  # share of random word sets with an effect as large, from which the sentence mentions it
 _Point = tuple[str, str]
 
 
-def make_sentence(finding: Finding) -> str:
-    """One finding in a sentence, and what changes its reading; words only where they are all that there is."""
+def make_sentence(finding: Finding, *, is_listed: bool = False) -> str:
+    """Write a finding in a sentence, with remarks that change its reading.
+
+    Parameters
+    ----------
+    finding : Finding
+    is_listed : bool
+        If True, the sentence is in a list whose heading says that leads are significant before correction only.
+    """
     if finding.evidence == "descriptive" and finding.words and finding.unit != "d":
         named = f"{finding.direction or finding.title}: {', '.join(finding.words[:_WORDS])}"
         return "; ".join([named, *_effect(finding), *_beside(finding)])
@@ -63,17 +63,19 @@ def make_sentence(finding: Finding) -> str:
             return "; ".join([f"Inconclusive: {finding.direction}", ", ".join(numbers), *_beside(finding)])
         if finding.evidence == "uncorrected":
             said = ", ".join([*numbers, *opposite])
-            return "; ".join([f"{_LEAD}: {finding.direction}", said, *_beside(finding)])
-    parts = (*numbers, *["large"] * _is_large(finding), format_evidence(finding))
+            claim = finding.direction if is_listed else f"{_LEAD}: {finding.direction}"
+            separator = ": " if is_listed else "; "
+            return "; ".join([f"{claim}{separator}{said}", *_beside(finding)])
+    parts = (*numbers, format_evidence(finding), *["large"] * _is_large(finding))
     words = finding.words[:_WORDS] if finding.unit == "words" else ()
     above = f" (above all {', '.join(words)})" if words else ""
     return "; ".join([f"{finding.direction or finding.title}{above}: {', '.join(parts)}", *_beside(finding)])
 
 
 def format_evidence(finding: Finding) -> str:
-    """The evidence for a finding in words, and that it runs against the expected direction."""
+    """Format the evidence of a finding, and whether it opposes the expected direction."""
     if finding.evidence == "not_testable":
-        return f"too few {'permutations' if finding.unit == 'words' else finding.few} to test"
+        return f"too few {'permutations' if finding.unit == 'words' else finding.too_few_of} to test"
     if finding.about == "method" and finding.evidence in (*CLAIMED, "inconclusive"):
         return "sanity check passed" if passes_check(finding) else "sanity check failed"
     said = _SAID.get(finding.evidence, finding.evidence)
@@ -81,31 +83,32 @@ def format_evidence(finding: Finding) -> str:
 
 
 def passes_check(finding: Finding) -> bool:
-    """Does a sanity check find what it must, in the right direction?"""
+    """Return whether a sanity check has a result in the right direction."""
     return finding.evidence in CLAIMED and not finding.opposite
 
 
 def _is_large(finding: Finding) -> bool:
-    """Large is what random word sets of the same sizes rarely reach, and only if it is significant."""
+    """Return whether the effect is large: significant, and rare among random word sets of the same sizes."""
     return finding.evidence == "significant" and finding.share_random is not None and finding.share_random <= _RARE
 
 
 def _effect(finding: Finding) -> Iterator[str]:
-    """The number of words is told with what they go with."""
+    """Yield the effect with its interval; a number of words is part of the claim."""
     if finding.effect is None or finding.unit == "words":
         return
     span = f" (no interval: {finding.no_interval})" if finding.no_interval else ""
     if finding.low is not None:
-        span = f" ({format_percent(finding.confidence)} {format_interval(finding.low, finding.high, finding.limit)})"
+        interval = format_interval(finding.low, finding.high, finding.limit)
+        span = f", {format_percent(finding.confidence)} CI {interval}"
     yield f"{unit_name(finding.unit)} = {format_decimal(finding.effect)}{span}"
 
 
 def _p(finding: Finding) -> Iterator[str]:
-    """The first p-value that was computed; that of the crossed test needs no name."""
+    """Yield the first computed p-value; the crossed test needs no name."""
     known = [(name, value) for name, value in finding.p_values.items() if value is not None]
     for name, value in known[:1] if finding.evidence != "descriptive" and finding.unit != "words" else ():
         asked = name.removeprefix("crossed").replace("by word", "for these attribute words")
-        yield f"{f'p {asked}'.strip()} = {format_p(value)}"
+        yield f"{f'p {asked}'.strip()} {format_p_relation(value)}"
 
 
 def _beside(finding: Finding) -> Iterator[str]:
@@ -113,17 +116,15 @@ def _beside(finding: Finding) -> Iterator[str]:
         yield f"random word sets reach this effect {format_share_of_time(finding.share_random, finding.random_sets)}"
     if finding.smallest is not None:
         yield f"80% power for {finding.unit} of {format_decimal(finding.smallest)}"
-    yield from finding.survives
+    yield from finding.robustness
     yield from finding.notes
 
 
 def make_statements(findings: Iterable[Finding]) -> list[Statement]:
-    """What was found of every model, in short and then by finding; of very many models what they have in common."""
-    by_model: dict[str, list[Finding]] = {}
-    for one in findings:
-        by_model.setdefault(one.model, []).append(one)
+    """Summarize the findings of every model, then list them; summarize very many models together."""
+    by_model = group_pairs((finding.model, finding) for finding in findings)
     if len(by_model) > MANY_MODELS:
-        return [_statement(f"{len(by_model):,} models", [one for own in by_model.values() for one in own])]
+        return [_statement(f"{len(by_model):,} models", [finding for own in by_model.values() for finding in own])]
     return [_statement(model, own) for model, own in by_model.items()]
 
 
@@ -139,65 +140,72 @@ def _statement(about: str, findings: Sequence[Finding]) -> Statement:
 
 def summarize_findings(findings: Sequence[Finding]) -> str:
     """Count significant questions first, then leads; then sanity checks, power, and what was not measured."""
-    people, checks = ([one for one in _measured(findings) if one.about == about] for about in ("people", "method"))
-    questions = [one for one in people if one.form_of is None]
+    people, checks = (
+        [finding for finding in _measured(findings) if finding.about == about] for about in ("people", "method")
+    )
+    questions = [finding for finding in people if finding.form_of is None]
     first = _social_bias(questions), _sanity_checks(checks)
     rest = _power(questions), _too_few([*people, *checks]), _equivalent(people), _skipped(findings)
     return " ".join(filter(None, (*first, *rest)))
 
 
 def _measured(findings: Iterable[Finding]) -> list[Finding]:
-    return [one for one in findings if one.evidence != "skipped"]
+    return [finding for finding in findings if finding.evidence != "skipped"]
 
 
 def _models(findings: Iterable[Finding]) -> int:
-    return len({one.model for one in findings})
+    return len({finding.model for finding in findings})
 
 
 def _social_bias(findings: Sequence[Finding]) -> str:
-    """How many questions are significant after correction, before correction only, and inconclusive."""
-    tested = [one for one in findings if one.evidence in (*CLAIMED, "inconclusive")]
+    """Count questions that are significant after correction, before correction only, and inconclusive."""
+    tested = [finding for finding in findings if finding.evidence in (*CLAIMED, "inconclusive")]
     if not tested:
         described = count_findings(findings, "descriptive")
         return f"{format_count(described, 'descriptive figure')}, without a test." if described else ""
-    if {one.unit for one in tested} == {"words"}:
+    if {finding.unit for finding in tested} == {"words"}:
         found = count_findings(tested, "significant")
         return f"Words are associated with {found:,} of {format_count(len(tested), 'group')} (false discovery rate)."
-    units = {one.unit for one in tested}
+    units = {finding.unit for finding in tested}
     noun = "social-bias question" if units <= _QUESTIONS else "bias score" if units <= _SCORES else "question"
     significant, leads, silent = (
         count_findings(tested, evidence) for evidence in ("significant", "uncorrected", "inconclusive")
     )
-    families = list(dict.fromkeys(one.family for one in tested if one.family))
+    families = list(dict.fromkeys(finding.family for finding in tested if finding.family))
     over = f" ({families[0]})" if len(families) == 1 else ""
     parts = [
         f"{significant:,} of {format_count(len(tested), noun)} {'is' if 1 in (significant, len(tested)) else 'are'} "
         f"significant after correction{over}{_opposite(tested, 'significant')}"
     ]
     if leads:
-        parts.append(f"{leads:,} more before correction only{_opposite(tested, 'uncorrected')} ({_by_chance(tested)})")
+        only = f"{leads:,} more {_are(leads)} significant before correction only{_opposite(tested, 'uncorrected')}"
+        parts.append(f"{only} ({_by_chance(tested)})")
     if silent:
         parts.append(f"{silent:,} {_are(silent)} inconclusive")
-    if outside := sum(one.exploratory for one in tested):
+    if outside := sum(finding.exploratory for finding in tested):
         parts.append(f"{outside:,} {_are(outside)} exploratory, not in the declared family")
-    return f"{'; '.join(parts)}."
+    return f"{'. '.join(parts)}."
 
 
 def _by_chance(findings: Sequence[Finding]) -> str:
-    """The number of questions expected to have p at most alpha by chance; fewer if the test is conservative."""
-    alphas = [1.0 - one.confidence for one in findings]
+    """Format the number of questions with p at most alpha expected by chance."""
+    alphas = [1.0 - finding.confidence for finding in findings]
     product = f": {alphas[0]:.4g} × {len(alphas):,}" if len(set(alphas)) == 1 else ""
     return f"at most about {sum(alphas):.2g} expected by chance{product}"
 
 
 def _opposite(findings: Sequence[Finding], evidence: Evidence) -> str:
-    number = sum(one.opposite and one.evidence == evidence for one in findings)
+    number = sum(finding.opposite and finding.evidence == evidence for finding in findings)
     return f", {number:,} of them {_OPPOSITE}" if number else ""
 
 
 def _power(findings: Sequence[Finding]) -> str:
-    """What inconclusive questions could have detected; where they are few, the points say it one by one."""
-    found = [(one.smallest, one.unit) for one in findings if one.evidence in _SILENT and one.smallest is not None]
+    """Describe what inconclusive questions could have detected, unless the points list it."""
+    found = [
+        (finding.smallest, finding.unit)
+        for finding in findings
+        if finding.evidence in _SILENT and finding.smallest is not None
+    ]
     if not found or (len(found) <= _FEW and _models(findings) == 1):
         return ""
     sizes, (unit, *_) = zip(*found, strict=True)
@@ -211,23 +219,21 @@ def _are(number: int) -> str:
 
 
 def _too_few(findings: Sequence[Finding]) -> str:
-    found: dict[str, list[str]] = {}
-    for one in findings:
-        if one.evidence == "not_testable" and one.unit != "words":
-            found.setdefault(one.few, []).append(one.item)
+    untested = (finding for finding in findings if finding.evidence == "not_testable" and finding.unit != "words")
+    found = group_pairs((one.too_few_of, one.item) for one in untested)
     several = _models(findings) > 1
     named = {few: format_count(len(own), "result") if several else ", ".join(own) for few, own in found.items()}
     return " ".join(f"Too few {few} to test: {items}." for few, items in named.items())
 
 
 def _equivalent(findings: Sequence[Finding]) -> str:
-    """Of how many it is shown that they do not matter, where that was asked; and what the others could show."""
-    asked = [one for one in findings if one.margin is not None and one.bound is not None]
+    """Count the tests whose difference is within the margin, and report the bounds of the others."""
+    asked = [finding for finding in findings if finding.margin is not None and finding.bound is not None]
     if not asked:
         return ""
-    margins = sorted({f"{one.margin:g}" for one in asked}, key=float)
-    within = [one.item for one in asked if _within(one)]
-    beyond = sorted(one.bound for one in asked if one.bound is not None and not _within(one))
+    margins = sorted({f"{finding.margin:g}" for finding in asked}, key=float)
+    within = [finding.item for finding in asked if _within(finding)]
+    beyond = sorted(finding.bound for finding in asked if finding.bound is not None and not _within(finding))
     named = f" ({', '.join(within)})" if within and _models(findings) == 1 else ""
     cosines = f"{' or '.join(margins)} in cosine units"
     text = f"D is shown to be smaller than {cosines} in {len(within):,} of {format_count(len(asked), 'test')}{named}"
@@ -239,83 +245,84 @@ def _equivalent(findings: Sequence[Finding]) -> str:
 
 
 def _within(finding: Finding) -> bool:
-    """Is it shown that the difference is smaller than the margin?"""
+    """Return whether the difference is smaller than the margin, with confidence."""
     return finding.margin is not None and finding.bound is not None and finding.bound <= finding.margin
 
 
 def _sanity_checks(findings: Sequence[Finding]) -> str:
-    findings = [one for one in findings if one.evidence in (*CLAIMED, "inconclusive")]
+    findings = [finding for finding in findings if finding.evidence in (*CLAIMED, "inconclusive")]
     if not findings:
         return ""
     passed = sum(map(passes_check, findings))
-    advice = "" if passed == len(findings) else " A method that fails them says little about social bias."
+    advice = "" if passed == len(findings) else " Do not trust a method that fails them."
     return f"Sanity checks passed: {passed:,} of {len(findings):,}.{advice}"
 
 
 def _skipped(findings: Sequence[Finding]) -> str:
-    items = [one.item for one in findings if one.evidence == "skipped"]
+    items = [finding.item for finding in findings if finding.evidence == "skipped"]
     if not items:
         return ""
     return f"Skipped: {format_count(len(items), 'result') if _models(findings) > 1 else ', '.join(items)}."
 
 
 def make_points(findings: Sequence[Finding]) -> list[_Point]:
-    """List findings about people, significant ones first, then by size: sentences, and the code names they end with.
+    """List social-bias findings, significant ones first, then by size: sentences, and the code names at their end.
 
     A question is one line, which ends with the names of all its forms that have the same evidence.
     """
-    people = [one for one in findings if one.about == "people"]
-    questions = [one for one in people if one.form_of is None]
+    people = [finding for finding in findings if finding.about == "people"]
+    questions = [finding for finding in people if finding.form_of is None]
     if _models(findings) > 1:
         return _over_models(questions, _models(findings))
-    few = [one for one in questions if one.smallest is not None]
+    few = [finding for finding in questions if finding.smallest is not None]
     few = few if len(few) <= _FEW else []
-    told = [o for o in questions if o.evidence not in _SILENT or o.survives or o in few or _within(o)]
-    told += [one for one in people if one.form_of is not None and one.survives]
-    forms: dict[str, list[str]] = {}
-    for one in people:
-        if one.form_of is not None and one not in told:
-            forms.setdefault(f"{one.form_of} {one.evidence} {one.opposite}", []).append(one.item)
-    return [point for evidence in _SAID for point in _of_standing([o for o in told if o.evidence == evidence], forms)]
+    listed_findings = [o for o in questions if o.evidence not in _SILENT or o.robustness or o in few or _within(o)]
+    listed_findings += [finding for finding in people if finding.form_of is not None and finding.robustness]
+    unlisted = [finding for finding in people if finding.form_of is not None and finding not in listed_findings]
+    forms = group_pairs((f"{one.form_of} {one.evidence} {one.opposite}", one.item) for one in unlisted)
+    points: list[_Point] = []
+    for evidence in _SAID:
+        listed = list(_list_questions([finding for finding in listed_findings if finding.evidence == evidence], forms))
+        points += [(_LEADS, ""), *listed] if listed and evidence == "uncorrected" else listed
+    return points
 
 
 def _named(findings: Sequence[Finding]) -> str:
-    """The first of them by their code names."""
+    """List the first findings by code name."""
     more = f" and {len(findings) - _MOST:,} more" if len(findings) > _MOST else ""
-    return f"{', '.join(one.item for one in findings[:_MOST])}{more}"
+    return f"{', '.join(finding.item for finding in findings[:_MOST])}{more}"
 
 
-def _of_standing(findings: Iterable[Finding], forms: Mapping[str, Sequence[str]]) -> Iterator[_Point]:
-    """Questions with one answer are one line, with the numbers of the largest effect."""
-    lines: dict[tuple[object, ...], list[Finding]] = {}
-    for one in sorted(findings, key=lambda one: -abs(one.effect or 0.0)):
-        lines.setdefault((one.direction or one.title, one.opposite, *one.survives), []).append(one)
+def _list_questions(findings: Iterable[Finding], forms: Mapping[str, Sequence[str]]) -> Iterator[_Point]:
+    """List questions by topic and effect; questions with one answer are one line, with the largest effect."""
+    ordered = sort_by_topic(list(findings))
+    lines = group_pairs(
+        ((entry.direction or entry.title, entry.opposite, *entry.robustness), entry) for entry in ordered
+    )
 
-    def names(one: Finding) -> str:
-        return ", ".join([one.item, *forms.get(f"{one.item} {one.evidence} {one.opposite}", ())])
+    def names(finding: Finding) -> str:
+        return ", ".join([finding.item, *forms.get(f"{finding.item} {finding.evidence} {finding.opposite}", ())])
 
     for first, *others in list(lines.values())[:_MOST]:
         also = f"; also {', '.join(map(names, others))}" if others else ""
-        yield make_sentence(first), f" ({names(first)}{also})"
+        yield make_sentence(first, is_listed=True), f" ({names(first)}{also})"
     if len(lines) > _MOST:
-        rest = [one for same in list(lines.values())[_MOST:] for one in same]
+        rest = [finding for same in list(lines.values())[_MOST:] for finding in same]
         yield f"{len(rest):,} more: {_SAID[rest[0].evidence]}", f" ({_named(rest)})"
 
 
 def _over_models(findings: Sequence[Finding], models: int) -> list[_Point]:
-    """The questions that are significant on most models, with their median effect there; if none is, the leads."""
+    """List the questions that are significant on most models, with their median effect; leads if none is."""
     sure = count_findings(findings, "significant") > 0
-    by_item: dict[str, list[Finding]] = {}
-    for one in findings:
-        if one.evidence == "significant" or (one.evidence == "uncorrected" and not sure):
-            by_item.setdefault(one.item, []).append(one)
+    wanted = ("significant",) if sure else ("significant", "uncorrected")
+    by_item = group_pairs((finding.item, finding) for finding in findings if finding.evidence in wanted)
     often = sorted(by_item.values(), key=lambda same: -len(same))[:_MOST]
     return [(_over(same, models), f" ({same[0].item})") for same in often]
 
 
 def _over(findings: Sequence[Finding], models: int) -> str:
     first = findings[0]
-    median = format_decimal(statistics.median(one.effect or 0.0 for one in findings))
+    median = format_decimal(statistics.median(finding.effect or 0.0 for finding in findings))
     said = _SAID[first.evidence] if first.evidence != "uncorrected" else _LEAD[0].lower() + _LEAD[1:]
     on = f"{said} on {len(findings):,} of {models:,} models"
     return f"{first.direction or first.title}: {on}, median {unit_name(first.unit)} = {median}"

@@ -2,476 +2,136 @@
 
 from __future__ import annotations
 
-import statistics
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from rich import box
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.table import Table as RichTable
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from biassay.io import make_printable
-from biassay.reporting.document import Cell, ColumnSpan, PaperTable, Renderer, Section, Statement, TableRow
+from biassay.reporting.document import (
+    Bullets,
+    Cell,
+    ColumnSpan,
+    Definitions,
+    Heading,
+    Report,
+    Section,
+    Statement,
+    Table,
+    TableRow,
+    narrow_table,
+)
 from biassay.reporting.document import RowGroup as Rows
-from biassay.reporting.findings import rank_evidence
+from biassay.reporting.document import Text as TextBlock
 from biassay.reporting.formats import (
-    SANITY_CHECK_PASSED,
     clean_line,
-    format_decimal,
-    format_interval,
-    format_p,
-    format_percent,
     format_value,
     shorten,
-    unit_name,
 )
-from biassay.results.findings import Finding, count_findings
+from biassay.reporting.summary import (
+    describe_power,
+    format_title,
+    list_skipped,
+    make_checks_table,
+    make_counts_table,
+    make_evidence_table,
+)
+from biassay.results.findings import Finding
 from biassay.results.run_data import RunData
 from biassay.results.tables import Column, TableSpec
 from biassay.results.views import model_key, model_labels
 
-__all__ = [
-    "BAR",
-    "PRINTED",
-    "WIDTH",
-    "FindingLines",
-    "TerminalLine",
-    "TerminalTable",
-    "cells_of",
-    "draw_bar",
-    "filled",
-    "item_of",
-    "make_legend",
-    "paper_table",
-    "print_run",
-    "printed",
-    "said",
-    "section_of",
-    "shown_first",
-    "side_by_side",
-    "used",
-]
-
-
-BAR = 6
-"""Columns of a bar."""
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 _GAP = 2
-_CODE = 12  # columns of a code name that is shown whatever else there is no room for
-_TITLE = 24  # columns of a title at least
-_SHORT = 12  # columns below which a title beside its code name says nothing
-_NAME = 16  # columns of a model's name, for which cells are made wider
-
-
-def draw_bar(value: float, most: float, *, plain: bool = False) -> str:
-    """The size of an effect, in eighths of a column; one that runs the other way is drawn light."""
-    share = min(abs(value) / most, 1.0) * BAR if most > 0.0 else 0.0
-    if plain or value < 0.0:
-        return round(share) * ("-" if plain and value < 0.0 else "#" if plain else "░")
-    eighths = round(share * 8)
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-
-
-@dataclass(frozen=True)
-class TerminalLine:
-    """A test: its title, its code name, and its cells; a line without cells is a heading."""
-
-    title: str
-    code: str = ""
-    cells: tuple[tuple[str, str], ...] = ()
-    indent: int = 2
-
-
-@dataclass(frozen=True)
-class TerminalTable:
-    """Lines with the same columns; ``heads`` stand above the cells, ``spans`` above several of them: the models.
-
-    ``left`` are the columns that stand to the left; a cell is a text and its style. If ``codes`` is True, no code is
-    left out: one that leaves no room for its title replaces it.
-    """
-
-    heads: tuple[str, ...]
-    lines: tuple[TerminalLine, ...]
-    spans: tuple[str, ...] = ()
-    left: frozenset[int] = field(default=frozenset())
-    codes: bool = False
-
-    @property
-    def widths(self) -> list[int]:
-        """Of the columns; the last of a span is as wide as its name needs."""
-        rows = [[text for text, _ in line.cells] for line in self.lines if line.cells]
-        found = [max(map(cell_len, column)) for column in zip(self.heads, *rows, strict=True)]
-        each = len(self.heads) // len(self.spans) if self.spans else 0
-        for place, span in enumerate(self.spans if len(self.spans) > 1 else ()):
-            own = slice(place * each, (place + 1) * each)
-            lacking = min(cell_len(span), _NAME) - sum(found[own]) - _GAP * (each - 1)
-            found[(place + 1) * each - 1] += max(0, lacking)
-        return found
-
-    def room(self, width: int) -> int:
-        """Columns that are left for titles."""
-        return width - sum(self.widths) - _GAP * len(self.heads)
-
-    def render(self, width: int, *, whole: bool = False) -> Iterator[Text]:
-        """The lines in so many columns; titles are cut to one line, or ``whole``."""
-        widths, room = self.widths, max(self.room(width), _TITLE)
-        corner = Text(" " * room)
-        if len(self.spans) == 1:
-            corner = Text(shorten(make_printable(self.spans[0]), room, middle=True).ljust(room), style="bold")
-        elif self.spans:
-            yield self._spanned(widths, room)
-        yield _join_columns(corner, self.heads, ["dim"] * len(widths), widths, self.left)
-        for line in self.lines:
-            if not line.cells:
-                yield Text(make_printable(line.title), style="bold")
-                continue
-            first, *rest = _layout_names(line, room, whole=whole, codes=self.codes)
-            texts, styles = zip(*line.cells, strict=True)
-            first.append(" " * (room - first.cell_len))
-            yield _join_columns(first, texts, styles, widths, self.left)
-            yield from rest
-
-    def _spanned(self, widths: Sequence[int], room: int) -> Text:
-        text, each = Text(" " * room), len(widths) // len(self.spans)
-        for place, span in enumerate(self.spans):
-            wide = sum(widths[place * each : (place + 1) * each]) + _GAP * (each - 1)
-            text.append(" " * _GAP + shorten(make_printable(span), wide, middle=True).rjust(wide), style="bold")
-        return text
-
-
-def _join_columns(
-    first: Text, texts: Sequence[str], styles: Sequence[str], widths: Sequence[int], left: frozenset[int]
-) -> Text:
-    line = first.copy()
-    for place, (text, style, width) in enumerate(zip(texts, styles, widths, strict=True)):
-        filled = " " * (width - cell_len(text))
-        line.append(" " * _GAP + (text + filled if place in left else filled + text), style=style)
-    line.rstrip()
-    return line
-
-
-def _layout_names(line: TerminalLine, room: int, *, whole: bool, codes: bool) -> list[Text]:
-    """The title and, dim, the code name: in one line, or whole."""
-    indent, title, code = " " * line.indent, make_printable(line.title), make_printable(line.code)
-    fits = cell_len(indent + title + code) + 2 <= room
-    if codes and not whole and not fits and cell_len(indent + code) + 2 + _SHORT > room:
-        if cell_len(indent + code) <= room:
-            return [Text(indent + code)]
-        return [Text(indent + shorten(title, room - line.indent, middle=True)), Text(f"{indent}  {code}", "dim")]
-    if not whole or fits:
-        shown = code if codes or fits or len(code) <= _CODE else ""
-        own = shorten(title, room - line.indent - (cell_len(shown) + 2 if shown else 0), middle=True)
-        return [Text.assemble(indent, own, (f"  {shown}" if shown else "", "dim"))]
-    rows = [Text(row) for row in textwrap.wrap(title, room, initial_indent=indent, subsequent_indent=indent + "  ")]
-    if rows[-1].cell_len + 2 + cell_len(code) > room:
-        rows.append(Text(indent))
-    rows[-1].append(f"  {code}", style="dim")
-    return rows
-
-
-_ROOM, _LEAST = 40, 24  # columns of a title, for which numbers are left out
-_SIGNS = ("", "*", "**")
-_TOO_FEW = "‡"
-_STYLES = ("dim", "cyan", "bold cyan")
-_Cell = tuple[str, str]
-
-
-def _sign(finding: Finding) -> str:
-    if finding.about == "method" and finding.opposite and finding.evidence == "uncorrected":
-        return ""
-    return _TOO_FEW if finding.evidence == "not_testable" else _SIGNS[rank_evidence(finding)]
-
-
-def make_legend(findings: Sequence[Finding], over: str) -> str:
-    """What is told of, and what the signs mean; ``over`` is what is corrected for the number of."""
-    alphas = sorted({1.0 - one.confidence for one in findings}) or [0.05]
-    units = " or ".join(dict.fromkeys(unit_name(one.unit) for one in findings if one.effect is not None))
-    said = [units] if units else []
-    levels = " or ".join(f"{alpha:.4g}" for alpha in alphas)
-    said.append(f"** significant: p at most {levels} after correction (Holm over {over})")
-    passed = any(one.about == "method" and _sign(one) == "*" for one in findings)
-    said.append(
-        f"* p at most {levels} before correction only: a lead, not a "
-        f"finding{f'; {SANITY_CHECK_PASSED}' if passed else ''}"
-    )
-    few = dict.fromkeys(one.few for one in findings if one.evidence == "not_testable")
-    return "; ".join([*said, *([f"{_TOO_FEW} too few {' or '.join(few)} to test"] if few else [])])
-
-
-@dataclass(frozen=True)
-class FindingLines:
-    """Findings under headings.
-
-    ``title`` is what the line of a finding begins with, and ``code`` stands behind it; ``more`` are further columns.
-    """
-
-    groups: Sequence[tuple[str, Sequence[Finding]]]
-    models: Sequence[str]
-    title: Callable[[Finding], str]
-    code: Callable[[Finding], str] = lambda _: ""
-    more: Mapping[str, Callable[[Finding], str]] = field(default_factory=dict)
-
-    def block(self, width: int, *, plain: bool = False) -> TerminalTable:
-        """Of one model all numbers; of several those for which there is room beside each other, or what they share."""
-        forms = ("full", "numbers", "interval") if len(self.models) == 1 else ("interval", "effect")
-        made = [self._beside(form, plain=plain) for form in forms]
-        fitting = [one for one in made if one.room(width) >= _ROOM] or made[-1:]
-        alone = len(self.models) == 1 or fitting[0].room(width) >= _LEAST
-        return fitting[0] if alone else self._over_models()
-
-    @property
-    def _findings(self) -> list[Finding]:
-        return [one for _, own in self.groups for one in own]
-
-    @property
-    def _unit(self) -> str:
-        return " or ".join(dict.fromkeys(unit_name(one.unit) for one in self._findings))
-
-    def _beside(self, form: str, *, plain: bool) -> TerminalTable:
-        sizes = [abs(one.effect) for one in self._findings if one.effect is not None]
-        most = max(sizes, default=0.0) or 1.0
-        signs = max((len(_sign(one)) for one in self._findings), default=0)
-        spans = " and ".join(dict.fromkeys(format_percent(one.confidence) for one in self._findings))
-        head = self._unit.split(" of ")[0] if len(self.models) == 1 else ""
-        columns: dict[str, tuple[str, Callable[[Finding], str]]] = {
-            "bar": ("", lambda one: draw_bar(one.effect or 0.0, most, plain=plain)),
-            "effect": (head, lambda one: format_decimal(one.effect)),
-            "signed": (head + " " * signs, lambda one: format_decimal(one.effect) + _sign(one).ljust(signs)),
-            "interval": (spans, lambda one: _interval(one)),
-            "p": (f"p{' ' * signs}", lambda one: _p(one) + _sign(one).ljust(signs)),
-        }
-        own = {
-            "full": ["bar", "effect", "interval", "p"],
-            "numbers": ["effect", "interval", "p"],
-            "interval": ["signed", "interval"],
-            "effect": ["signed"],
-        }[form]
-        shown = [columns[name] for name in own]
-        shown += [(head, get) for head, get in self.more.items() if form in ("full", "numbers")]
-        each = len(shown)
-        left = frozenset(place * each for place in range(len(self.models)) if own[0] == "bar")
-        return TerminalTable(
-            tuple(head for head, _ in shown) * len(self.models),
-            tuple(self._lines(lambda found: self._cells(found, [get for _, get in shown], own))),
-            tuple(self.models),
-            left,
-        )
-
-    def _cells(
-        self, found: Mapping[str, Finding], gets: Sequence[Callable[[Finding], str]], own: Sequence[str]
-    ) -> tuple[_Cell, ...]:
-        cells: list[_Cell] = []
-        for model in self.models:
-            one = found.get(model)
-            if one is None:
-                cells += [("", "")] * len(gets)
-            elif one.effect is None:
-                place = own.index("interval") if "interval" in own else 0
-                cells += [("skipped" if at == place else "", "dim") for at in range(len(gets))]
-            else:
-                cells += [(get(one), _STYLES[rank_evidence(one)]) for get in gets]
-        return tuple(cells)
-
-    def _over_models(self) -> TerminalTable:
-        """On how many models an item is significant, and its effects there."""
-        heads = "significant on", "before correction only", f"median {self._unit}", "from", "to"
-        return TerminalTable(heads, tuple(self._lines(lambda found: _over(list(found.values())))))
-
-    def _lines(self, cells: Callable[[Mapping[str, Finding]], tuple[_Cell, ...]]) -> Iterator[TerminalLine]:
-        for heading, own in self.groups:
-            yield TerminalLine(heading)
-            items: dict[str, dict[str, Finding]] = {}
-            for one in own:
-                items.setdefault(one.item, {})[one.model] = one
-            for same in items.values():
-                first = next(iter(same.values()))
-                yield TerminalLine(self.title(first), self.code(first), cells(same))
-
-
-def _interval(finding: Finding) -> str:
-    return "no interval" if finding.low is None else format_interval(finding.low, finding.high, finding.limit)
-
-
-def _p(finding: Finding) -> str:
-    return format_p(next(iter(finding.p_values.values()), None))
-
-
-def _over(findings: Sequence[Finding]) -> tuple[_Cell, ...]:
-    sizes = [one.effect for one in findings if one.effect is not None]
-    significant, leads = count_findings(findings, "significant"), count_findings(findings, "uncorrected")
-    style = _STYLES[2 if significant else 1 if leads else 0]
-    ends = (statistics.median(sizes), min(sizes), max(sizes)) if sizes else (None, None, None)
-    return tuple((text, style) for text in (f"{significant} of {len(sizes)}", f"{leads}", *map(format_decimal, ends)))
-
-
 WIDTH = 100
-"""Columns of a terminal that are used at most."""
-_ROWS = 200
-PRINTED = 30
-"""Rows of a table in the terminal, if not all are asked for."""
-_TURNED = 3  # rows of a wide table that stand beside each other
+"""Maximum width of the output, in columns."""
+MAX_LINES = 26
+"""Lines of a report without --all: one screen with the lines before and after it."""
+MAX_ROWS = 30
+"""Rows of a table in the terminal without --all."""
 
 
-def used(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
-    """The columns in which anything stands, and the rows."""
-    rows = spec.rows_of(run)
-    return filled(spec.columns_of(run), rows), rows
+def read_table(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
+    """Return the columns that are not empty, and the rows."""
+    rows = spec.get_rows(run)
+    return drop_empty_columns(spec.get_columns(run), rows), rows
 
 
-def shown_first(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
-    """Of these columns those that a person sees first."""
-    columns, rows = used(spec, run)
-    return [column for column in columns if not spec.shown or column.name in spec.shown], rows
+def read_default_columns(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
+    """Return the default columns that are not empty, and the rows."""
+    columns, rows = read_table(spec, run)
+    return [column for column in columns if not spec.default_columns or column.name in spec.default_columns], rows
 
 
-def filled(columns: Iterable[Column], rows: Sequence[Any]) -> list[Column]:
-    """The columns in which anything stands."""
+def drop_empty_columns(columns: Iterable[Column], rows: Sequence[Any]) -> list[Column]:
+    """Select the columns that are not empty."""
     return [column for column in columns if any(column.value(row) not in ("", None, (), {}) for row in rows)]
 
 
-def section_of(
-    name: str,
-    title: str,
-    columns: Sequence[Column],
-    rows: Sequence[Any],
-    renderer: Renderer,
-    *,
-    folded: bool = False,
-    turned: bool = False,
-) -> Section:
-    """A table of a page. Where there are several parts, its label says of which it is: no two may be alike."""
-    label = title if renderer.level == 2 else f"{title} ({renderer.anchor})"
-    cells = cells_of(label, columns, rows, turned=turned)
-    section = renderer.section("table", title, **cells, folded=folded and len(rows))
-    return Section(f"{renderer.anchor}-{name}", section.title, section.body)
+def join_intervals(columns: Iterable[Column]) -> list[Column]:
+    """Replace the two ends of an interval by one column, which is empty if there is no interval."""
+    by_name = {column.name: column for column in columns}
+    joined = []
+    for name, column in by_name.items():
+        if name.endswith("ci_low"):
+            text = (
+                column.help.removesuffix(": lower end.").removeprefix("Lower end of ").removeprefix("the ").rstrip(".")
+            )
+            label = column.label.removesuffix("low").removesuffix(", ") or "95%"
+            ends = partial(_get_ends, column, by_name[name.replace("ci_low", "ci_high")])
+            joined.append(
+                Column(name.replace("ci_low", "interval"), label, f"{text[:1].upper()}{text[1:]}.", "interval", ends)
+            )
+        elif not name.endswith("ci_high"):
+            joined.append(column)
+    return joined
 
 
-def cells_of(label: str, columns: Sequence[Column], rows: Sequence[Any], *, turned: bool = False) -> dict[str, Any]:
-    """What the template of a table is given; one of a study may include it.
-
-    A table of many columns and few rows is ``turned``: what the first column names stands across.
-    """
-    cells = [[format_value(column.format, column.value(row)) for column in columns] for row in rows[:_ROWS]]
-    return {"label": label, "columns": columns, "rows": cells, "more": max(0, len(rows) - _ROWS), "turned": turned}
+def _get_ends(low: Column, high: Column, row: Any) -> tuple[float, float] | None:
+    return None if low.value(row) is None else (low.value(row), high.value(row))
 
 
-def printed(title: str, columns: Sequence[Column], rows: Sequence[Any], most: int | None = PRINTED) -> RenderableType:
-    """A table of the terminal, of so many rows; turned or split where it is too wide."""
-    heads = [make_printable(column.label) for column in columns]
-    left = [column.format == "text" for column in columns]
-    cells = [[format_value(column.format, column.value(row)) for column in columns] for row in rows[:most]]
-    return _Printed(make_printable(title), heads, left, cells, len(rows) - len(cells))
-
-
-@dataclass(frozen=True)
-class _Printed:
-    """Rows and columns, laid out when the width is known."""
-
-    title: str
-    heads: Sequence[str]
-    left: Sequence[bool]
-    cells: Sequence[Sequence[str]]
-    more: int
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        widths = [
-            max([len(head), *(len(row[place]) for row in self.cells)]) + 3 for place, head in enumerate(self.heads)
-        ]
-        yield Text(self.title, style="bold")
-        if sum(widths) <= options.max_width:
-            yield self._table(range(len(self.heads)))
-        elif len(self.cells) <= _TURNED:
-            yield self._turned()
-        else:
-            yield from map(self._table, _split(widths, options.max_width))
-        if self.more:
-            yield Text(f"  and {self.more:,} more rows", style="dim")
-
-    def _table(self, places: Sequence[int]) -> RichTable:
-        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for place in places:
-            table.add_column(Text(self.heads[place]), justify="left" if self.left[place] else "right", overflow="fold")
-        for row in self.cells:
-            table.add_row(*(Text(row[place]) for place in places))
-        return table
-
-    def _turned(self) -> RichTable:
-        """What was across stands down the page."""
-        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for place, text in enumerate((self.heads[0], *(row[0] for row in self.cells))):
-            table.add_column(Text(text), overflow="fold", style="dim" if place == 0 else "")
-        for place, head in list(enumerate(self.heads))[1:]:
-            table.add_row(Text(head), *(Text(row[place]) for row in self.cells))
-        return table
-
-
-def _split(widths: Sequence[int], width: int) -> Iterator[list[int]]:
-    """Columns by what fits beside each other; the first comes again every time."""
-    part = [0]
-    for place in range(1, len(widths)):
-        if len(part) > 1 and sum(widths[one] for one in (*part, place)) > width:
-            yield part
-            part = [0]
-        part.append(place)
-    yield part
-
-
-def print_run(
-    console: Console,
-    headline: str,
-    tables: Sequence[RenderableType],
-    findings: Sequence[Statement],
-    notes: Sequence[str] = (),
-    meaning: Sequence[str] = (),
-) -> None:
-    """A run in the terminal: what was asked, its tables, notes and what it means, and last the findings in words."""
-    parts: list[RenderableType] = [Text(make_printable(headline), style="bold"), Text("")]
-    for table in tables:
-        parts += [table, Text("")]
-    parts += [Text(make_printable(note), style="yellow") for note in notes]
-    parts += [Text(make_printable(text), style="dim") for text in meaning]
-    parts += [Text("")] * bool(notes or meaning)
-    console.print(Group(*parts, *said(findings)), width=min(WIDTH, console.width))
-
-
-def said(statements: Iterable[Statement]) -> Iterator[RenderableType]:
-    """Statements in the terminal, each with its points below."""
-    for one in statements:
-        text = Text(make_printable(one.text))
-        text.stylize("bold", 0, len(one.about))
+def render_statements(statements: Iterable[Statement]) -> Iterator[Text | _Point]:
+    """Render statements, each with its points below."""
+    for statement in statements:
+        text = Text(make_printable(statement.text))
+        text.stylize("bold", 0, len(statement.about))
         yield text
-        for place, point in enumerate(one.points):
+        for index, point in enumerate(statement.points):
             line = Text(make_printable(point))
-            if one.names and one.names[place]:
-                line.stylize("dim", len(point) - len(one.names[place]))
+            if statement.names and statement.names[index]:
+                line.stylize("dim", len(point) - len(statement.names[index]))
             yield _Point(line)
 
 
 @dataclass(frozen=True)
 class _Point:
-    """A line with a bullet; where it is wrapped, the rest stands below its text."""
+    """A bullet whose wrapped lines are aligned."""
 
     text: Text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        bullet = "-" if options.ascii_only else "•"
-        for place, line in enumerate(self.text.wrap(console, max(options.max_width - 4, 1))):
-            yield Text.assemble("    " if place else f"  {bullet} ", line)
+        yield from self.wrap(console, options.max_width)
+
+    def wrap(self, console: Console, width: int) -> Iterator[Text]:
+        """Yield the lines in a width."""
+        for index, line in enumerate(self.text.wrap(console, max(width - 4, 1))):
+            yield Text.assemble("    " if index else "  • ", line)
 
 
-def paper_table(spec: TableSpec, run: RunData) -> PaperTable:
-    """A table of a paper: models across where the table names a key and a number, and else as it is."""
-    columns, rows = used(spec, run)
+def paper_table(spec: TableSpec, run: RunData) -> Table:
+    """Make the table of a paper: models across if the table has a key and a value column."""
+    columns, rows = read_table(spec, run)
     labels = model_labels(run)
-    if spec.key and spec.number:
-        every = spec.columns_of(run)
-        numbers = {(item_of(spec, row, every), labels[model_key(row)]): row for row in rows}
-        number = _column(every, spec.number)
-        cells = {place: format_value(number.format, number.value(row)) for place, row in numbers.items()}
+    if spec.key and spec.value_column:
+        every = spec.get_columns(run)
+        numbers = {(format_item(spec, row, every), labels[model_key(row)]): row for row in rows}
+        number = _column(every, spec.value_column)
+        cells = {index: format_value(number.format, number.value(row)) for index, row in numbers.items()}
         stub = ", ".join(_column(every, name).label for name in spec.key)
         return side_by_side(f"{spec.title}. {number.label}: {number.help}", stub, cells)
     texts = [column for column in columns if column.format == "text"]
@@ -479,27 +139,55 @@ def paper_table(spec: TableSpec, run: RunData) -> PaperTable:
     body = tuple(TableRow(_cleaned(texts, row), tuple(map(Cell, _cleaned(others, row)))) for row in rows)
     spans = tuple(ColumnSpan(clean_line(column.label)) for column in others)
     caption = " ".join([f"{spec.title}.", *(f"{column.label}: {column.help}" for column in others)])
-    return PaperTable(
-        clean_line(caption), tuple(clean_line(column.label) for column in texts), spans, (Rows("", body),)
-    )
+    return Table(clean_line(caption), tuple(clean_line(column.label) for column in texts), spans, (Rows("", body),))
 
 
-def side_by_side(caption: str, stub: str, cells: dict[tuple[str, str], str]) -> PaperTable:
-    """A table of a paper, items down and models across."""
-    items, models = (list(dict.fromkeys(place[side] for place in cells)) for side in (0, 1))
-    body = [
-        TableRow((clean_line(item),), tuple(Cell(cells.get((item, model), "–")) for model in models)) for item in items
-    ]
-    return PaperTable(
-        clean_line(caption),
-        (clean_line(stub),),
-        tuple(ColumnSpan(clean_line(m)) for m in models),
-        (Rows("", tuple(body)),),
-    )
+def side_by_side(
+    caption: str, stub: str, cells: Mapping[tuple[str, str], str | tuple[Cell, ...]], heads: tuple[str, ...] = ("",)
+) -> Table:
+    """Make a table with items down and models across.
+
+    Parameters
+    ----------
+    caption : str
+        Caption of the table.
+    stub : str
+        Heading of the column of items.
+    cells : dict of (str, str) to str or tuple of Cell
+        Text, or one cell per column, by item and model. Missing cells are shown as a dash.
+    heads : tuple of str
+        Headings of the columns of a model.
+
+    Returns
+    -------
+    Table
+    """
+    items, models = (list(dict.fromkeys(index[side] for index in cells)) for side in (0, 1))
+    body = []
+    for item in items:
+        of_models = (cells.get((item, model), (Cell("–"),) * len(heads)) for model in models)
+        own = ((Cell(cells),) if isinstance(cells, str) else cells for cells in of_models)
+        body.append(TableRow((clean_line(item),), tuple(cell for cells in own for cell in cells)))
+    spans = tuple(ColumnSpan(clean_line(model), heads) for model in models)
+    return Table(clean_line(caption), (clean_line(stub),), spans, (Rows("", tuple(body)),))
 
 
-def item_of(spec: TableSpec, row: Any, columns: Sequence[Column]) -> str:
-    """What a row is about, in the words of its key."""
+def format_item(spec: TableSpec, row: Any, columns: Sequence[Column]) -> str:
+    """Format the key of a row.
+
+    Parameters
+    ----------
+    spec : TableSpec
+        Table of the row.
+    row : object
+        Record of the table.
+    columns : sequence of Column
+        Columns of the table, among them those of the key.
+
+    Returns
+    -------
+    str
+    """
     return ", ".join(format_value("text", _column(columns, name).value(row)) for name in spec.key)
 
 
@@ -509,3 +197,327 @@ def _column(columns: Sequence[Column], name: str) -> Column:
 
 def _cleaned(columns: Sequence[Column], row: Any) -> tuple[str, ...]:
     return tuple(clean_line(format_value(column.format, column.value(row))) for column in columns)
+
+
+_MIN_TEXT = 10  # width to which a text is shortened if a table is too wide
+_MIN_NAME, _MIN_STUB, _WIDE_STUB = 14, 16, 36  # width to which names and labels are narrowed if a table is too wide
+_MIN_BLOCK = 8  # lines that remain of a shortened block
+_MOST_LEADS = 3  # leads per model in the summary of a run
+_FEW_FINDINGS = 12  # findings up to which all are listed
+_MOST_SIGNIFICANT = 12  # significant results per model in the summary of a run
+
+
+def print_report(
+    report: Report, console: Console, *, everything: bool = False, max_lines: int | None = MAX_LINES
+) -> None:
+    """Print a report: the verdict, counts, significant results and leads; with `everything` all sections.
+
+    Parameters
+    ----------
+    report : Report
+    console : Console
+    everything : bool
+        If True, print every finding, remark and section.
+    max_lines : int or None
+        Largest number of lines unless `everything` is True; None for no limit.
+    """
+    if everything or max_lines is None:
+        max_lines = sys.maxsize
+    width = min(WIDTH, console.width)
+    for n_leads in (_MOST_LEADS, 2, 1):
+        blocks = [
+            [line for item in block for line in item.wrap(console, width)]
+            for block in _list_parts(report, width, n_leads, everything=everything)
+        ]
+        if _count_lines(blocks) <= max_lines:
+            break
+    else:
+        _limit_lines(blocks, max_lines)
+    console.print(Text("\n\n").join(Text("\n").join(block) for block in blocks), width=width, highlight=False)
+
+
+def _list_parts(report: Report, width: int, n_leads: int, *, everything: bool) -> Iterator[Sequence[Text | _Point]]:
+    """List the parts of a report that are not empty, from the verdict down."""
+    findings = report.findings
+    counts = make_counts_table(findings) if findings else None
+    parts: list[Iterable[Text | _Point]] = [
+        _list_verdict(report),
+        [Text(make_printable(note), style="yellow") for note in report.notes],
+        _list_skips(findings),
+        [] if counts is None else render_table(counts, width),
+        *(
+            render_table(table, width, brief=not everything)
+            for table in (*_make_evidence_tables(findings, n_leads), *report.tables)
+        ),
+        render_statements(report.details),
+    ]
+    if everything:
+        parts += [
+            [Text(make_printable(section.title), style="bold"), *_list_blocks(section, width)]
+            for section in report.sections
+            if section.printed
+        ]
+        parts += [[Text(make_printable(remark))] for remark in (*report.remarks, report.meaning) if remark]
+    elif power := describe_power(findings):
+        parts.append([Text(power)])
+    return filter(None, map(list, parts))
+
+
+def _count_lines(blocks: Sequence[Sequence[Text]]) -> int:
+    return sum(map(len, blocks)) + len(blocks) - 1
+
+
+def _limit_lines(blocks: list[list[Text]], max_lines: int) -> None:
+    """Shorten the longest blocks until all of them fit on one screen."""
+    cut = [0] * len(blocks)
+    while _count_lines(blocks) + sum(map(bool, cut)) > max_lines:
+        longest = max(range(len(blocks)), key=lambda index: len(blocks[index]))
+        if len(blocks[longest]) <= _MIN_BLOCK:
+            break
+        blocks[longest].pop()
+        cut[longest] += 1
+    for block, number in zip(blocks, cut, strict=True):
+        if number:
+            block.append(Text(f"  … {number:,} more lines: --all", style="dim"))
+
+
+def _list_verdict(report: Report) -> Iterator[Text | _Point]:
+    """List the title of a report that says more than the counts; also its statements, if it is a verdict."""
+    is_alone = bool(report.tone) or not report.findings
+    if is_alone or report.title != format_title(report.findings):
+        yield Text(make_printable(report.title), style="bold")
+    if is_alone:
+        yield from render_statements(statement for statement in report.statements if statement.text not in report.title)
+
+
+def _list_skips(findings: Sequence[Finding]) -> list[Text]:
+    """Print why the first skipped test was skipped, and how many more reasons there are."""
+    lines = list_skipped(findings)
+    if len(findings) > _FEW_FINDINGS:
+        lines = [line.split(";")[0] for line in lines]
+    more = f"; {len(lines) - 1:,} more: --all" if len(lines) > 1 else ""
+    return [Text(make_printable(f"{line}{more}"), style="yellow") for line in lines[:1]]
+
+
+def _make_evidence_tables(findings: Sequence[Finding], n_leads: int) -> list[Table]:
+    """Make tables of significant results and leads; of few findings, of all of them."""
+    tables = [
+        make_evidence_table(findings, "Significant", "significant", most=_MOST_SIGNIFICANT),
+        make_evidence_table(findings, "Before correction only: leads, not findings", "uncorrected", most=n_leads),
+        make_evidence_table(findings, "Descriptive: not tested", "descriptive", most=n_leads),
+    ]
+    if len(findings) <= _FEW_FINDINGS:
+        tables += [
+            make_evidence_table(findings, "Inconclusive", "inconclusive"),
+            make_evidence_table(findings, "Not testable", "not_testable"),
+            make_checks_table(findings),
+        ]
+    return [table for table in tables if table is not None]
+
+
+def _list_blocks(section: Section, width: int) -> Iterator[Text | _Point]:
+    for block in section.blocks:
+        if isinstance(block, Heading):
+            yield from (Text(""), Text(make_printable(block.text), style="bold"))
+        elif isinstance(block, TextBlock):
+            yield Text(make_printable(block.text))
+        elif isinstance(block, Bullets):
+            yield from render_statements(block.statements)
+        elif isinstance(block, Definitions):
+            yield from (_Point(Text(make_printable(f"{term}: {text}"))) for term, text in block.entries)
+        elif isinstance(block, Table):
+            yield from render_table(block, width)
+
+
+def render_table(table: Table, width: int, *, brief: bool = False) -> list[Text]:
+    """Render a table in at most `width` columns of text.
+
+    A table that is too wide shortens its labels and drops a spare one; then models go below each other; then columns
+    are split into parts, each of which repeats the labels.
+
+    Parameters
+    ----------
+    table : Table
+    width : int
+    brief : bool
+        If True, leave out columns that do not fit, and name them.
+    """
+    fitting = _render_whole(table, width, shorten_names=not set(table.stub) & set(table.spare))
+    if fitting is None and set(table.stub) & set(table.spare):
+        table = replace(table.map_rows(lambda row: replace(row, stub=row.stub[:-1])), stub=table.stub[:-1])
+        fitting = _render_whole(table, width)
+    if fitting is None and len(table.models) > 1 and any(len(span.columns) > 1 for span in table.models):
+        fitting = _render_whole(narrow_table(table), width)
+    if fitting is not None:
+        return fitting
+    lines: list[Text] = []
+    first, *others = _split_table(table, width)
+    if brief and others:
+        names = [make_printable(_head(span)) for part in others for span in part.models]
+        return [*(_render_whole(first, width, force=True) or []), Text(f"  … {', '.join(names)}: --all", style="dim")]
+    for part in (first, *others):
+        lines += [Text("")] * bool(lines) + (_render_whole(part, width, force=True) or [])
+    return lines
+
+
+def _render_whole(table: Table, width: int, *, shorten_names: bool = True, force: bool = False) -> list[Text] | None:
+    stubs = [[make_printable(text) for text in row.stub] for row in table.rows]
+    cells = [[make_printable(f"{cell.text}{cell.mark}") for cell in row.cells] for row in table.rows]
+    names = (name for span in table.models for name in (span.columns if len(span.columns) > 1 else (_head(span),)))
+    heads, stub = list(map(make_printable, names)), list(map(make_printable, table.stub))
+    left = [span.text for span in table.models for _ in span.columns]
+    spans = any(span.title and len(span.columns) > 1 for span in table.models)
+    stub_widths = [max([cell_len(head), *(cell_len(row[i]) for row in stubs)]) for i, head in enumerate(stub)]
+    widths = [max([cell_len(head), *(cell_len(row[i]) for row in cells)]) for i, head in enumerate(heads)]
+    indent = 2 if table.caption or any(group.title for group in table.groups) else 0
+    total = indent + sum(stub_widths) + sum(widths) + _GAP * (len(stub_widths) + len(widths) - 1)
+    last, head_lines = len(stub_widths) - 1, [[head] for head in heads]
+
+    def narrow(columns: list[int], index: int, least: int) -> None:
+        nonlocal total
+        spare = min(total - width, columns[index] - least)
+        if spare > 0:
+            columns[index], total = columns[index] - spare, total - spare
+
+    for i, is_text in enumerate(left):  # lists of names first, then heads, then labels
+        if is_text:
+            narrow(widths, i, max([_MIN_TEXT, *map(cell_len, heads[i].split())]))
+            head_lines[i] = _wrap(heads[i], widths[i])
+    for i, head in enumerate(heads):
+        if not left[i]:
+            narrow(widths, i, max([*(cell_len(row[i]) for row in cells), *map(cell_len, head.split()), 0]))
+            head_lines[i] = _wrap(head, widths[i])
+    if stubs and stub_widths:
+        narrow(stub_widths, last, _WIDE_STUB)
+        for i in reversed(range(last if shorten_names else 0)):
+            narrow(stub_widths, i, _MIN_NAME)
+        narrow(stub_widths, last, _MIN_STUB)
+    if total > width and not force:
+        return None
+    offset = indent + sum(stub_widths) + _GAP * (len(stub_widths) - 1)
+    lines: list[Text] = []
+    caption = make_printable(table.caption)
+    if spans:
+        lines.append(Text(" " * offset + _join_spans(table, widths), style="bold"))
+    if caption and cell_len(caption) > offset:  # the caption needs its own line
+        lines.append(Text(caption, style="bold"))
+        caption = ""
+    if caption or any(heads) or any(stub):
+        stub_heads = "  ".join(_pad(shorten(head, wide), wide) for head, wide in zip(stub, stub_widths, strict=True))
+        first = Text(_pad(caption or " " * indent + stub_heads, offset), style="bold" if caption else "dim")
+        n_lines = max(map(len, head_lines), default=1)
+        padded = [[""] * (n_lines - len(head)) + head for head in head_lines]
+        above = [[column[i] for column in padded] for i in range(n_lines)]
+        lines += [_join_cells(Text(" " * offset), line, widths, left, "dim") for line in above[:-1]]
+        lines.append(_join_cells(first, above[-1], widths, left, "dim"))
+    index = 0
+    for group in table.groups:
+        if group.title:
+            lines.append(Text(make_printable(group.title), style="bold"))
+        for _ in group.rows:
+            *leading, label = stubs[index] or [""]
+            wrapped = _wrap(label, stub_widths[-1]) if stub_widths else [""]
+            shortened = [shorten(text, wide, middle=True) for text, wide in zip(leading, stub_widths, strict=False)]
+            texts = map(_pad, [*shortened, wrapped[0] if wrapped else ""], stub_widths)
+            lines.append(_join_cells(Text(" " * indent + (" " * _GAP).join(texts)), cells[index], widths, left, ""))
+            lines += [Text(" " * (offset - stub_widths[-1] + _GAP) + text) for text in wrapped[1:]]
+            index += 1
+    lines += [Text(make_printable(note), style="dim") for note in table.notes]
+    return lines
+
+
+def _head(span: ColumnSpan) -> str:
+    return " ".join(filter(None, (span.title, *span.columns)))
+
+
+def _pad(text: str, width: int) -> str:
+    return text + " " * max(0, width - cell_len(text))
+
+
+def _join_cells(first: Text, cells: Sequence[str], widths: Sequence[int], left: Sequence[bool], style: str) -> Text:
+    for text, wide, is_left in zip(cells, widths, left, strict=True):
+        text = _shorten_list(text, wide) if is_left else shorten(text, wide)
+        filled = " " * (wide - cell_len(text))
+        first.append(" " * _GAP + (text + filled if is_left else filled + text), style=style)
+    first.rstrip()
+    return first
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    return [line.plain.rstrip() for line in Text(text).wrap(Console(), width)] if cell_len(text) > width else [text]
+
+
+def _shorten_list(text: str, width: int) -> str:
+    """Shorten a list after one of its items, and any other text at a letter."""
+    items = text.split(", ")
+    while len(items) > 1 and cell_len(", ".join(items)) > width - (2 if ", ".join(items) != text else 0):
+        items.pop()
+    kept = ", ".join(items)
+    return shorten(text if kept == text or cell_len(kept) > width - 2 else f"{kept} …", width)
+
+
+def _join_spans(table: Table, widths: Sequence[int]) -> str:
+    """Join the titles of the models, each above its columns."""
+    text, start = "", 0
+    for span in table.models:
+        own = widths[start : start + len(span.columns)]
+        wide = sum(own) + _GAP * (len(own) - 1)
+        text += " " * _GAP + shorten(make_printable(span.title), wide, middle=True).rjust(wide)
+        start += len(span.columns)
+    return text
+
+
+def _split_table(table: Table, width: int) -> Iterator[Table]:
+    """Split the columns of a table into parts that fit; every part repeats the stubs."""
+    columns = [(span, index) for span in table.models for index in range(len(span.columns))]
+    parts: list[list[int]] = [[]]
+    for position in range(len(columns)):
+        if parts[-1] and _render_whole(_select_columns(table, [*parts[-1], position]), width) is None:
+            parts.append([])
+        parts[-1].append(position)
+    for number, part in enumerate(parts):
+        yield replace(
+            _select_columns(table, part),
+            caption=table.caption if number == 0 else f"{table.caption} (continued)".strip(),
+            signs=table.signs if number == len(parts) - 1 else (),
+        )
+
+
+def _select_columns(table: Table, positions: Sequence[int]) -> Table:
+    columns = [(span, name) for span in table.models for name in span.columns]
+    spans = tuple(
+        ColumnSpan(" ".join(filter(None, (span.title, name))), text=span.text)
+        for span, name in (columns[position] for position in positions)
+    )
+    fewer = table.map_rows(lambda row: TableRow(row.stub, tuple(row.cells[i] for i in positions)))
+    return replace(fewer, models=spans)
+
+
+def make_table(title: str, columns: Sequence[Column], rows: Sequence[Any], most: int | None = None) -> Table:
+    """Make a table of records: leading text columns name the rows, and `most` limits their number.
+
+    Parameters
+    ----------
+    title : str
+    columns : sequence of Column
+    rows : sequence
+        Records.
+    most : int, optional
+        Largest number of rows.
+    """
+    n_stubs = next((i for i, column in enumerate(columns) if column.format != "text"), len(columns)) or 1
+    n_stubs = min(n_stubs, 2)
+    body = tuple(
+        TableRow(_cleaned(columns[:n_stubs], row), tuple(map(Cell, _cleaned(columns[n_stubs:], row))))
+        for row in rows[:most]
+    )
+    spans = tuple(ColumnSpan(clean_line(column.label), text=column.format == "text") for column in columns[n_stubs:])
+    more = len(rows) - len(body)
+    return Table(
+        clean_line(title),
+        tuple(clean_line(column.label) for column in columns[:n_stubs]),
+        spans,
+        (Rows("", body),),
+        signs=(f"and {more:,} more rows",) if more > 0 else (),
+        help={clean_line(column.label): column.help for column in columns},
+    )

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from biassay.errors import RunFolderError
 from biassay.io import dump_json_with_digest
-from biassay.results.arrays import DAMAGE_HINT
 
 if TYPE_CHECKING:
     from cattrs.preconf.json import JsonConverter
 
-__all__ = ["format_stored_value", "structure_record", "to_json", "to_json_bytes", "unstructure_record"]
 
 _T = TypeVar("_T")
 _MAX_INT = 2**63 - 1
 _MAX_FLOAT = 1e150  # squares of larger numbers overflow
-_MAX_FAULTS = 3  # that an error lists
+_MAX_FAULTS = 3  # faults that an error lists
+DAMAGE_HINT = "copy the whole folder of the run again, or make the run again"
+"""Advice for missing or damaged files of a run."""
 _SHORT_REPR = reprlib.Repr()
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 @cache
 def _make_converter() -> JsonConverter:
-    from cattrs.preconf.json import make_converter  # only what reads a run waits for it
+    from cattrs.preconf.json import make_converter  # imported only when a run is read
 
     converter = make_converter()
     converter.register_structure_hook(float, lambda value, _: _load_float(value))
@@ -51,7 +51,7 @@ def _get_origin(kind: Any) -> Any:
 
 
 def _dump_float(value: float) -> float | str:
-    """JSON has no word for these three; strings are what every reader can take."""
+    """Convert NaN and infinities, which JSON cannot express, to strings."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -80,7 +80,7 @@ def _load_bool(value: Any) -> bool:
 
 
 def _load_text(value: Any) -> str:
-    """A text that can be written as UTF-8, which half of a surrogate pair cannot."""
+    """Check that a text can be written as UTF-8, which half of a surrogate pair cannot."""
     if not isinstance(value, str) or not (value.isascii() or value.isprintable() or _is_utf8(value)):
         raise ValueError(f"expected a text, got {format_stored_value(value)}")
     return value
@@ -138,7 +138,7 @@ def format_stored_value(value: Any) -> str:
 
 
 def unstructure_record(record: Any) -> Any:
-    """A record as plain data that JSON can hold."""
+    """Return a record as plain data that JSON can hold."""
     if isinstance(record, float):
         return _dump_float(record)
     if record is None or isinstance(record, str | int):
@@ -153,11 +153,12 @@ def unstructure_record(record: Any) -> Any:
 
 
 def to_json(record: Any) -> str:
+    """Return a record as JSON."""
     return json.dumps(unstructure_record(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def to_json_bytes(record: Any) -> bytes:
-    """A record as the JSON of a file: with a digest, so that damage is found when it is read."""
+    """Return a record as JSON with a digest, so that damage is detected."""
     return dump_json_with_digest(unstructure_record(record)).encode()
 
 
@@ -176,7 +177,7 @@ def structure_record(content: object, kind: type[_T], where: str) -> _T:
     Raises
     ------
     RunFolderError
-        Names the file, the field, and what is wrong with its value.
+        Names the file, the field, and the error in its value.
     """
     from cattrs import transform_error
     from cattrs.errors import BaseValidationError
@@ -196,7 +197,7 @@ def structure_record(content: object, kind: type[_T], where: str) -> _T:
             raise RunFolderError(
                 f"{where}: not a record of biassay: {_format_fault(error, None)}; {DAMAGE_HINT}"
             ) from error
-        told = [one.rpartition(" @ ") for one in transform_error(error, path="", format_exception=_format_fault)]
+        told = [line.rpartition(" @ ") for line in transform_error(error, path="", format_exception=_format_fault)]
         faults = [f"{field.removeprefix('.')}: {fault}" if field else fault for fault, _, field in told]
         more = f"; and {len(faults) - _MAX_FAULTS} more" if len(faults) > _MAX_FAULTS else ""
         listed = f"{'; '.join(faults[:_MAX_FAULTS])}{more}"
@@ -207,5 +208,5 @@ def _format_fault(error: BaseException, _: type | None) -> str:
     if isinstance(error, KeyError):
         return "missing"
     if isinstance(error, RecursionError):
-        return "too many brackets inside each other"
+        return "brackets are nested too deeply"
     return str(error) if isinstance(error, ValueError) else f"not as expected ({type(error).__name__})"

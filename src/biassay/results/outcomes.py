@@ -1,32 +1,28 @@
-"""Outcomes of measurements: how large, how sure, and what a run decides about them."""
+"""Outcomes of measurements: estimates, their uncertainty, and the decisions of a run.
+
+Decisions correct p-values over the questions of a run and grade the evidence of every record. A question is counted
+once, whatever its forms: the main form represents it if it was measured, otherwise the first form by name. By default,
+the family of a model is all its social-bias questions, corrected by Holm's method with Tarone's refinement; other forms
+inherit the level of their question. A declared family is fixed before the run: every declared question counts, measured
+or not, and the correction is Bonferroni's, so that a p-value does not depend on what else was run. Sanity checks are
+not corrected. Under a paper's protocol all rows of the run are one family.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, get_args
 
 from biassay.errors import UsageError
-from biassay.results.run_data import BaseRecord
-from biassay.results.tables import MODEL_COLUMNS, REVISION_COLUMN, Column, TableSpec
-from biassay.results.views import model_key
-
-__all__ = [
-    "DECISIONS",
-    "EVIDENCE",
-    "About",
-    "Claim",
-    "Decision",
-    "Evidence",
-    "Outcome",
-    "Result",
-    "ResultRecord",
-    "Status",
-    "join_decisions",
-    "make_alternative_columns",
-    "make_outcome_columns",
-]
+from biassay.grouping import group_pairs
+from biassay.results.run_data import MODEL_COLUMNS, BaseRecord, RevisionRow, RunData, copy_fields
+from biassay.results.tables import Column, TableSpec, column, keyword_row, make_columns, optional
+from biassay.results.views import ModelKey, model_key
+from biassay.stats.multiple_testing import holm, holm_by_question
 
 About = Literal["people", "method"]
 Status = Literal["measured", "skipped", "failed"]
@@ -50,7 +46,7 @@ skipped
 EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 
 
-@dataclass(frozen=True, kw_only=True)
+@keyword_row
 class Outcome(BaseRecord):
     """An estimate with its uncertainty. It depends on the outputs of one model only and is cached with them.
 
@@ -88,33 +84,33 @@ class Outcome(BaseRecord):
         Name of the array with one value per sampling unit, for paired comparisons.
     """
 
-    effect_size: float | None = None
-    standard_error: float | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
+    effect_size: float | None = optional("effect", "Estimate of the primary outcome, in units of `scale`.")
+    standard_error: float | None = optional("SE", "Standard error of the estimate.")
+    ci_low: float | None = optional("low", "Lower end of the confidence interval.")
+    ci_high: float | None = optional("high", "Upper end of the confidence interval.")
     confidence: float = 0.95
-    scale: str = "d"
-    null: float = 0.0
+    scale: str = column("scale", "Scale of the estimate.", default="d")
+    null: float = column("without bias", "Value of a model without bias.", default=0.0)
     limit: float | None = None
-    p_value: float | None = None
-    log10_p_value: float | None = None
-    p_opposite: float | None = None
-    p_floor: float | None = None
+    p_value: float | None = optional("p", "P-value of the primary outcome, before correction.", "p")
+    log10_p_value: float | None = optional("log10 p", "Logarithm of the p-value, which may underflow.")
+    p_opposite: float | None = optional("p, opposite", "P-value of the opposite direction.", "p")
+    p_floor: float | None = optional("smallest p", "Smallest p-value that the design allows.", "p")
     test: str = ""
-    df: float | None = None
+    df: float | None = optional("df", "Degrees of freedom.")
     n: dict[str, int] = field(default_factory=dict)
-    bound_low: float | None = None
-    bound_high: float | None = None
-    power_80: float | None = None
+    bound_low: float | None = optional("lower bound", "Estimate if all missing responses lowered it.")
+    bound_high: float | None = optional("upper bound", "Estimate if all missing responses raised it.")
+    power_80: float | None = optional("80% power", "Effect that the design detects with 80% power.")
     reason: str | None = None
     contributions: str | None = None
 
 
-_OUTCOME_FIELDS = frozenset(one.name for one in dataclasses.fields(Outcome))
+_OUTCOME_FIELDS = frozenset(field.name for field in dataclasses.fields(Outcome))
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResultRecord(BaseRecord):
+@keyword_row
+class ResultRecord(RevisionRow):
     """Base of the main record of every study: one item measured on one model.
 
     Attributes
@@ -136,31 +132,31 @@ class ResultRecord(BaseRecord):
     alternatives : dict of str to Outcome
         Other outcomes by name, such as fixed_words or sentences.
     claim : {"tested", "descriptive", "inconclusive"}
-        What a p-value may be used for. Only tested items are graded by their p-value.
+        Permitted use of the p-value. Only tested items are graded by their p-value.
     doubt : str or None
         Why the claim is descriptive or inconclusive whatever the p-value.
     warnings : tuple of str
-        Warnings that change how the result is read.
+        Warnings that affect the interpretation of the result.
     """
 
     outcome_names: ClassVar[tuple[str, ...]] = ()
     """Names of outcomes that a study may compute, primary or not; ``result.NAME_FIELD`` reads them."""
 
-    model: str
-    options: str
-    model_revision: str | None = None
-    title: str = ""
-    topic: str = "other"
-    about: About = "people"
-    question: str = ""
+    model_revision: str | None = optional("revision", "Fingerprint of the model's weights.")
+    title: str = column("title", "The item in words.", default="")
+    topic: str = column("topic", "Gender, race, age, ...; see tests.md.", default="other")
+    about: About = column("about", "people, or method for a sanity check.", default="people")
+    question: str = column(
+        "question", "Question of the item; its forms share it.", default="", get=attrgetter("asked_question")
+    )
     direction: int | None = None
-    status: Status = "measured"
-    reason: str | None = None
+    status: Status = column("status", "measured, skipped or failed.", default="measured")
+    reason: str | None = optional("reason", "Why it was not measured.")
     outcome: Outcome = field(default_factory=Outcome)
     alternatives: dict[str, Outcome] = field(default_factory=dict)
-    claim: Claim = "tested"
-    doubt: str | None = None
-    warnings: tuple[str, ...] = ()
+    claim: Claim = column("claim", "tested, or descriptive if no p-value becomes evidence.", default="tested")
+    doubt: str | None = optional("doubt", "Reason why the evidence differs from that of the p-value.")
+    warnings: tuple[str, ...] = column("warnings", "Warnings that affect the interpretation of the result.", default=())
 
     @property
     def item(self) -> str:
@@ -174,7 +170,7 @@ class ResultRecord(BaseRecord):
 
     @property
     def is_main_form(self) -> bool:
-        """Whether the item stands for its question if several forms were measured."""
+        """Whether the item is the main form of its question."""
         return self.item == self.asked_question
 
     def get_outcome(self, name: str) -> Outcome | None:
@@ -182,9 +178,9 @@ class ResultRecord(BaseRecord):
         return self.outcome if self.outcome.test == name else self.alternatives.get(name)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decision(BaseRecord):
-    """What the run decides about one record. It depends on all records of the run and is never cached.
+@keyword_row
+class Decision(RevisionRow):
+    """Decision of the run on one record. It depends on all records of the run and is never cached.
 
     Attributes
     ----------
@@ -199,7 +195,7 @@ class Decision(BaseRecord):
     opposite : bool
         If True, the effect is significant, before or after correction, against the expected direction.
     form_of : str or None
-        Item that stands for the question, if this one is another form of it. Questions are counted, not forms.
+        Main form of the question, if this one is another form of it. Questions are counted, not forms.
     family : str or None
         Name of the family: "run", "rows" (a paper's protocol), or what the user declared.
     family_size : int or None
@@ -207,22 +203,22 @@ class Decision(BaseRecord):
     exploratory : bool
         If True, the question is outside the declared family and is never significant.
     reason : str or None
-        Why the evidence is not what the p-value alone suggests.
+        Reason why the evidence differs from that of the p-value.
     """
 
-    model: str
-    options: str
-    model_revision: str | None = None
-    item: str
-    p_adjusted: float | None = None
-    evidence: Evidence = "skipped"
-    significant: bool | None = None
-    opposite: bool = False
-    form_of: str | None = None
-    family: str | None = None
-    family_size: int | None = None
-    exploratory: bool = False
-    reason: str | None = None
+    model_revision: str | None = optional("revision", "Fingerprint of the model's weights.")
+    item: str = column("item", "Item that is decided.")
+    p_adjusted: float | None = optional("p, adjusted", "P-value after correction over the family.", "p")
+    significant: bool | None = optional("significant", "Whether the result is significant after correction.")
+    evidence: Evidence = column("evidence", f"Strength of the evidence: {', '.join(EVIDENCE)}.", default="skipped")
+    opposite: bool = column(
+        "opposite", "Whether the effect is significant against the expected direction.", default=False
+    )
+    form_of: str | None = optional("form of", "Main form of the question; empty if it is this one.")
+    family: str | None = optional("family", "run, rows (of a paper's protocol), or the declared family.")
+    family_size: int | None = optional("questions", "Number of questions corrected together.")
+    exploratory: bool = column("exploratory", "Whether the question is outside the declared family.", default=False)
+    reason: str | None = optional("reason", "Reason why the evidence differs from that of the p-value.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -257,7 +253,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields of the record, of its primary outcome and of the decision by name, as attributes are."""
         parts = (self.decision, self.record.outcome, self.record)
-        merged = {one.name: getattr(part, one.name) for part in parts for one in dataclasses.fields(part)}
+        merged = {field.name: getattr(part, field.name) for part in parts for field in dataclasses.fields(part)}
         return {name: value for name, value in merged.items() if name != "outcome"}
 
 
@@ -269,32 +265,54 @@ def join_decisions(records: Iterable[ResultRecord], decisions: Iterable[Decision
     )
 
 
+def get_decided(run: RunData, table: str) -> tuple[Result, ...]:
+    """Return the records of a table with the decisions of the run."""
+    return join_decisions(run.tables.get(table, ()), run.tables.get("decisions", ()))
+
+
 def _make_undecided(record: ResultRecord) -> Decision:
-    return Decision(model=record.model, options=record.options, model_revision=record.model_revision, item=record.item)
+    return Decision(**copy_fields(record, "model", "options", "model_revision", "item"))
 
 
-def make_outcome_columns(**helps: str) -> tuple[Column, ...]:
-    """Return the columns of the primary outcome and of the decision, the same in every study.
+def make_outcome_columns(*names: str, **helps: str) -> tuple[Column, ...]:
+    """Return columns of the record, its primary outcome and its decision, the same in every study.
 
     Parameters
     ----------
+    *names : str
+        Fields of `ResultRecord`, `Outcome` and `Decision`; by default those of the estimate and its evidence.
     **helps : str
         Help texts that replace the general ones, by column name.
     """
-    columns = (
-        Column("effect_size", "effect", "Estimate of the primary outcome, in units of `scale`.", "number"),
-        Column("ci_low", "low", "Lower end of the confidence interval.", "number"),
-        Column("ci_high", "high", "Upper end of the confidence interval.", "number"),
-        Column("standard_error", "SE", "Standard error of the estimate.", "number"),
-        Column("scale", "scale", "Scale of the estimate."),
-        Column("p_value", "p", "P-value of the primary outcome, before correction.", "p"),
-        Column("p_adjusted", "p, adjusted", "P-value after correction over the family.", "p"),
-        Column("significant", "significant", "Whether the result is significant after correction.", "flag"),
-        Column("evidence", "evidence", f"Strength of the evidence: {', '.join(EVIDENCE)}."),
-        Column("direction", "direction", "expected or opposite, if the test expects a direction.", get=_name_direction),
-        Column("power_80", "80% power", "Effect that the design detects with 80% power.", "number"),
+    return tuple(replace(_SHARED[name], help=helps.get(name, _SHARED[name].help)) for name in names or _ESTIMATE)
+
+
+def make_result_columns(
+    record: type[ResultRecord], first: Sequence[str], *others: Column, **helps: str
+) -> tuple[Column, ...]:
+    """Return the columns of a table of results: key, estimate and evidence, what the study adds, then the question.
+
+    Parameters
+    ----------
+    record : type
+        The record of the study.
+    first : sequence of str
+        Fields of the record that come first, after the model.
+    *others : Column
+        Columns of other outcomes, after those of the primary one.
+    **helps : str
+        Help texts that replace the general ones, by column name.
+    """
+    shared = {field.name for field in dataclasses.fields(ResultRecord)}
+    own = [column for column in make_columns(record) if column.name not in {*shared, *first}]
+    return (
+        *MODEL_COLUMNS,
+        *make_columns(record, *first),
+        *make_outcome_columns(**helps),
+        *others,
+        *own,
+        *make_outcome_columns(*_QUESTION, **helps),
     )
-    return tuple(dataclasses.replace(column, help=helps.get(column.name, column.help)) for column in columns)
 
 
 def _name_direction(result: Any) -> str | None:
@@ -305,50 +323,228 @@ def _name_direction(result: Any) -> str | None:
     return "opposite" if (outcome.effect_size - outcome.null) * expected < 0.0 else "expected"
 
 
-def make_alternative_columns(name: str, fields: Mapping[str, tuple[str, str]] | Sequence[str]) -> tuple[Column, ...]:
+def make_alternative_columns(name: str, **fields: tuple[str, str]) -> tuple[Column, ...]:
     """Return columns of an alternative outcome; their names have its name as prefix.
 
     Parameters
     ----------
     name : str
         Name of the outcome, such as sentences. Its columns are filled whether or not it is the primary one.
-    fields : dict of str to (label, help), or sequence of str
-        Attributes of `Outcome`.
+    **fields : (str, str)
+        Label and help of columns, by the attribute of `Outcome`.
     """
-    labelled = fields if isinstance(fields, Mapping) else {one: (f"{name} {one}", "") for one in fields}
 
     def getter(attribute: str) -> Any:
         return lambda result: getattr(result.record.get_outcome(name), attribute, None)
 
-    formats = dict.fromkeys(("p_value", "p_opposite", "p_floor"), "p")
-    formats |= dict.fromkeys(
-        ("effect_size", "standard_error", "ci_low", "ci_high", "log10_p_value", "df", "power_80"), "number"
-    )
     return tuple(
-        Column(f"{name}_{attribute}", label, help, formats.get(attribute, "text"), getter(attribute))  # type: ignore[arg-type]
-        for attribute, (label, help) in labelled.items()
+        replace(_SHARED[field], name=f"{name}_{field}", label=label, help=help, get=getter(field))
+        for field, (label, help) in fields.items()
     )
 
 
-DECISIONS = TableSpec(
-    "decisions",
-    "Decisions",
-    Decision,
-    (
-        *MODEL_COLUMNS,
-        REVISION_COLUMN,
-        Column("item", "item", "Item that is decided."),
-        Column("p_adjusted", "p, adjusted", "P-value after correction over the family.", "p"),
-        Column("significant", "significant", "Whether the result is significant after correction.", "flag"),
-        Column("evidence", "evidence", f"Strength of the evidence: {', '.join(EVIDENCE)}."),
-        Column("opposite", "opposite", "Whether the effect is significant against the expected direction.", "flag"),
-        Column("form_of", "form of", "Item that stands for the question; empty if it is this one."),
-        Column("family", "family", "Family of the correction: run, rows, or the declared family."),
-        Column("family_size", "questions", "Number of questions corrected together.", "count"),
-        Column("exploratory", "exploratory", "Whether the question is outside the declared family.", "flag"),
-        Column("reason", "reason", "Why the evidence is not what the p-value alone suggests."),
-    ),
-    key=("item",),
-    detail=True,
+_SHARED = {column.name: column for part in (Decision, Outcome, ResultRecord) for column in make_columns(part)} | {
+    "direction": Column(
+        "direction", "direction", "expected or opposite, if the test expects a direction.", get=_name_direction
+    )
+}
+_ESTIMATE = (
+    *("effect_size", "ci_low", "ci_high", "standard_error", "scale", "p_value", "p_adjusted", "significant"),
+    *("evidence", "direction", "power_80"),
 )
+_QUESTION = (
+    *("status", "reason", "title", "about", "topic", "question", "form_of", "family", "family_size", "exploratory"),
+    *("claim", "doubt", "warnings", "model_revision"),
+)
+DECISIONS = TableSpec("decisions", "Decisions", Decision, key=("item",), collapsed=True)
 """Table of decisions, the same in every study."""
+
+
+def correct_by_model(records: Sequence[ResultRecord], alpha: float) -> tuple[Decision, ...]:
+    """Correct over the social-bias questions of each model by Holm's method.
+
+    Parameters
+    ----------
+    records : sequence of ResultRecord
+    alpha : float
+        Level of significance.
+
+    Returns
+    -------
+    tuple of Decision
+        One per record, in the same order.
+    """
+    adjusted, forms, families = dict[int, float](), dict[int, str](), dict[int, dict[str, Any]]()
+    for indices in _group_by_model(records).values():
+        ordered = [i for same in _group_by_question(records, indices).values() for i in same]
+        forms |= _find_forms(records, indices)
+        tested = [i for i in ordered if records[i].claim != "descriptive"]
+        p_values = [_or_nan(records[i].outcome.p_value) for i in tested]
+        questions = [records[i].asked_question for i in tested]
+        floors = [records[i].outcome.p_floor or 0.0 for i in tested]
+        correction = holm_by_question(p_values, questions, alpha, floors)
+        adjusted |= _drop_nan(dict(zip(tested, correction.adjusted.tolist(), strict=True)))
+        families |= {i: {"family": "run", "family_size": correction.n} for i in indices}
+    return tuple(
+        make_decision(record, alpha, p_adjusted=adjusted.get(i), form_of=forms.get(i), **families.get(i, {}))
+        for i, record in enumerate(records)
+    )
+
+
+def correct_rows(records: Sequence[ResultRecord], alpha: float) -> tuple[Decision, ...]:
+    """Correct over all rows of the run by Holm's method, as the papers do.
+
+    Parameters
+    ----------
+    records : sequence of ResultRecord
+    alpha : float
+        Level of significance.
+    """
+    tested = [i for i, record in enumerate(records) if record.claim != "descriptive"]
+    p_values = [_or_nan(records[i].outcome.p_value) for i in tested]
+    correction = holm(p_values, alpha)
+    adjusted = _drop_nan(dict(zip(tested, correction.adjusted.tolist(), strict=True)))
+    family = {"family": "rows", "family_size": sum(not math.isnan(p) for p in p_values)}
+    families = dict.fromkeys(tested, family)
+    return tuple(
+        make_decision(record, alpha, p_adjusted=adjusted.get(i), **families.get(i, {}))
+        for i, record in enumerate(records)
+    )
+
+
+def correct_declared(
+    records: Sequence[ResultRecord], alpha: float, declared: Mapping[str, Sequence[str]], name: str
+) -> tuple[Decision, ...]:
+    """Correct over a declared family by Bonferroni's method, at the question's level for its other forms.
+
+    Parameters
+    ----------
+    records : sequence of ResultRecord
+    alpha : float
+        Level of significance.
+    declared : dict of str to sequence of str
+        Items by question, all forms that were declared.
+    name : str
+        Name of the family.
+    """
+    adjusted, forms, families = dict[int, float](), dict[int, str](), dict[int, dict[str, Any]]()
+    size = len(declared)
+    for indices in _group_by_model(records).values():
+        forms |= _find_forms(records, indices)
+        inside = [i for i in indices if records[i].item in declared.get(records[i].asked_question, ())]
+        families |= {i: {"family": name, "exploratory": True} for i in indices}
+        families |= {i: {"family": name, "family_size": size} for i in inside}
+        for question, (first, *others) in _group_by_question(records, inside).items():
+            for i in indices:
+                if records[i].asked_question == question and records[i].status == "measured":
+                    forms.pop(i, None)
+                    if i != first:
+                        forms[i] = records[first].item
+            smallest = records[first].outcome.p_value
+            if smallest is None:
+                continue
+            level = min(1.0, smallest * size)
+            n_forms = max(len(declared[question]) - 1, 1)
+            for i in (first, *others):
+                p_value = records[i].outcome.p_value
+                if p_value is not None and records[i].claim != "descriptive":
+                    adjusted[i] = level if i == first else max(level, min(1.0, p_value * size * n_forms))
+    return tuple(
+        make_decision(record, alpha, p_adjusted=adjusted.get(i), form_of=forms.get(i), **families.get(i, {}))
+        for i, record in enumerate(records)
+    )
+
+
+def make_decision(record: ResultRecord, alpha: float, *, p_adjusted: float | None = None, **fields: Any) -> Decision:
+    """Decide on one record with a corrected p-value.
+
+    Parameters
+    ----------
+    record : ResultRecord
+    alpha : float
+        Level of significance.
+    p_adjusted : float, optional
+        P-value after correction.
+    **fields
+        Fields of `Decision` that do not follow from the record: form_of, family, family_size and exploratory.
+    """
+    evidence = grade_evidence(record, p_adjusted, alpha)
+    tested = evidence in ("significant", "uncorrected", "inconclusive")
+    return Decision(
+        **copy_fields(record, "model", "options", "model_revision", "item"),
+        p_adjusted=p_adjusted,
+        evidence=evidence,
+        significant=evidence == "significant" if tested else None,
+        opposite=evidence in ("significant", "uncorrected") and _is_opposite(record, alpha),
+        reason=record.reason if evidence == "skipped" else record.doubt,
+        **fields,
+    )
+
+
+def grade_evidence(record: ResultRecord, p_adjusted: float | None, alpha: float) -> Evidence:
+    """Grade the evidence of a record by its claim and its p-values.
+
+    Parameters
+    ----------
+    record : ResultRecord
+    p_adjusted : float or None
+        P-value after correction.
+    alpha : float
+        Level of significance.
+    """
+    outcome = record.outcome
+    if record.status != "measured" or outcome.effect_size is None:
+        return "skipped"
+    if record.claim != "tested":
+        return record.claim
+    if outcome.p_value is not None and outcome.p_value <= alpha:
+        return "significant" if p_adjusted is not None and p_adjusted <= alpha else "uncorrected"
+    if _is_significant_opposite(record, alpha):
+        return "uncorrected"
+    if outcome.p_value is None or (outcome.p_floor or 0.0) > alpha:
+        return "not_testable"
+    return "inconclusive"
+
+
+def _is_significant_opposite(record: ResultRecord, alpha: float) -> bool:
+    """Return whether a one-sided test would be significant in the other direction, which is never corrected."""
+    return record.outcome.p_opposite is not None and record.outcome.p_opposite <= alpha
+
+
+def _is_opposite(record: ResultRecord, alpha: float) -> bool:
+    outcome, expected = record.outcome, record.direction
+    if expected is None and record.about == "method":
+        expected = 1
+    if expected is None:
+        return _is_significant_opposite(record, alpha)
+    return ((outcome.effect_size or 0.0) - outcome.null) * expected < 0.0
+
+
+def _group_by_model(records: Sequence[ResultRecord]) -> dict[ModelKey, list[int]]:
+    """Return the indices of social-bias records by model."""
+    return group_pairs((model_key(record), i) for i, record in enumerate(records) if record.about != "method")
+
+
+def _group_by_question(records: Sequence[ResultRecord], indices: Sequence[int]) -> dict[str, list[int]]:
+    """Return the indices of measured records by question, the main form first."""
+
+    def rank(i: int) -> tuple[bool, bool, str]:
+        record = records[i]
+        is_tested = record.claim != "descriptive" and record.outcome.p_value is not None
+        return not is_tested, not record.is_main_form, record.item
+
+    measured = [i for i in sorted(indices, key=rank) if records[i].status == "measured"]
+    return group_pairs((records[i].asked_question, i) for i in measured)
+
+
+def _find_forms(records: Sequence[ResultRecord], indices: Sequence[int]) -> dict[int, str]:
+    groups = _group_by_question(records, indices).values()
+    return {i: records[first].item for first, *others in groups for i in others}
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _drop_nan(values: dict[int, float]) -> dict[int, float]:
+    return {i: value for i, value in values.items() if not math.isnan(value)}

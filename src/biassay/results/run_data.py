@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,61 +11,62 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "FORMAT_VERSION",
-    "BaseRecord",
-    "Manifest",
-    "ModelRecord",
-    "RunData",
-    "TestRecord",
-    "belongs_to",
-    "group_rows_by_model",
-    "make_model_index_finder",
-]
+from biassay.models.base import Identity
+from biassay.results.tables import column, make_columns, table_row
 
 FORMAT_VERSION = 1
 
 
+def none_if_nan(value: float | None) -> float | None:
+    """Return a number, or None for NaN."""
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def get_model_fields(identity: Identity) -> dict[str, Any]:
+    """Return the fields of a row that name its model."""
+    return {"model": identity.name, "options": identity.options, "model_revision": identity.revision}
+
+
+def copy_fields(source: object, *names: str) -> dict[str, Any]:
+    """Return attributes of an object by name, as fields of a record."""
+    return {name: getattr(source, name) for name in names}
+
+
 def _normalize(value: Any) -> Any:
-    """Python's own float, and one NaN for all, so that equal records are equal; what is so already is not copied."""
-    if type(value) is dict:
-        return (
-            {key: _normalize(item) for key, item in value.items()}
-            if any(map(_needs_normalizing, value.values()))
-            else value
-        )
+    """Convert NumPy floats and every NaN to Python objects that compare equal."""
+    if isinstance(value, dict):
+        return {key: _normalize(item) for key, item in value.items()}
     if isinstance(value, float):
         return math.nan if math.isnan(value) else float(value)
     return value
 
 
-def _needs_normalizing(value: Any) -> bool:
-    kind = type(value)
-    if kind is float:
-        return bool(value != value)
-    if kind is dict:
-        return any(map(_needs_normalizing, value.values()))
-    return isinstance(value, float)
-
-
-_FIELD_NAMES: dict[Any, tuple[str, ...]] = {}
-
-
-def _get_field_names(kind: Any) -> tuple[str, ...]:
-    """Names of the fields of a dataclass, looked up once: there may be thousands of records."""
-    if kind not in _FIELD_NAMES:
-        _FIELD_NAMES[kind] = tuple(own.name for own in dataclasses.fields(kind))
-    return _FIELD_NAMES[kind]
-
-
 class BaseRecord:
-    """Normalises the floats of a frozen dataclass. A number that was not computed is None; NaN is one that was."""
+    """Frozen dataclass with normalized floats. None was not computed; NaN is the result of a computation."""
 
     def __post_init__(self) -> None:
-        for name in _get_field_names(type(self)):
-            value = getattr(self, name)
-            if (plain := _normalize(value)) is not value:
-                object.__setattr__(self, name, plain)
+        for name, value in [*vars(self).items()]:
+            if isinstance(value, float | dict):
+                object.__setattr__(self, name, _normalize(value))
+
+
+@table_row
+class ModelRow(BaseRecord):
+    """Base of the rows of a table, each of which names its model."""
+
+    model: str = column("model", "The model's name.")
+    options: str = column("options", "Its settings.")
+
+
+@table_row
+class RevisionRow(ModelRow):
+    """Base of rows that also say which weights the model had."""
+
+    model_revision: str | None = column("revision", "Fingerprint of the model's weights.")
+
+
+MODEL_COLUMNS = make_columns(ModelRow)
+"""Columns of every table that identify the model of a row."""
 
 
 @dataclass(frozen=True)
@@ -76,53 +76,56 @@ class ModelRecord:
     Attributes
     ----------
     text : str
-        As it was asked for.
-    name, family, revision, settings
-        As in `Identity`: what results call it, and what tells its weights and settings apart.
+        The model string as the user typed it.
+    name, backend, revision, settings
+        As in `Identity`.
     texts, encoded : int
-        Requests of the run, and those that the model had to answer for it; the others were kept from before.
+        Requests of the run, and those that the model answered; responses to the others were cached.
     seconds : float
     tokens_in, tokens_out : int
-        Tokens that an endpoint read and wrote for the run, as it says or else as estimated.
+        Input and output tokens of an endpoint, as reported or else estimated.
     measured : bool
         Whether its rows are complete.
-    refused : str or None
-        Why it has no rows.
+    skipped : str or None
+        Reason why the model has no rows.
     failed : str or None
-        Why it could not be opened or asked; if the run goes on, that is tried again.
-    words_lost : tuple of str
-        Words that it does not know.
-    notices : tuple of str
-        What the user was told while it was measured.
+        Reason why the model failed; a resumed run retries it.
+    oov_words : tuple of str
+        Out-of-vocabulary words.
+    warnings : tuple of str
+        Warnings printed during the measurement.
+    part : str or None
+        Which part of the requests was measured, because the budget did not allow all of them.
     """
 
     text: str
     name: str
-    family: str
+    backend: str
     revision: str | None
     settings: dict[str, str]
     texts: int = 0
     encoded: int = 0
     seconds: float = 0.0
     measured: bool = False
-    refused: str | None = None
-    words_lost: tuple[str, ...] = ()
+    skipped: str | None = None
+    oov_words: tuple[str, ...] = ()
     tokens_in: int = 0
     tokens_out: int = 0
     failed: str | None = None
-    notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    part: str | None = None
 
     @property
     def options(self) -> str:
-        """The settings as the column ``options`` writes them."""
+        """Settings in the form of the column ``options``."""
         return ";".join(f"{name}={value}" for name, value in self.settings.items())
 
 
 @dataclass(frozen=True)
 class TestRecord:
-    """A test of a run: its name, what it was asked with, and where that came from.
+    """A test of a run: its name, its stimuli, and their source.
 
-    ``assumed`` holds, by role, what finished texts were taken to be about where their file does not say it.
+    ``assumed`` has, by role, the assumed stimuli of finished texts whose file does not state them.
     """
 
     __test__ = False
@@ -139,14 +142,14 @@ class TestRecord:
 
 @dataclass(frozen=True)
 class Manifest(BaseRecord):
-    """How a run was made.
+    """Settings, inputs, models and versions of a run.
 
     Attributes
     ----------
     study, package : str
-        What was measured, and the distribution that holds the study.
+        Settings and models of a run, and the distribution that contains the study.
     settings, inputs : dataclass instances
-        Of the study: what was asked for, and what it was measured with (tests, groups, files) with their digests.
+        Records of the study: settings, and inputs (tests, groups, files) with their digests.
     budget : int or None
         The most tokens that endpoints may use over the whole run; a resumed run keeps it. None: no limit.
     """
@@ -167,15 +170,15 @@ class Manifest(BaseRecord):
 
 @dataclass(frozen=True, repr=False)
 class RunData:
-    """Everything a run measured and how.
+    """Results of a run, with its manifest.
 
     Attributes
     ----------
     manifest : Manifest
     tables : name -> rows
-        Every row has ``model`` and ``options``, which say of which model of the manifest it is.
+        Every row has ``model`` and ``options``, which identify a model of the manifest.
     arrays : "PLACE/NAME" -> array
-        PLACE is that of the model in the manifest.
+        PLACE is the index of the model in the manifest.
     """
 
     manifest: Manifest
@@ -184,53 +187,53 @@ class RunData:
 
     @property
     def results(self) -> tuple[Any, ...]:
-        """The rows of the main table; outcomes come with the decisions of the run."""
+        """Rows of the main table; outcomes include the decisions of the run."""
         rows = self.tables.get("results", ())
         return self.decided_results if rows and hasattr(rows[0], "outcome") else rows
 
     @cached_property
     def decided_results(self) -> tuple[Any, ...]:
         """The records of the main table, each with the decision of the run."""
-        from biassay.results.outcomes import join_decisions  # it needs the types of this module
+        from biassay.results.outcomes import get_decided  # it needs the types of this module
 
-        return join_decisions(self.tables.get("results", ()), self.tables.get("decisions", ()))
+        return get_decided(self, "results")
 
-    def arrays_of(self, place: int) -> dict[str, NDArray[np.float64]]:
-        """The arrays of one model, by name."""
-        return self.arrays_by_model().get(str(place), {})
+    def get_arrays(self, model_index: int) -> dict[str, NDArray[np.float64]]:
+        """Return the arrays of one model by name."""
+        return self.arrays_by_model().get(str(model_index), {})
 
     def arrays_by_model(self) -> dict[str, dict[str, NDArray[np.float64]]]:
-        """The arrays of every model that has some: by its place, as their names begin with it, and the rest of them."""
+        """Return the arrays by model index and name."""
         found: dict[str, dict[str, NDArray[np.float64]]] = {}
         for name, array in self.arrays.items():
-            place, _, own = name.partition("/")
-            found.setdefault(place, {})[own] = array
+            index, _, own = name.partition("/")
+            found.setdefault(index, {})[own] = array
         return found
 
 
 def belongs_to(row: Any, record: ModelRecord) -> bool:
-    """Does a row belong to a model? Rows of several runs put together also tell the weights apart."""
+    """Return whether a row belongs to a model. Rows of merged runs also differ by weights."""
     revision = getattr(row, "model_revision", record.revision)
     return (row.model, row.options, revision) == (record.name, record.options, record.revision)
 
 
 def make_model_index_finder(records: Sequence[ModelRecord]) -> Callable[[Any], int | None]:
-    """Says of a row at which place its model stands, as `is_of` has it; None: it has none."""
-    places: dict[tuple[str | None, ...], int] = {}
-    for place, record in enumerate(records):
+    """Return a function from a row to the index of its model, or None."""
+    indices: dict[tuple[str | None, ...], int] = {}
+    for index, record in enumerate(records):
         key = record.name, record.options
-        places.setdefault(key, place)
-        places.setdefault((*key, record.revision), place)
-    return lambda row: places.get(_make_model_key(row))
+        indices.setdefault(key, index)
+        indices.setdefault((*key, record.revision), index)
+    return lambda row: indices.get(_make_model_key(row))
 
 
 def group_rows_by_model(records: Sequence[ModelRecord], rows: Iterable[Any]) -> list[list[Any]]:
-    """The rows of every model, in the order of the records."""
-    place_of, found = make_model_index_finder(records), [list[Any]() for _ in records]
+    """Return the rows of every model, in the order of the records."""
+    find_index, found = make_model_index_finder(records), [list[Any]() for _ in records]
     for row in rows:
-        place = place_of(row)
-        if place is not None:
-            found[place].append(row)
+        index = find_index(row)
+        if index is not None:
+            found[index].append(row)
     return found
 
 

@@ -1,40 +1,209 @@
-"""Write, read and check run folders."""
+"""Write, read and check run folders with their array files."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import io
+import math
+import os
+import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.cache.files import make_npy_header
 from biassay.errors import RunFolderError
-from biassay.io import check_digest, iter_json_chunks, read_json, write_atomically, write_chunks
-from biassay.results.arrays import DAMAGE_HINT, ArrayFile, array_path, load_arrays, pack_arrays, save_arrays
-from biassay.results.codec import format_stored_value, structure_record, to_json_bytes, unstructure_record
+from biassay.io import (
+    atomic_writer,
+    check_digest,
+    iter_json_chunks,
+    open_file,
+    read_json,
+    write_atomically,
+    write_chunks,
+)
+from biassay.results.codec import DAMAGE_HINT, format_stored_value, structure_record, to_json_bytes, unstructure_record
 from biassay.results.run_data import FORMAT_VERSION, Manifest, RunData, group_rows_by_model, make_model_index_finder
 from biassay.results.tables import TableSpec, iter_tsv
 
-__all__ = [
-    "MANIFEST_JSON",
-    "RESULTS_JSON",
-    "RESULTS_TSV",
-    "Fault",
-    "RunCheck",
-    "StudySchema",
-    "find_models_without",
-    "find_orphans",
-    "find_unknown",
-    "make_row_fault",
-    "make_run_folder",
-    "read_models",
-    "read_run",
-    "read_run_json",
-    "to_json_data",
-    "write_manifest",
-    "write_results",
-    "write_run",
-]
+ARRAYS_FOLDER = "arrays"
+_Array = NDArray[np.float64]
+_MAX_OVERHEAD = (
+    1_024  # bytes per array, beyond its values and twice its name: the header and two entries of the archive
+)
+_MAX_LENGTH = 2**40  # length of an array along any dimension
+_CHUNK_BYTES = 1 << 24  # bytes
+# What zipfile raises when an archive was altered, the last two for a method of compression that there is not and for a
+# flag that says it is encrypted. All of them become one error that names the file.
+DAMAGE_ERRORS = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RuntimeError)
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """Description of the array file of one model in results.json.
+
+    Attributes
+    ----------
+    sha256 : str
+        Digest of the file.
+    shapes : dict
+        The shape of every array, by name.
+    """
+
+    sha256: str
+    shapes: dict[str, tuple[int, ...]]
+
+
+def array_path(model_index: str) -> str:
+    """Return the path of the arrays of a model, relative to the folder of the run."""
+    return f"{ARRAYS_FOLDER}/{model_index}.npz"
+
+
+def save_arrays(folder: Path, model_index: str, arrays: Mapping[str, _Array]) -> ArrayFile:
+    """Write the array file of one model.
+
+    Parameters
+    ----------
+    folder : Path
+        Run folder.
+    model_index : str
+        Index of the model in the manifest.
+    arrays : dict of str to array
+        Arrays of the model by name.
+
+    Returns
+    -------
+    ArrayFile
+        Description of the file for the results.
+    """
+    (folder / ARRAYS_FOLDER).mkdir(exist_ok=True)
+    with atomic_writer(folder / array_path(model_index)) as file:
+        return pack_arrays(arrays, file)
+
+
+def pack_arrays(arrays: Mapping[str, _Array], file: BinaryIO | None = None) -> ArrayFile:
+    """Write arrays to a file and return its description. Equal arrays give equal bytes.
+
+    Parameters
+    ----------
+    arrays : mapping
+        Arrays by name.
+    file : binary file, optional
+        If None, nothing is written.
+    """
+    sink = _DigestWriter(file)
+    with zipfile.ZipFile(sink, "w") as archive:
+        for name, array in arrays.items():
+            dtype = "<f4" if array.dtype == np.float32 else "<f8"
+            values = np.ascontiguousarray(array, dtype=dtype)
+            header = make_npy_header(values.shape, dtype)
+            info = zipfile.ZipInfo(f"{name}.npy")
+            info.file_size = len(header) + values.nbytes  # decides before the first byte whether sizes need 64 bits
+            with archive.open(info, "w") as member:
+                member.write(header)
+                for block in _iter_bytes(values):
+                    member.write(block)
+    return ArrayFile(sink.sha256.hexdigest(), {name: array.shape for name, array in arrays.items()})
+
+
+class _DigestWriter(io.RawIOBase):
+    """Pass bytes on to a file and hash them. It cannot seek, so every byte is written once."""
+
+    def __init__(self, file: BinaryIO | None) -> None:
+        self.sha256 = hashlib.sha256()
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.sha256.update(content)
+        if self._file is not None:
+            self._file.write(content)
+        return len(content)
+
+
+def _iter_bytes(values: NDArray[np.floating]) -> Iterator[memoryview]:
+    """Yield the bytes of an array, some at a time: zipfile would copy them all."""
+    content = memoryview(values.data).cast("B") if values.size else memoryview(b"")
+    for start in range(0, len(content), _CHUNK_BYTES):
+        yield content[start : start + _CHUNK_BYTES]
+
+
+def load_arrays(folder: Path, files: Mapping[str, ArrayFile]) -> dict[str, _Array]:
+    """Read the arrays of every model, checked against their digests and shapes.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the run.
+    files : mapping
+        Descriptions of the array files, by the index of the model.
+
+    Returns
+    -------
+    dict
+        Arrays by "INDEX/NAME".
+
+    Raises
+    ------
+    RunFolderError
+        If a file is missing, or is not the one that the run wrote.
+    """
+    arrays: dict[str, _Array] = {}
+    for model_index, described in files.items():
+        path = folder / array_path(model_index)
+        try:
+            own = _unpack(_read_checked(path, described), described.shapes)
+        except FileNotFoundError as error:
+            raise RunFolderError(f"{path}: the file is missing; {DAMAGE_HINT}") from error
+        except DAMAGE_ERRORS as error:
+            raise RunFolderError(f"{path}: not the arrays of this run: {error}; {DAMAGE_HINT}") from error
+        arrays |= {f"{model_index}/{name}": array for name, array in own.items()}
+    return arrays
+
+
+def _read_checked(path: Path, described: ArrayFile) -> bytes:
+    """Read a file and check its digest. A file larger than arrays of these shapes is not read."""
+    if any(not 0 <= length <= _MAX_LENGTH for shape in described.shapes.values() for length in shape):
+        raise ValueError("a shape in results.json is negative or too large")
+    most = 22 + sum(
+        8 * math.prod(shape) + 2 * len(name.encode(errors="surrogatepass")) + _MAX_OVERHEAD
+        for name, shape in described.shapes.items()
+    )
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise ValueError(f"the file has {size:,} bytes, and arrays of these shapes take at most {most:,}")
+        content = file.read(size + 1)
+    if hashlib.sha256(content).hexdigest() != described.sha256:
+        raise ValueError("the digest of the file differs from the one in results.json")
+    return content
+
+
+def _unpack(content: bytes, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, _Array]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if sum(archive.getinfo(f"{name}.npy").file_size for name in shapes) > len(content):
+            raise ValueError("its arrays overlap")
+        return {name: _read_array(archive, name, shape) for name, shape in shapes.items()}
+
+
+def _read_array(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> _Array:
+    """Read an array of the archive. Allocate memory for the bytes that exist, whatever size they declare."""
+    info = archive.getinfo(f"{name}.npy")
+    if info.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{info.filename} is compressed; biassay writes it as it is")
+    content = archive.read(info)
+    for dtype in ("<f8", "<f4"):
+        header = make_npy_header(shape, dtype)
+        if content.startswith(header) and len(content) == len(header) + int(dtype[2]) * math.prod(shape):
+            return np.frombuffer(content, dtype, offset=len(header)).reshape(shape).copy()
+    raise ValueError(f"{info.filename} is not an array {shape} in the form that biassay writes")
 
 
 MANIFEST_JSON, RESULTS_JSON, RESULTS_TSV = "manifest.json", "results.json", "results.tsv"
@@ -42,7 +211,7 @@ MANIFEST_JSON, RESULTS_JSON, RESULTS_TSV = "manifest.json", "results.json", "res
 
 @dataclass(frozen=True)
 class StudySchema:
-    """Of what the settings, inputs and tables of a study are made; the first table is the one in results.tsv."""
+    """Types of the settings, inputs and tables of a study; results.tsv is the first table."""
 
     settings: type
     inputs: type
@@ -50,41 +219,65 @@ class StudySchema:
 
     @property
     def stored(self) -> dict[str, type]:
+        """Types of the stored tables, by name."""
         return {table.name: table.record for table in self.tables if table.record is not None}
 
 
 class Fault(NamedTuple):
-    """Something wrong in a stored run: the file, relative to the run's folder, and what is wrong with it."""
+    """A fault of a stored run: the file, relative to the run's folder, and a description."""
 
     file: str
     text: str
 
 
 RunCheck = Callable[[RunData], Iterable[Fault]]
-"""Find what a study did not write: values out of range, names that are not there, arrays that give other numbers."""
+"""Find values that the study cannot have written: out of range, unknown names, or arrays that give other numbers."""
 
 
-def write_run(folder: Path, run: RunData, schema: StudySchema, places: Iterable[int] | None = None) -> None:
-    """Write a run, each file whole or not at all; an earlier state of the same run is brought up to date.
+def write_run(folder: Path, run: RunData, schema: StudySchema, model_indices: Iterable[int] | None = None) -> None:
+    """Write a new run, or update an earlier state of the same run.
 
-    ``places`` are those of the models whose arrays are new, by default all. The manifest comes last: it says which
-    models are measured, and rows of others are left out when it is read.
+    Each file is written whole or not at all. The manifest is written last; it names the measured models, and `read_run`
+    drops the rows of others.
+
+    Parameters
+    ----------
+    folder : Path
+        Run folder.
+    run : RunData
+        Run to write.
+    schema : StudySchema
+        Tables of the study.
+    model_indices : iterable of int, optional
+        Indices of the models whose arrays changed. By default all.
     """
     if (folder / MANIFEST_JSON).exists() and read_run_json(folder / MANIFEST_JSON).get("run_id") != run.manifest.run_id:
         raise RunFolderError(f"{folder} holds another run; choose another folder")
     if run.tables:
-        write_results(folder, run, schema, places)
+        write_results(folder, run, schema, model_indices)
         table = schema.tables[0]
-        write_chunks(folder / RESULTS_TSV, iter_tsv(table.columns_of(run), table.each_row(run)))
+        write_chunks(folder / RESULTS_TSV, iter_tsv(table.get_columns(run), table.iter_rows(run)))
     else:
         make_run_folder(folder)
     write_manifest(folder, run.manifest)
 
 
-def write_results(folder: Path, run: RunData, schema: StudySchema, places: Iterable[int] | None = None) -> None:
-    """Write tables and arrays, those that are read back."""
+def write_results(folder: Path, run: RunData, schema: StudySchema, model_indices: Iterable[int] | None = None) -> None:
+    """Write the tables and arrays that `read_run` reads back.
+
+    Parameters
+    ----------
+    folder : Path
+        Run folder.
+    run : RunData
+        Run to write.
+    schema : StudySchema
+        Tables of the study.
+    model_indices : iterable of int, optional
+        Indices of the models whose arrays changed. By default all.
+    """
     make_run_folder(folder)
-    changed = None if places is None else set(places)
+    changed = None if model_indices is None else set(model_indices)
     files = {}
     for model_index, arrays in run.arrays_by_model().items():
         is_new = changed is None or int(model_index) in changed
@@ -98,12 +291,12 @@ def write_results(folder: Path, run: RunData, schema: StudySchema, places: Itera
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write how a run was made, beside results that are there already."""
+    """Write only the manifest; results remain."""
     write_atomically(folder / MANIFEST_JSON, to_json_bytes(manifest))
 
 
 def make_run_folder(folder: Path) -> None:
-    """The folder of a run, or an error that names it."""
+    """Return the folder of a run, or raise an error that names it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -113,7 +306,7 @@ def make_run_folder(folder: Path) -> None:
 
 
 def read_run_json(path: Path) -> dict[str, Any]:
-    """The JSON of a file of a run, as it was written; a format that is newer than this biassay is refused."""
+    """Read the JSON of a file of a run; raise an error if its format is newer than this biassay."""
     try:
         content = read_json(path)
     except RunFolderError as error:
@@ -128,7 +321,7 @@ def read_run_json(path: Path) -> dict[str, Any]:
         )
     if check_digest(content) is False:
         raise RunFolderError(
-            f"{path}: damaged: not what was written (the digest differs); {DAMAGE_HINT}; "
+            f"{path}: damaged: the digest differs; {DAMAGE_HINT}; "
             "if it was changed on purpose, remove its field 'digest'"
         )
     return dict(content)
@@ -141,7 +334,23 @@ def read_models(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_run(folder: Path, manifest: Mapping[str, Any], schema: StudySchema, check: RunCheck) -> RunData:
-    """A run from the parsed content of its manifest and the files beside it."""
+    """Read a run from its parsed manifest and the files beside it.
+
+    Parameters
+    ----------
+    folder : Path
+        Run folder.
+    manifest : dict
+        Content of the manifest file.
+    schema : StudySchema
+        Tables of the study.
+    check : RunCheck
+        Function that yields the faults of a run. Any fault raises an error.
+
+    Returns
+    -------
+    RunData
+    """
     made = _load_manifest(manifest, schema, str(folder / MANIFEST_JSON))
     if not (folder / RESULTS_JSON).exists() and made.status == "running":
         return _check_run(RunData(made), check, folder)
@@ -150,11 +359,11 @@ def read_run(folder: Path, manifest: Mapping[str, Any], schema: StudySchema, che
     _check_belongs(content, made, where)
     tables = _load_tables(_get_part(content, "tables", where), schema, where)
     arrays = load_arrays(folder, _load_array_files(_get_part(content, "arrays", where), made, where))
-    return _check_run(_drop_unmeasured(RunData(made, tables, arrays)), check, folder)
+    return _check_run(drop_unmeasured(RunData(made, tables, arrays)), check, folder)
 
 
 def _load_array_files(content: Mapping[str, Any], manifest: Manifest, where: str) -> dict[str, ArrayFile]:
-    """Descriptions of the array files of the models that are measured; the file of another may be half written."""
+    """Return the descriptions of the array files of measured models; other files may be incomplete."""
     known = {str(model_index): record for model_index, record in enumerate(manifest.models)}
     for name in content:
         if name not in known:
@@ -170,7 +379,7 @@ def _load_array_files(content: Mapping[str, Any], manifest: Manifest, where: str
 
 
 def _check_run(run: RunData, check: RunCheck, folder: Path) -> RunData:
-    """The run, if it is one that biassay could have written."""
+    """Return the run if biassay could have written it; otherwise raise an error."""
     is_known = make_model_index_finder(run.manifest.models)
     for name, rows in run.tables.items():
         for number, row in enumerate(rows):
@@ -186,13 +395,11 @@ def _check_run(run: RunData, check: RunCheck, folder: Path) -> RunData:
 
 
 def _check_belongs(content: Mapping[str, Any], manifest: Manifest, where: str) -> None:
-    """Refuse results of another run, or without a model that the manifest says is measured."""
+    """Raise an error for results of another run, or without a model that is measured according to the manifest."""
     measured = [record.text for record in manifest.models if record.measured]
     written = structure_record(content.get("measured", ()), tuple[str, ...], f"{where}: measured")
     if content.get("run_id") != manifest.run_id or not set(measured) <= set(written):
-        raise RunFolderError(
-            f"{where}: not what the manifest describes (did two processes write the folder?); run anew"
-        )
+        raise RunFolderError(f"{where}: differs from the manifest (did two processes write the folder?); run again")
 
 
 def _load_tables(content: Mapping[str, Any], schema: StudySchema, where: str) -> dict[str, tuple[Any, ...]]:
@@ -218,14 +425,14 @@ def _load_manifest(content: Mapping[str, Any], schema: StudySchema, where: str) 
     return dataclasses.replace(plain, **own)
 
 
-def _drop_unmeasured(run: RunData) -> RunData:
-    """Without rows of a model that was being written when the run was stopped."""
+def drop_unmeasured(run: RunData) -> RunData:
+    """Drop the rows of a model that was being written when the run stopped."""
     waiting = [record for record in run.manifest.models if not record.measured]
     if not waiting:
         return run
     is_waiting = make_model_index_finder(waiting)
     tables = {name: tuple(row for row in rows if is_waiting(row) is None) for name, rows in run.tables.items()}
-    kept = {str(place) for place, record in enumerate(run.manifest.models) if record.measured}
+    kept = {str(index) for index, record in enumerate(run.manifest.models) if record.measured}
     arrays = {name: array for name, array in run.arrays.items() if name.partition("/")[0] in kept}
     return RunData(run.manifest, tables, arrays)
 
@@ -240,22 +447,50 @@ def to_json_data(run: RunData, schema: StudySchema) -> dict[str, Any]:
 
 
 def _to_json_rows(run: RunData, table: TableSpec) -> list[Any]:
-    if table.rows is None:
-        return [unstructure_record(row) for row in run.tables.get(table.name, ())]
-    columns = table.columns_of(run)
+    columns = table.get_columns(run)
     return [
         unstructure_record(row.record) | {column.name: unstructure_record(column.value(row)) for column in columns}
-        for row in table.each_row(run)
+        if hasattr(row, "decision")
+        else unstructure_record(row)
+        for row in table.iter_rows(run)
     ]
 
 
 def make_row_fault(table: str, number: int, field: str, text: str) -> Fault:
-    """Return a fault of one field of a row."""
+    """Return a fault of one field of a row.
+
+    Parameters
+    ----------
+    table, field : str
+        Names of the table and the field.
+    number : int
+        Index of the row in the table.
+    text : str
+        Description of the fault.
+
+    Returns
+    -------
+    Fault
+    """
     return Fault(RESULTS_JSON, f"tables.{table}[{number}].{field}: {text}")
 
 
 def find_unknown(run: RunData, table: str, field: str, known: Collection[str]) -> Iterator[Fault]:
-    """Yield values of a field, or of a list or the keys of a dict in it, that are not among the known names."""
+    """Yield values of a field that are not among the known names.
+
+    Parameters
+    ----------
+    run : RunData
+        Run to check.
+    table, field : str
+        Names of the table and the field. The field holds a string, a list of strings or a dict with such keys.
+    known : collection of str
+        Names that may occur.
+
+    Yields
+    ------
+    Fault
+    """
     for number, row in enumerate(run.tables.get(table, ())):
         value = getattr(row, field)
         for name in (value,) if isinstance(value, str) else value or ():
@@ -264,7 +499,23 @@ def find_unknown(run: RunData, table: str, field: str, known: Collection[str]) -
 
 
 def find_orphans(run: RunData, tables: Sequence[str], parent: str, fields: Sequence[str]) -> Iterator[Fault]:
-    """Yield rows of tables whose model has no row with the same fields in a parent table."""
+    """Yield rows of tables whose model has no row with the same fields in a parent table.
+
+    Parameters
+    ----------
+    run : RunData
+        Run to check.
+    tables : sequence of str
+        Names of the tables to check.
+    parent : str
+        Name of the parent table.
+    fields : sequence of str
+        Fields that identify a row of the parent table, together with the model.
+
+    Yields
+    ------
+    Fault
+    """
     known = {_make_row_key(row, fields) for row in run.tables.get(parent, ())}
     for table in tables:
         for number, row in enumerate(run.tables.get(table, ())):
@@ -276,10 +527,10 @@ def find_orphans(run: RunData, tables: Sequence[str], parent: str, fields: Seque
 
 
 def find_models_without(run: RunData, table: str) -> Iterator[Fault]:
-    """Yield measured models that have no row in a table which every model has a row in."""
+    """Yield measured models without a row in a table that needs a row of every model."""
     rows = group_rows_by_model(run.manifest.models, run.tables.get(table, ()))
     for index, (record, own) in enumerate(zip(run.manifest.models, rows, strict=True)):
-        if record.measured and record.refused is None and not own:
+        if record.measured and record.skipped is None and not own:
             yield Fault(
                 RESULTS_JSON,
                 f"tables.{table}: no row of the model {format_stored_value(record.name)} (models[{index}])",

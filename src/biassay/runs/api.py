@@ -7,10 +7,12 @@ options with the settings of each study.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from biassay.engines.base import Executor
 from biassay.errors import UnknownNameError
@@ -20,12 +22,13 @@ from biassay.runs.progress import Listener, PathLike, default_listener
 from biassay.runs.run import Run
 from biassay.runs.runner import resume_run, run_study
 from biassay.stats.association import SIMILARITIES
+from biassay.studies.prompt_robustness.settings import DEFAULT_SYSTEMS
 from biassay.studies.registry import get_study
 from biassay.studies.stereotypes.ilps import MEASURES
 from biassay.studies.word_association.prompts import DEFAULT_N_REPLIES
 
-__all__ = ["ask", "benchmark", "discover", "measure", "resume", "robustness", "run", "stereotypes"]
-
+_P = ParamSpec("_P")
+_RUN_PARAMETERS = ("out", "cache", "engine", "listener", "budget")
 Tests = str | PathLike | Mapping[str, Any] | Sequence[str | PathLike | Mapping[str, Any]]
 
 
@@ -116,10 +119,57 @@ def resume(
     return Run.from_data(resume_run(Path(folder), models, options))
 
 
+def _measures(
+    study: str, prepare: Callable[[dict[str, Any]], dict[str, Any]] = dict
+) -> Callable[[Callable[_P, Run]], Callable[_P, Run]]:
+    """Create a decorator for the public function of a study, which has its settings as parameters and no body.
+
+    Parameters
+    ----------
+    study : str
+    prepare : callable
+        Function from the arguments to the settings.
+    """
+
+    def decorate(function: Callable[_P, Run]) -> Callable[_P, Run]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def measure_study(*args: _P.args, **kwargs: _P.kwargs) -> Run:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            settings = dict(bound.arguments)
+            common = {name: settings.pop(name) for name in _RUN_PARAMETERS if name in settings}
+            models = settings.pop("models")
+            if settings.get("scores") is not None and not models:
+                models = name_logged_model(settings["scores"])
+            return measure(study, models, prepare(settings), **common)
+
+        return measure_study
+
+    return decorate
+
+
+def _split_words(settings: dict[str, Any]) -> dict[str, Any]:
+    """Separate words that were given as a list from a file of words."""
+    words = settings["words"]
+    if words is None or isinstance(words, str | os.PathLike):
+        return settings
+    return {**settings, "words": None, "own_words": tuple(map(str, words))}
+
+
+def name_logged_model(scores: PathLike) -> str:
+    """Return the model string of logged scores, labelled with the file's name."""
+    path = Path(scores).expanduser().absolute()
+    return f"{path.name.replace('=', '-')}=scores:{path}"
+
+
+@_measures("associations")
 def run(
     models: object = ("use",),
     tests: Tests = (),
     *,
+    language: str | Sequence[str] = (),
     contexts: PathLike | None = None,
     metric: str = "cosine",
     protocol: str = "exact",
@@ -129,6 +179,7 @@ def run(
     equivalence: float | None = None,
     random_sets: int = 1000,
     max_unknown: float = 0.2,
+    max_tokens: float = 5.0,
     seed: int = 0,
     n_samples: int = 10_000,
     mode: str = "random",
@@ -152,10 +203,13 @@ def run(
         Names, patterns, topics, collections or files; or words: ``{"X": [...], "Y": [...], "A": [...], "B": [...]}``,
         optionally with ``name`` and ``title``, or a dict of such dicts by test name. By default the main collections,
         or with `contexts` the tests for which the contexts were collected.
+    language : str or list of str
+        Codes of languages (``"de"``) or ``"all"``: run their tests of WEATHub, or those that `tests` names.
     contexts : path, optional
         File that ``biassay contexts`` wrote: measure words in these contexts.
     metric : str
-        Metric that turns vectors into associations: ``cosine``, or one that another package adds.
+        Metric that turns vectors into associations: ``cosine``, another one that ``biassay metrics`` lists, or ``all``
+        for ``cosine`` and every other measure beside it.
     protocol : str
         How to compute p-values, see `biassay.weat`.
     alternative : {"greater", "two-sided"}
@@ -173,6 +227,8 @@ def run(
         Number of random word sets for the random baseline. Use 0 to skip it.
     max_unknown : float
         Skip a test if more than this share of a word set is out of vocabulary.
+    max_tokens : float
+        Skip a test in another language than English if its words have more tokens than this on average.
     seed : int
         Random seed.
     n_samples : int
@@ -216,35 +272,127 @@ def run(
     >>> round(result.results[0].effect_size, 2)
     1.72
     """
-    return measure(
-        "associations",
-        models,
-        {
-            "tests": tests,
-            "contexts": contexts,
-            "metric": metric,
-            "protocol": protocol,
-            "alternative": alternative,
-            "alpha": alpha,
-            "family": family,
-            "equivalence": equivalence,
-            "random_sets": random_sets,
-            "max_unknown": max_unknown,
-            "seed": seed,
-            "n_samples": n_samples,
-            "mode": mode,
-            "window": window,
-            "dtype": dtype,
-            "min_contexts": min_contexts,
-            "vectors": vectors,
-        },
-        out=out,
-        cache=cache,
-        engine=engine,
-        listener=listener,
-    )
+    raise NotImplementedError
 
 
+@_measures("audit")
+def audit(
+    models: object = (),
+    documents: PathLike | None = None,
+    *,
+    query: PathLike | Sequence[PathLike] = (),
+    names: PathLike = "census2020",
+    by: str | Sequence[str] = (),
+    n_names: int | None = None,
+    match: str | Sequence[str] = (),
+    surnames: bool = False,
+    pronouns: str = "group",
+    question: str | None = None,
+    answer: str | None = None,
+    candidates: int | None = None,
+    prompts: PathLike | None = None,
+    outcome: str | Sequence[str] = (),
+    judge: str | None = None,
+    human: PathLike | None = None,
+    role: str = "subject",
+    n_responses: int | None = None,
+    scores: PathLike | None = None,
+    top: float | Sequence[float] = (0.1, 0.2, 0.5),
+    pairs: str | Sequence[str] = (),
+    alpha: float = 0.05,
+    seed: int = 0,
+    out: PathLike | None = None,
+    cache: PathLike | None = None,
+    engine: Executor | None = None,
+    listener: Listener | None = None,
+    budget: int | None = None,
+) -> Run:
+    r"""Test whether scores or selection change when only the name in a document changes.
+
+    Parameters
+    ----------
+    models : str, object, function, list of them, or dict
+        Models that encode texts: scores are cosines of query and document. Language models: log-odds of Yes against No.
+        Or functions ``score(texts)`` or ``score(queries, documents)`` that return one number per text. No model with
+        `scores`.
+    documents : path
+        Folder of .txt or .md files with one document each, .txt file with one document per line, or table. ``{name}``
+        is the placeholder for the name.
+    query : str, path, or list of them
+        Texts or files to compare documents with. By default the folder ``queries`` beside the documents, if there is
+        one. Scores of several queries are averaged, and reported one by one.
+    names : str or path
+        List to draw names from: ``census2020``, another bundled list, or a file with columns name and group.
+    by : str or list of str
+        Columns that define the groups. By default group, or race and sex.
+    n_names : int, optional
+        Number of names per group. By default 20 from the Census and all names of other lists.
+    match : str or list of str
+        Properties that names are matched for across groups: ``frequency``, ``tokens`` or both. By default frequency if
+        the list has counts, and tokens if all models have a tokenizer.
+    surnames : bool
+        If True, add surnames that say little about race, the same ones to every group.
+    pronouns : {"group", "neutral"}
+        Whether pronouns follow the sex of the name or are always they.
+    question : str, optional
+        Question with the placeholder ``{document}``, and optionally ``{query}``, whose answer Yes is scored.
+    answer : {"yes-no", "rating", "choice"}, optional
+        Collect responses to the question and parse this kind of answer. By default, log-odds of Yes are scored.
+    candidates : int, optional
+        Number of candidates that each prompt of ``answer="choice"`` compares. By default one per group, at most 4.
+    prompts : str or path, optional
+        Prompts for texts: a bundled set such as ``recommendation-letter``, or a file with ``{name}`` in each
+        prompt.
+    outcome : str or list of str
+        Outcomes of the texts to compare, such as ``length``; by default those that suit the prompts. Refusals are
+        always compared.
+    judge : str, optional
+        Model that scores texts for the outcomes ``judge:RUBRIC`` and ``compare:RUBRIC``. Names are masked.
+    human : path, optional
+        Labels of some responses by people, which correct the ratings of the judge: ``ratings.json`` of a survey of
+        responses.
+    role : {"subject", "user"}
+        Whether the name is that of the person in the document or prompt, or the user's: the prompt then begins with
+        "My name is".
+    n_responses : int, optional
+        Number of responses to each prompt. By default 1 per decision, and 5 texts per name and prompt.
+    scores : path, optional
+        Table of logged scores with columns document, name, group and score, and optionally query, unit and selected.
+    top : float or list of float
+        Shares of all name-document pairs that count as selected, those with the highest scores.
+    pairs : str or list of str
+        Pairs of groups to compare, such as ``"Black female:White male"``.
+    alpha : float
+        Significance level. Intervals have confidence 1 - alpha.
+    seed : int
+        Random seed.
+    out, cache, engine, listener
+        As in `biassay.run`.
+    budget : int, optional
+        Largest number of tokens that endpoints may use. The run stops before it exceeds the budget and can be resumed.
+
+    Returns
+    -------
+    Run
+
+    Notes
+    -----
+    Names and documents are both samples: intervals and p-values hold for other names and documents of the same kinds,
+    see `biassay.name_audit`.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> with open("reports.txt", "w") as file:
+    ...     _ = file.write("{name} is a nurse.\n{name} is an engineer.\n{name} is a clerk.")
+    >>> run = biassay.audit("glove", "reports.txt", query="We need an engineer.", names="weat6")
+    >>> [row.group for row in run.results]
+    ['female', 'male']
+    """
+    raise NotImplementedError
+
+
+@_measures("discovery", prepare=_split_words)
 def discover(
     models: object = ("glove",),
     groups: str | Sequence[str] = (),
@@ -321,32 +469,10 @@ def discover(
     >>> [row.word for row in found.results]
     ['sassy', 'loud', 'engineer']
     """
-    own_words = None if words is None or isinstance(words, str | os.PathLike) else tuple(map(str, words))
-    return measure(
-        "discovery",
-        models,
-        {
-            "groups": groups,
-            "grouping": grouping,
-            "words": words if own_words is None else None,
-            "own_words": own_words,
-            "threshold": threshold,
-            "rule": rule,
-            "compare": compare,
-            "positive_only": positive_only,
-            "n_permutations": n_permutations,
-            "alpha": alpha,
-            "max_unknown": max_unknown,
-            "keep": keep,
-            "seed": seed,
-        },
-        out=out,
-        cache=cache,
-        engine=engine,
-        listener=listener,
-    )
+    raise NotImplementedError
 
 
+@_measures("stereotypes")
 def stereotypes(
     models: object,
     *,
@@ -418,33 +544,10 @@ def stereotypes(
     .. [1] Cao, Y. T., Sotnikova, A., Daumé III, H., Rudinger, R., and Zou, L. (2022). Theory-grounded measurement of
        U.S. social stereotypes in English language models. NAACL, 1276-1295.
     """
-    return measure(
-        "stereotypes",
-        models,
-        {
-            "measures": measures,
-            "groups": groups,
-            "templates": templates,
-            "files": files,
-            "contexts": contexts,
-            "min_contexts": min_contexts,
-            "human": human,
-            "annotators": annotators,
-            "prior": prior,
-            "variant": variant,
-            "all_adjectives": all_adjectives,
-            "intersections": intersections,
-            "n_bootstrap": n_bootstrap,
-            "seed": seed,
-        },
-        out=out,
-        cache=cache,
-        engine=engine,
-        listener=listener,
-        budget=budget,
-    )
+    raise NotImplementedError
 
 
+@_measures("word_association")
 def ask(
     models: object,
     tests: Tests = (),
@@ -495,7 +598,7 @@ def ask(
         ``results`` hold how much more often negative than positive words go to the stigmatised group, and the
         published score D. p-values and intervals allow for missing responses (refusals, filtered, failed, unparsed,
         left out); ``bound_low`` and ``bound_high`` count them against and for the stereotype, and ``evidence``
-        summarises each test. The table ``replies`` counts replies by kind, the table ``missing`` counts missing
+        summarizes each test. The table ``replies`` counts replies by kind, the table ``missing`` counts missing
         responses by pole and prompt.
 
     See Also
@@ -507,26 +610,76 @@ def ask(
     .. [1] Bai, X., Wang, A., Sucholutsky, I., and Griffiths, T. L. (2025). Explicitly unbiased large language models
        still form biased associations. PNAS 122(8), e2416228122.
     """
-    return measure(
-        "word_association",
-        models,
-        {
-            "tests": tests,
-            "n_answers": n_answers,
-            "wordings": wordings,
-            "read": read,
-            "decisions": decisions,
-            "alpha": alpha,
-            "seed": seed,
-        },
-        out=out,
-        cache=cache,
-        engine=engine,
-        listener=listener,
-        budget=budget,
-    )
+    raise NotImplementedError
 
 
+@_measures("prompt_robustness")
+def prompt_robustness(
+    models: object,
+    tests: Tests = (),
+    *,
+    benchmark: str | None = None,
+    data: PathLike | None = None,
+    limit: int | None = None,
+    n_answers: int = DEFAULT_N_REPLIES,
+    temperatures: float | Sequence[float] = (0.0, 1.0),
+    systems: str | Sequence[str] = DEFAULT_SYSTEMS,
+    alpha: float = 0.05,
+    seed: int = 0,
+    out: PathLike | None = None,
+    cache: PathLike | None = None,
+    engine: Executor | None = None,
+    listener: Listener | None = None,
+    budget: int | None = None,
+) -> Run:
+    """Measure models under many variants of the prompts, to see which findings depend on the prompt.
+
+    Parameters
+    ----------
+    models : str, list of str, or dict
+        Models that respond to prompts: ``chat:NAME``, ``completions:NAME``, ``hf:NAME``.
+    tests : str, path, dict of words, or list of them
+        Word association tests, as in `biassay.ask`. Give these or a benchmark.
+    benchmark : str, optional
+        Benchmark that asks questions, as in `biassay.benchmark`.
+    data : path or str, optional
+        Data of the benchmark.
+    limit : int, optional
+        As in `biassay.benchmark`.
+    n_answers : int
+        Number of responses per test and specification.
+    temperatures : float or list of float
+        Sampling temperatures, besides the model's own.
+    systems : str or list of str
+        System messages, besides the model's own.
+    alpha : float
+        Significance level. Intervals have confidence 1 - alpha.
+    seed : int
+        Random seed.
+    out, cache, engine, listener
+        As in `biassay.run`.
+    budget : int, optional
+        Largest number of tokens that endpoints may use. The run stops before it exceeds the budget and can be resumed.
+
+    Returns
+    -------
+    Run
+        ``results`` hold for every test or category the outcome of the default specification, how many specifications
+        agree with it, and one joint p-value. The table ``specifications`` holds every specification.
+
+    See Also
+    --------
+    robustness : Measure models that encode texts under many analysis choices.
+
+    References
+    ----------
+    .. [1] Simonsohn, U., Simmons, J. P., and Nelson, L. D. (2020). Specification curve analysis. Nature Human
+       Behaviour, 4, 1208-1214.
+    """
+    raise NotImplementedError
+
+
+@_measures("benchmarks")
 def benchmark(
     benchmark: str,
     models: object,
@@ -546,15 +699,15 @@ def benchmark(
     listener: Listener | None = None,
     budget: int | None = None,
 ) -> Run:
-    """Score models on BBQ, CrowS-Pairs or StereoSet, with intervals over templates, writers or target terms.
+    """Score models on a published benchmark, with intervals over its templates, writers, terms or questions.
 
     Parameters
     ----------
-    benchmark : {"bbq", "crows-pairs", "stereoset"}
-        Name of the benchmark.
+    benchmark : {"bbq", "mbbq", "kobbq", "crows-pairs", "stereoset", "winobias", "winogender", "discrim-eval"}
+        Name of the benchmark, or of one that an installed package adds.
     models : str, list of str, or dict
-        For BBQ, chat or instruct models: ``chat:NAME``, ``completions:NAME``, ``hf:NAME``. For the other two,
-        models that provide likelihoods of texts: ``hf:NAME``, masked or causal, or ``completions:NAME``.
+        For CrowS-Pairs and StereoSet, models that provide likelihoods of texts: ``hf:NAME``, masked or causal, or
+        ``completions:NAME``. For the others, chat or instruct models: ``chat:NAME``, ``completions:NAME``, ``hf:NAME``.
     data : path or str
         The benchmark as its authors released it: a file, a folder, or the name of an installed package that holds it.
     flagged : path, optional
@@ -562,15 +715,17 @@ def benchmark(
     categories : str or list of str
         Categories of BBQ, or bias types. By default all.
     by : {"answer", "log-probability"}, optional
-        How models respond to BBQ. By default by log-probability if the model provides that of any text, else by answer.
+        How models respond to questions. By default by log-probability if the model provides that of any text, else by
+        answer.
     score : {"shared", "sentence"}
         Compare the tokens that both sentences of CrowS-Pairs share, as its authors do, or whole sentences, as
         lm-evaluation-harness does.
     limit : int, optional
         Draw at most this many items per category, balanced over templates (writers, terms), kinds of questions and
-        positions of answers. By default all.
+        positions of answers; for WinoBias, Winogender and discrim-eval, whole templates, occupations or decision
+        questions. By default all.
     orders : int
-        Number of the six orders in which the options of a question are shown; its choice is over all of them.
+        Number of orders in which the options of a question are shown; its choice is over all of them.
     alpha : float
         Significance level. Intervals have confidence 1 - alpha.
     seed : int
@@ -591,35 +746,20 @@ def benchmark(
        social biases in masked language models. EMNLP.
     .. [3] Nadeem, M., Bethke, A., and Reddy, S. (2021). StereoSet: Measuring stereotypical bias in pretrained language
        models. ACL.
+    .. [4] Zhao, J., et al. (2018). Gender Bias in Coreference Resolution: Evaluation and Debiasing Methods. NAACL.
+    .. [5] Rudinger, R., et al. (2018). Gender Bias in Coreference Resolution. NAACL.
+    .. [6] Tamkin, A., et al. (2023). Evaluating and Mitigating Discrimination in Language Model Decisions.
+       arXiv:2312.03689.
     """
-    return measure(
-        "benchmarks",
-        models,
-        {
-            "benchmark": benchmark,
-            "data": data,
-            "flagged": flagged,
-            "categories": categories,
-            "by": by,
-            "score": score,
-            "limit": limit,
-            "orders": orders,
-            "alpha": alpha,
-            "seed": seed,
-        },
-        out=out,
-        cache=cache,
-        engine=engine,
-        listener=listener,
-        budget=budget,
-    )
+    raise NotImplementedError
 
 
+@_measures("robustness")
 def robustness(
     models: object = ("use",),
     tests: Tests = (),
     *,
-    readings: str | Sequence[str] = (),
+    representations: str | Sequence[str] = (),
     similarities: str | Sequence[str] = tuple(SIMILARITIES),
     n_subsets: int = 20,
     alpha: float = 0.05,
@@ -638,7 +778,7 @@ def robustness(
         As in `biassay.run`.
     tests : str, path, dict of words, or list of them
         As in `biassay.run`.
-    readings : str or list of str
+    representations : str or list of str
         Layers and poolings, such as ``layer=3&pool=mean``. By default up to 8 layers, and every pooling of the model's
         own layer. One pass through the model gives all of them.
     similarities : str or list of str
@@ -670,20 +810,70 @@ def robustness(
     >>> found.n_specifications, found.n_same_sign, found.p_value < 0.001, found.alternatives["joint"].p_value < 0.001
     (4, 4, True, True)
     """
-    return measure(
-        "robustness",
-        models,
-        {
-            "tests": tests,
-            "readings": readings,
-            "similarities": similarities,
-            "n_subsets": n_subsets,
-            "alpha": alpha,
-            "max_unknown": max_unknown,
-            "seed": seed,
-        },
-        out=out,
-        cache=cache,
-        engine=engine,
-        listener=listener,
-    )
+    raise NotImplementedError
+
+
+@_measures("debiasing")
+def debias(
+    models: object,
+    concept: str = "gender",
+    method: str | Sequence[str] = ("leace",),
+    tests: str | Sequence[str] = (),
+    *,
+    documents: PathLike | None = None,
+    query: str | PathLike | Sequence[str | PathLike] = (),
+    names: str | PathLike | None = None,
+    by: str | Sequence[str] = (),
+    n_names: int | None = None,
+    similarity: PathLike | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+    out: PathLike | None = None,
+    cache: PathLike | None = None,
+    engine: Executor | None = None,
+    listener: Listener | None = None,
+) -> Run:
+    """Erase a concept from models, and measure what is gone, what is left and what is lost.
+
+    Parameters
+    ----------
+    models : str, object, list of them, or dict
+        Models that encode texts, as in `biassay.run`.
+    concept : str
+        Name of a concept (``gender``, ``race``, ``age``), or a TOML file of words.
+    method : str or list of str
+        Any of ``mean-projection``, ``hard``, ``inlp`` and ``leace``.
+    tests : str or list of str
+        Association tests, as in `biassay.run`. They must not contain words that the concept is fitted on. By default
+        those of the concept.
+    documents, query, names, by, n_names
+        Documents and names of the audit, as in `biassay.audit`. By default 24 short texts and names that suit the
+        concept; names that the concept is fitted on are never drawn.
+    similarity : path, optional
+        Table of word pairs with columns word_1, word_2 and similarity. By default 59 pairs.
+    alpha : float
+        Significance level.
+    seed, out, cache, engine, listener
+        As in `biassay.run`.
+
+    Returns
+    -------
+    Run
+        ``results`` hold for every method and number the change, and the values before and after
+        (``before_effect_size``, ``after_effect_size``). ``arrays`` hold the fitted erasers.
+
+    References
+    ----------
+    .. [1] Belrose, N., et al. (2023). LEACE: Perfect linear concept erasure in closed form. NeurIPS.
+    .. [2] Gonen, H., and Goldberg, Y. (2019). Lipstick on a pig: Debiasing methods cover up systematic gender biases in
+       word embeddings but do not remove them. NAACL-HLT, 609-614.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> found = biassay.debias("glove", method="mean-projection", tests="weat6")
+    >>> probe = found["mean-projection probe"].results[0]
+    >>> probe.before_effect_size > probe.after_effect_size > 0.5
+    True
+    """
+    raise NotImplementedError

@@ -20,8 +20,7 @@ from biassay.models.registry import get_capabilities, parse_model
 from biassay.reporting.html import REPORT_FILE, render_page
 from biassay.reporting.publication import FIGURE_FORMATS, publish
 from biassay.results.codec import to_json
-from biassay.results.comparison import Comparison
-from biassay.results.differences import ALPHA, GATE, MARGIN, check_limits
+from biassay.results.comparison import ALPHA, GATE, MARGIN, Comparison, check_limits
 from biassay.results.run_data import RunData
 from biassay.results.run_folder import MANIFEST_JSON, to_json_data
 from biassay.results.views import RunGroup, make_unique, record_labels, select_model
@@ -33,16 +32,6 @@ from biassay.runs.reports import compare_models, get_presenter, group_runs, with
 from biassay.runs.runner import prepare_run
 from biassay.studies.registry import get_study
 from biassay.studies.settings import get_setting_specs
-
-__all__ = [
-    "WrittenReport",
-    "compare",
-    "compare_runs",
-    "load_or_measure_runs",
-    "report",
-    "report_runs",
-    "restrict_to_tests",
-]
 
 
 def load_or_measure_runs(given: Sequence[object], tests: Sequence[str], options: RunOptions) -> dict[str, RunData]:
@@ -64,7 +53,7 @@ def load_or_measure_runs(given: Sequence[object], tests: Sequence[str], options:
     runs = {index: _rename_model(load_run_data(path), labels.get(index), path) for index, path in folders.items()}
     runs |= {index: item for index, item in enumerate(given) if isinstance(item, RunData)}
     if len(given) == 1 and not runs:
-        raise UsageError(f"there is one model only ({given[0]}); name another model or run to compare it with")
+        raise UsageError(f"only one model given ({given[0]}); name another model or run to compare it with")
     names: list[str] = []
     for index, item in enumerate(given):
         default = item if isinstance(item, str) else f"run {index + 1}"
@@ -121,6 +110,8 @@ def _is_run_folder(given: object) -> bool:
     except UnknownNameError as error:
         if Path(given).exists():
             return True
+        if error.kind != "model":  # the model is known, but not one of its settings
+            raise
         raise UsageError(f"{given}: no such folder; name a run folder or a model: {error}") from error
     return False
 
@@ -158,6 +149,7 @@ def _check_gives_vectors(model: object, tests: Sequence[str]) -> None:
 def _copy_settings(like: RunData, tests: Sequence[str]) -> Any:
     """Copy the settings of a run with fewer tests and without its output folders."""
     settings = like.manifest.settings
+    get_study(like.manifest.study).check_reuse(settings)
     specs = get_setting_specs(type(settings))
     changes: dict[str, Any] = {name: None for name, spec in specs.items() if spec.reenter_on_resume}
     if tests and hasattr(settings, "tests"):
@@ -224,7 +216,9 @@ def report_runs(
         If True, accept runs of one study that differ in protocol or stimuli.
     listener : Listener, optional
     """
-    runs = _load_runs(folders, tests)
+    if not folders:
+        raise UsageError("no run folder given; name at least one")
+    runs = restrict_to_tests(_name_runs(folders), tests)
     path = Path(out) if out is not None else Path(folders[0]) / REPORT_FILE if len(folders) == 1 else Path(REPORT_FILE)
     listener = listener or default_listener()
     _check_report_path(path)
@@ -238,16 +232,11 @@ def report_runs(
 def compare_runs(
     given: Sequence[str],
     *,
-    baseline: str | None = None,
     out: PathLike | None = None,
     published: PathLike | None = None,
     formats: Sequence[str] = FIGURE_FORMATS,
-    tests: Sequence[str] = (),
-    mixed: bool = False,
-    margin: float | None = None,
-    alpha: float = ALPHA,
-    cache: PathLike | None = None,
     listener: Listener | None = None,
+    **settings: Any,
 ) -> tuple[Comparison, WrittenReport]:
     """Compare models and run folders with the first of them, and write a report if `out` names a file.
 
@@ -255,32 +244,23 @@ def compare_runs(
     ----------
     given : sequence of str
         Models and run folders.
-    baseline, tests, mixed, margin, alpha, cache, listener
-        As in `compare`.
-    out, published, formats
+    out, published, formats, listener
         As in `report_runs`; by default nothing is written.
+    **settings
+        Other arguments of `compare`.
     """
     path = None if out is None else Path(out)
     if path is not None:
         _check_report_path(path)
     _check_publication_folder(published, path)
-    options = RunOptions(cache=cache, listener=listener or default_listener())
-    comparison = _compare_given(given, baseline, tests, mixed, margin, alpha, options)
+    listener = listener or default_listener()
+    comparison = compare(*given, listener=listener, **settings)
     if path is not None:
-        announce_step(options.listener, str(out), "writing the report")
+        announce_step(listener, str(out), "writing the report")
         page = render_page(with_presenters(comparison.gathered), (get_presenter(comparison.study), comparison))
         write_atomically(path, page.encode())
-    files = _publish_runs(published, comparison.gathered, comparison, formats, options.listener)
+    files = _publish_runs(published, comparison.gathered, comparison, formats, listener)
     return comparison, WrittenReport(comparison.gathered, path, files)
-
-
-def _load_runs(folders: Sequence[PathLike], tests: Sequence[str]) -> dict[str, RunData]:
-    if not folders:
-        raise UsageError("no run folder given; name at least one")
-    paths = [Path(folder) for folder in folders]
-    return restrict_to_tests(
-        {name: load_run_data(path) for name, path in zip(name_folders(paths), paths, strict=True)}, tests
-    )
 
 
 def _check_report_path(path: Path) -> None:
@@ -359,6 +339,7 @@ def compare(
     mixed: bool = False,
     margin: float | None = None,
     alpha: float = ALPHA,
+    series: bool = False,
     cache: PathLike | None = None,
     listener: Listener | None = None,
 ) -> Comparison:
@@ -380,6 +361,9 @@ def compare(
         deviations of cosines between frequent words; in other studies, as a share of the largest possible effect.
     alpha : float
         Probability that any interval of the verdicts misses the true value.
+    series : bool
+        If True, the models are checkpoints in the order given, at least three. The verdicts are then on the trend: on
+        the last end of the least-squares line through all checkpoints, compared with the first. Association tests only.
     cache : path, optional
         Cache directory or URL; by default the user's.
     listener : Listener, optional
@@ -389,7 +373,8 @@ def compare(
     -------
     Comparison
         Has ``verdicts``, ``verdict`` in a sentence, ``failed("worse")``, the tests that fail a gate, and
-        ``power_gaps()``, the topics on which the gate could not have failed.
+        ``power_gaps()``, the topics on which the gate could not have failed. A series also has ``points``, the growth
+        at every checkpoint with its simultaneous interval.
 
     Examples
     --------
@@ -398,25 +383,12 @@ def compare(
     >>> [row.test for row in compared.verdicts]
     ['weat6']
     """
-    options = RunOptions(cache=cache, listener=listener or default_listener())
-    names = (tests,) if isinstance(tests, str) else tests
-    return _compare_given(runs, baseline, names, mixed, margin, alpha, options)
-
-
-def _compare_given(
-    given: Sequence[object],
-    baseline: str | None,
-    tests: Sequence[str],
-    mixed: bool,
-    margin: float | None,
-    alpha: float,
-    options: RunOptions,
-) -> Comparison:
     check_limits(MARGIN if margin is None else margin, alpha)
-    if not given:
+    if not runs:
         raise UsageError("nothing to compare; name two runs or models")
-    runs = load_or_measure_runs(given, tests, options)
-    return compare_models(runs, baseline=baseline, mixed=mixed, margin=margin, alpha=alpha)
+    options = RunOptions(cache=cache, listener=listener or default_listener())
+    loaded = load_or_measure_runs(runs, (tests,) if isinstance(tests, str) else tests, options)
+    return compare_models(loaded, baseline=baseline, mixed=mixed, margin=margin, alpha=alpha, series=series)
 
 
 def _name_runs(runs: Sequence[PathLike | RunData]) -> dict[str, RunData]:

@@ -31,9 +31,6 @@ from biassay.io import check_digest, dump_json_with_digest, read_json, write_ato
 from biassay.runs.progress import Listener, PathLike, default_listener
 from biassay.studies.associations.measure import check_word_tests
 
-__all__ = ["DEFAULT_TESTS", "Scan", "ScanProgress", "ScanState", "find_contexts", "make_fingerprint"]
-
-
 _STATE, _SAMPLE = "state.json", "sample.parquet"
 _SECONDS_BEFORE_FIRST_SAVE, _SECONDS_BETWEEN_SAVES = 3.0, 15.0
 _MAX_EXAMPLES = 5
@@ -156,7 +153,7 @@ class ScanState:
 
 DEFAULT_TESTS = ("C?", "C10", "I?")
 _MIN_BAD_DOCUMENTS = 100
-_SPLIT_HINT = "; for parallel reading, split it or compress it with bgzip or pzstd"
+_SPLIT_HINT = "; for parallel reading, split it"
 
 
 class _MisreadError(MeasurementError):

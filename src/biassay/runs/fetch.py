@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -31,16 +32,15 @@ from biassay.cache.responses import ModelCache, RepresentationCaches, ResponseCa
 from biassay.corpus.contexts import Contexts, cut_window
 from biassay.engines.base import Executor
 from biassay.engines.local import LocalExecutor
-from biassay.errors import UnknownNameError, UsageError
+from biassay.errors import BudgetError, UnknownNameError, UsageError
+from biassay.models.backend import ERASE
 from biassay.models.base import ContextEmbeddings, Identity, Span, StreamingModel, WordEncoder
-from biassay.models.registry import can_split_texts, open_model
+from biassay.models.registry import can_split_texts, open_model, parse_model
 from biassay.models.token_budget import TokenBudget
-from biassay.models.vocabulary import HasVocabulary
+from biassay.models.vector_files import HasVocabulary
 from biassay.runs.models import OpenedModel
 from biassay.runs.progress import Listener, announce_step
 from biassay.studies.study import ContextRequests, Requests
-
-__all__ = ["RequestFetcher"]
 
 SHARD_ROWS = 2048
 _ATTEMPTS = 3  # in case somebody deletes the cache in the meantime
@@ -50,7 +50,7 @@ RequestKind = Literal["texts", "blanks", "replies", "likelihoods"]
 
 
 class _KindSpec(NamedTuple):
-    """How requests of one kind are cached, handled and named in progress."""
+    """Caching, handling and progress names of requests of one kind."""
 
     codec: Codec[Any, Any]
     handler: Callable[..., RequestHandler[Any, Any]]
@@ -184,9 +184,8 @@ class RequestFetcher:
         caches: dict[str, ModelCache[Any, Any]] = {}
         contexts = None
         total = fetched = 0
-        if requests.texts:
-            texts, new = self._fetch_texts(model, requests)
-            total, fetched = total + len(set(requests.texts)), fetched + new
+        if requests.texts or requests.text_blocks:
+            texts, total, fetched = self._fetch_texts(model, requests)
         by_kind: Mapping[RequestKind, Sequence[Any]] = {
             "blanks": requests.blanks,
             "replies": requests.prompts,
@@ -194,7 +193,7 @@ class RequestFetcher:
         }
         for kind, wanted in by_kind.items():
             if wanted:
-                caches[kind], new = self._fetch_kind(model, kind, wanted)
+                caches[kind], new = self._fetch_kind(model, kind, wanted, accepts_part=requests.accepts_part)
                 total, fetched = total + len(set(wanted)), fetched + new
         if requests.contexts is not None:
             contexts, rows, new = self._fetch_contexts(model, requests.contexts)
@@ -207,6 +206,7 @@ class RequestFetcher:
             contexts=contexts,
             cached_texts=texts,
             requested_texts=tuple(dict.fromkeys(requests.texts)),
+            erasure=model.erasure,
             cached_tokens=self._open_number_cache(model, "count_tokens", TOKENS),
             cached_ranks=self._open_number_cache(model, "rank_words", RANKS),
             cached_blanks=caches.get("blanks"),
@@ -218,26 +218,39 @@ class RequestFetcher:
         )
         return outputs, total, fetched
 
-    def _fetch_texts(self, model: OpenedModel, requests: Requests) -> tuple[Mapping[str, ModelCache[Any, Any]], int]:
-        """Fetch all representations of the texts, those that are not cached in one pass through the model."""
+    def _fetch_texts(
+        self, model: OpenedModel, requests: Requests
+    ) -> tuple[Mapping[str, ModelCache[Any, Any]], int, int]:
+        """Fetch all representations of the texts, and count the texts and those that were not cached."""
         known = {representation.name: representation for representation in model.capabilities.representations}
-        unknown = next((name for name in requests.readings if name not in known), None)
+        unknown = next((name for name in requests.representations if name not in known), None)
         if unknown is not None:
-            hint = f"(readings: {', '.join(map(repr, known))})"
-            raise UnknownNameError(f"reading of model {model.label!r}:", unknown, known, hint)
-        names = dict.fromkeys((model.capabilities.default_representation, *requests.readings))
+            hint = f"(representations: {', '.join(map(repr, known))})"
+            raise UnknownNameError(f"representation of model {model.label!r}:", unknown, known, hint)
+        names = dict.fromkeys((model.capabilities.default_representation, *requests.representations))
         responses = ResponseCache(self.cache, self.remote_cache)
         caches = {name: responses.for_model(known[name].identity, TEXTS) for name in names}
+        total = fetched = 0
+        fitted = () if model.erasure is None else model.erasure.words
+        for texts in chain(requests.text_blocks, [[*requests.texts, *fitted]] if requests.texts or fitted else []):
+            total += len(set(texts))
+            fetched += self._fetch_text_block(model, caches, texts)
+        self._report_damaged([file for cache in caches.values() for file in cache.damaged])
+        return caches, total, fetched
+
+    def _fetch_text_block(
+        self, model: OpenedModel, caches: Mapping[str, ModelCache[Any, Any]], texts: Sequence[str]
+    ) -> int:
+        """Fetch the representations that are not cached in one pass through the model; return the number of texts."""
         fetched = 0
         for _ in range(_ATTEMPTS):
-            incomplete = RepresentationCaches(caches, requests.texts)
+            incomplete = RepresentationCaches(caches, texts)
             spec = _RequestSpec("texts", incomplete.names)
-            fetched += self._fetch_missing(model, spec, requests.texts, incomplete)
+            fetched += self._fetch_missing(model, spec, texts, incomplete)
             dropped = [cache.drop_deleted() for cache in caches.values()]
             if not any(dropped):
                 break
-        self._report_damaged([file for cache in caches.values() for file in cache.damaged])
-        return caches, fetched
+        return fetched
 
     def _open_number_cache(
         self, model: OpenedModel, method: str, codec: Codec[Any, Any]
@@ -247,16 +260,25 @@ class RequestFetcher:
         return None if opened is None else ResponseCache(self.cache).for_model(opened.identity, codec)
 
     def _fetch_kind(
-        self, model: OpenedModel, kind: RequestKind, requests: Sequence[Any]
+        self, model: OpenedModel, kind: RequestKind, requests: Sequence[Any], *, accepts_part: bool
     ) -> tuple[ModelCache[Any, Any], int]:
-        """Fetch the outputs for all requests of one kind."""
+        """Fetch the outputs for all requests of one kind, or for those that the budget allows."""
         opened = model.opened[kind]
         is_streamed = isinstance(opened, StreamingModel)
         cache = ResponseCache(self.cache, self.remote_cache).for_model(opened.identity, _KINDS[kind].codec)
         fetch = self._stream if is_streamed else self._fetch_missing
         fetched = 0
         for _ in range(_ATTEMPTS):
-            fetched += fetch(model, _RequestSpec(kind), requests, cache)
+            n_missing = len(cache.missing(requests))
+            try:
+                fetched += fetch(model, _RequestSpec(kind), requests, cache)
+            except BudgetError as error:
+                if not accepts_part:
+                    raise
+                missing = set(cache.missing(requests))
+                requests = [request for request in requests if request not in missing]
+                fetched += n_missing - len(missing)
+                self.listener.notice(f"{model.label}: {error}")
             if not cache.drop_deleted():
                 break
         self._report_damaged(cache.damaged)
@@ -360,7 +382,7 @@ class RequestFetcher:
             contexts=contexts.digest,
             rows=len(contexts),
             model=identity.name,
-            family=identity.family,
+            backend=identity.backend,
             revision=identity.revision,
             settings=identity.settings,
             window="sentence" if wanted.window is None else str(wanted.window),
@@ -384,7 +406,7 @@ def _insecure_key_warning(identity: Identity) -> str:
     is_local = host == "localhost" or host.endswith(".localhost") or host == "::1" or host.startswith("127.")
     if not url.startswith("http://") or not key.startswith("with the key") or is_local:
         return ""
-    return ". WARNING: http is not encrypted: anyone on the way can read the key and the texts; use https"
+    return ". WARNING: http is not encrypted: others on the network can read the key and the texts; use https"
 
 
 def _make_batch_fetcher(engine: Executor, model: OpenedModel, spec: _RequestSpec) -> BatchFetcher:
@@ -406,7 +428,8 @@ def _get_absolute_model(model: OpenedModel) -> str:
         raise UsageError(
             f"{model.spec.text}: a Python object cannot be sent to a worker; on a cluster, name the model by a string"
         )
-    head, question, settings = model.spec.model.partition("?")
-    family, colon, name = head.partition(":")
+    text = parse_model(model.spec.model).drop_setting(ERASE).text
+    head, question, settings = text.partition("?")
+    backend, colon, name = head.partition(":")
     path = Path(name).expanduser()
-    return f"{family}{colon}{path.resolve()}{question}{settings}" if name and path.exists() else model.spec.model
+    return f"{backend}{colon}{path.resolve()}{question}{settings}" if name and path.exists() else text

@@ -18,21 +18,19 @@ from biassay.errors import (
     UsageError,
 )
 from biassay.reporting.html import REPORT_FILE
-from biassay.results.arrays import ARRAYS_FOLDER
 from biassay.results.run_data import RunData
-from biassay.results.run_folder import MANIFEST_JSON, RESULTS_JSON, RESULTS_TSV, read_models, read_run, read_run_json
+from biassay.results.run_folder import (
+    ARRAYS_FOLDER,
+    MANIFEST_JSON,
+    RESULTS_JSON,
+    RESULTS_TSV,
+    read_models,
+    read_run,
+    read_run_json,
+)
 from biassay.runs.progress import PathLike
 from biassay.runs.usage import USAGE
 from biassay.studies.registry import find_run_study
-
-__all__ = [
-    "cleanup_on_failure",
-    "ensure_empty",
-    "explain_write_errors",
-    "is_unfinished",
-    "load_run_data",
-    "name_folders",
-]
 
 
 def is_unfinished(folder: Path) -> bool:
@@ -49,6 +47,11 @@ def ensure_empty(folder: Path) -> None:
             raise RunFolderError(
                 f"{folder} holds another run, in which models failed; retry them with: biassay resume {folder}; or "
                 "choose another folder"
+            )
+        if any(model.get("part") for model in read_models(folder)):
+            raise RunFolderError(
+                f"{folder} holds a run that the budget cut short; continue it with: biassay resume {folder} --budget "
+                "TOKENS; or choose another folder"
             )
         raise RunFolderError(f"{folder} holds another run, which is finished; choose another folder")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -120,7 +123,7 @@ def _holds_results(folder: Path, run_id: str) -> bool:
         return False
     if read_run_json(folder / MANIFEST_JSON).get("run_id") != run_id:
         return True
-    return any(model.get("measured") and not model.get("refused") for model in read_models(folder))
+    return any(model.get("measured") and not model.get("skipped") for model in read_models(folder))
 
 
 def load_run_data(folder: PathLike) -> RunData:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from biassay.errors import UsageError
+from biassay.grouping import group_pairs
 from biassay.io import atomic_folder
 from biassay.results.run_data import ModelRecord, RunData
 from biassay.results.run_folder import write_run
@@ -17,14 +18,11 @@ from biassay.runs.progress import Listener, PathLike, default_listener
 from biassay.runs.reports import write_report
 from biassay.runs.run import Run
 from biassay.runs.runner import make_manifest
-from biassay.studies.benchmarks.from_logs import make_log_rows
-from biassay.studies.benchmarks.logs import EvaluationLog, LoggedChoice, read_logs
+from biassay.studies.benchmarks.logs import EvaluationLog, LoggedChoice, make_log_rows, read_logs
 from biassay.studies.benchmarks.settings import BenchmarkSettings
 from biassay.studies.benchmarks.tasks.base import BenchmarkInputsRecord
 from biassay.studies.registry import get_study
 from biassay.studies.settings import validate_settings
-
-__all__ = ["import_logs"]
 
 _FAMILY = "log"
 _MAX_REASONS, _MAX_SAMPLES = 3, 5  # in a warning
@@ -97,9 +95,7 @@ def _make_run(logs: Sequence[EvaluationLog], settings: BenchmarkSettings) -> Run
 
 def _format_unmapped(log: EvaluationLog) -> str:
     """List samples of a log that cannot be used, by reason; the manifest lists all of them."""
-    by_reason: dict[str, list[str]] = {}
-    for sample in log.unmapped:
-        by_reason.setdefault(sample.reason, []).append(sample.name)
+    by_reason = group_pairs((sample.reason, sample.name) for sample in log.unmapped)
     listed = []
     for reason, names in list(by_reason.items())[:_MAX_REASONS]:
         more = f" and {len(names) - _MAX_SAMPLES:,} more" if len(names) > _MAX_SAMPLES else ""

@@ -28,9 +28,7 @@ from biassay.errors import RunFolderError, UsageError
 from biassay.results.run_data import Manifest, RunData
 from biassay.results.run_folder import MANIFEST_JSON, read_run, read_run_json, write_manifest, write_results
 from biassay.runs.progress import Listener, announce_step
-from biassay.studies.study import Array, Inputs, Progress, Row, Study, StudyWarning, UnknownWords
-
-__all__ = ["MeasurementCache"]
+from biassay.studies.study import Array, Inputs, Part, Progress, Row, Study, StudyWarning, UnknownWords
 
 _KEY = re.compile("[0-9a-f]{32}")
 _UNUSED_SECONDS = 30 * 24 * 3600
@@ -60,12 +58,13 @@ class MeasurementCache:
         all_outputs : sequence of ModelOutputs
             Outputs of all models that the study needs to measure this one.
         """
-        key = _make_key(self.study, self.inputs, manifest, [model, *all_outputs])
+        judges = [outputs.judge for outputs in all_outputs if outputs.judge is not None]
+        key = _make_key(self.study, self.inputs, manifest, [model, *all_outputs, *judges])
         cached = None if key is None else _read_cached(self.folder / key, self.study)
         if cached is not None:
             announce_step(self.listener, label, "using the cached measurement")
-            for notice in cached.manifest.models[0].notices:
-                self.listener.notice(f"{label}: {notice}")
+            for text in cached.manifest.models[0].warnings:
+                self.listener.notice(f"{label}: {text}")
             return cached
         run = self._measure(manifest, label, model, all_outputs)
         if key is not None:
@@ -83,7 +82,7 @@ class MeasurementCache:
         announce_step(self.listener, label, "measuring")
         tables: dict[str, list[Any]] = {name: [] for name in self.study.schema.stored}
         arrays: dict[str, NDArray[np.float64]] = {}
-        unknown_words, notices = set[str](), list[str]()
+        unknown_words, warnings, part = set[str](), list[str](), None
         for event in self.study.measure(self.inputs, model, all_outputs):
             match event:
                 case Row(table, row) if table in tables:
@@ -98,13 +97,20 @@ class MeasurementCache:
                     self.listener.progress(label, unit, done, total)
                 case StudyWarning(text):
                     self.listener.notice(f"{label}: {text}")
-                    notices.append(text)
+                    warnings.append(text)
+                case Part(text):
+                    self.listener.notice(f"{label}: {text}")
+                    part = text
                 case UnknownWords(words):
                     unknown_words.update(words)
                 case _:
                     raise UsageError(f"study {self.study.name!r} yields {event!r}, which is not an event")
         record = dataclasses.replace(
-            manifest.models[0], measured=True, words_lost=tuple(sorted(unknown_words)), notices=tuple(notices)
+            manifest.models[0],
+            measured=True,
+            oov_words=tuple(sorted(unknown_words)),
+            warnings=tuple(warnings),
+            part=part,
         )
         manifest = dataclasses.replace(manifest, models=(record,))
         return RunData(manifest, {name: tuple(rows) for name, rows in tables.items()}, arrays)

@@ -1,6 +1,7 @@
 """Model specifications, opened models and models that fail.
 
-A run folder may come from a stranger. Models and folders that would run code, send texts and keys, or write elsewhere
+A run folder may come from somebody you do not trust. Models and folders that would run code, send texts and keys, or
+write elsewhere
 are therefore never taken from it: the user gives them again.
 """
 
@@ -20,40 +21,23 @@ from typing import Any, Literal, NoReturn
 from biassay.cache.outputs import Capabilities
 from biassay.errors import BiassayError, BudgetError, ModelError, StorageError, UsageError, VectorError
 from biassay.io import read_text
-from biassay.models.backend import ModelName
-from biassay.models.base import Identity, StreamingModel
+from biassay.models.backend import Capability, ModelName
+from biassay.models.base import Identity, StreamingModel, default_representation, list_representations
+from biassay.models.erasure import ErasedEncoder, Erasure
 from biassay.models.python_object import OBJECT_PREFIX, wrap_object
-from biassay.models.registry import get_packages, get_required_consents, open_model, parse_model
-from biassay.models.representation import default_representation, list_representations
-from biassay.models.vocabulary import HasVocabulary
+from biassay.models.registry import (
+    get_capabilities,
+    get_packages,
+    get_required_consents,
+    open_model,
+    parse_model,
+    refuse_scorer,
+)
+from biassay.models.vector_files import HasVocabulary
 from biassay.results.run_data import ModelRecord
 from biassay.results.run_folder import MANIFEST_JSON
 from biassay.results.views import make_unique, make_unique_labels
 from biassay.runs.progress import Listener, announce_step
-from biassay.studies.study import Capability
-
-__all__ = [
-    "ModelSpec",
-    "OpenedModel",
-    "Stage",
-    "check_unchanged",
-    "check_unique_names",
-    "format_error",
-    "get_given_name",
-    "get_package_versions",
-    "get_versions",
-    "is_model_error",
-    "make_model_record",
-    "make_unique_identities",
-    "open_models",
-    "parse_model_specs",
-    "refuse_folder",
-    "requires_user_input",
-    "restore_model_specs",
-    "resume_hint",
-    "select_user_input",
-]
-
 
 _GIVEN_NAME = re.compile(r"[^:?=/\s][^:?=]*")  # no part of a model string before its first equals sign
 
@@ -65,7 +49,7 @@ class ModelSpec:
     Attributes
     ----------
     text : str
-        Model string, or a text that stands for an object in the manifest.
+        Model string, or the text that represents an object in the manifest.
     model : str or object
         The model string, or the object itself.
     name : str or None
@@ -148,12 +132,12 @@ def _make_object_text(model: object, name: str | None, taken: set[str]) -> str:
 
 def make_model_record(text: str, identity: Identity) -> ModelRecord:
     """Make the manifest record of an opened model."""
-    return ModelRecord(text, identity.name, identity.family, identity.revision, dict(identity.settings))
+    return ModelRecord(text, identity.name, identity.backend, identity.revision, dict(identity.settings))
 
 
 def get_package_versions(models: Sequence[ModelRecord]) -> dict[str, str]:
     """Return the versions of the packages that can change the outputs of some models."""
-    return get_versions(name for record in models for name in get_packages(record.family))
+    return get_versions(name for record in models for name in get_packages(record.backend))
 
 
 def get_versions(packages: Iterable[str]) -> dict[str, str]:
@@ -309,7 +293,7 @@ def _format_call(folder: Path, records: Sequence[ModelRecord]) -> str:
 
 @contextmanager
 def resume_hint(folder: Path, specs: Sequence[ModelSpec], records: Sequence[ModelRecord]) -> Iterator[None]:
-    """Add to an error how to resume a run whose models are objects.
+    """Append a hint to an error: how to resume a run whose models are objects.
 
     Parameters
     ----------
@@ -340,7 +324,7 @@ def check_unchanged(folder: Path, records: Sequence[ModelRecord], new_records: S
     for old, new in zip(records, new_records, strict=True):
         if old.failed is not None or new.failed is not None:
             continue
-        if (old.family, old.revision, old.settings) != (new.family, new.revision, new.settings):
+        if (old.backend, old.revision, old.settings) != (new.backend, new.revision, new.settings):
             raise UsageError(f"{folder}: the model {old.text!r} has changed since the run began; start a new run")
 
 
@@ -396,6 +380,8 @@ class OpenedModel:
         Name that is unique within the run.
     failed : str or None
         Reason why it could not be opened.
+    erasure : Erasure or None
+        Concept to erase from its vectors. `opened` then holds the model itself, whose outputs are cached.
     """
 
     spec: ModelSpec
@@ -403,6 +389,7 @@ class OpenedModel:
     identity: Identity
     label: str
     failed: str | None = None
+    erasure: Erasure | None = None
 
     @property
     def record(self) -> ModelRecord:
@@ -448,20 +435,30 @@ class OpenedModel:
             representations=() if encoder is None else list_representations(encoder),
             default_representation="" if encoder is None else default_representation(encoder).name,
             option_log_p=self.find_method("option_log_p") or "",
+            scorer=getattr(encoder, "scorer", ""),
         )
 
 
+ChooseCapabilities = Callable[[Sequence[Capability]], Sequence[Capability]]
+
+
 def open_models(
-    specs: Sequence[ModelSpec], capabilities: Sequence[Capability], listener: Listener
+    specs: Sequence[ModelSpec],
+    capabilities: Sequence[Capability] | ChooseCapabilities,
+    listener: Listener,
+    *,
+    scorers: bool = False,
 ) -> tuple[OpenedModel, ...]:
     """Open all models after checking all model strings. Some of several models may fail, but not all.
 
     Parameters
     ----------
     specs : sequence of ModelSpec
-    capabilities : sequence of str
-        Capabilities that the study needs.
+    capabilities : sequence of str, or callable
+        Capabilities that the study needs, or a function to them from the capabilities of the backend.
     listener : Listener
+    scorers : bool
+        If True, models may score texts instead of encoding them.
     """
     parsed = [parse_model(spec.model) if isinstance(spec.model, str) else spec.model for spec in specs]
     records = [_make_unopened_record(spec, model) for spec, model in zip(specs, parsed, strict=True)]
@@ -471,7 +468,10 @@ def open_models(
     for index, (spec, model, label) in enumerate(zip(specs, parsed, labels, strict=True)):
         announce_step(listener, label, "opening the model")
         try:
-            opened[index] = {capability: _open_for(spec, model, capability) for capability in capabilities}
+            opened[index] = {
+                capability: _open_for(spec, model, capability, scorers=scorers)
+                for capability in (capabilities(_list_capabilities(model)) if callable(capabilities) else capabilities)
+            }
         except Exception as error:
             if not is_model_error(error, specs, index, "opening"):
                 raise
@@ -479,18 +479,30 @@ def open_models(
             errors[index] = error
     if len(errors) == len(specs):
         raise errors[0]
+    erased = [_take_erased(models) for models in opened]
     identities = make_unique_identities(
         specs,
         [
-            models[capabilities[0]].identity
+            (encoder or next(iter(models.values()))).identity
             if models
-            else Identity(record.name, record.family, None, tuple(record.settings.items()))
-            for models, record in zip(opened, records, strict=True)
+            else Identity(record.name, record.backend, None, tuple(record.settings.items()))
+            for models, record, encoder in zip(opened, records, erased, strict=True)
         ],
     )
     labels = make_unique_labels([make_model_record(s.text, i) for s, i in zip(specs, identities, strict=True)])
     failed = [format_error(errors[index]) if index in errors else None for index in range(len(specs))]
-    return tuple(OpenedModel(*fields) for fields in zip(specs, opened, identities, labels, failed, strict=True))
+    erasures = [encoder and encoder.erasure for encoder in erased]
+    found = zip(specs, opened, identities, labels, failed, erasures, strict=True)
+    return tuple(OpenedModel(*fields) for fields in found)
+
+
+def _take_erased(opened: dict[Capability, Any]) -> ErasedEncoder | None:
+    """Replace an encoder that erases a concept by the model itself, and return it."""
+    encoder = opened.get("texts")
+    if not isinstance(encoder, ErasedEncoder):
+        return None
+    opened["texts"] = encoder.base
+    return encoder
 
 
 def _make_unopened_record(spec: ModelSpec, model: object) -> ModelRecord:
@@ -499,12 +511,17 @@ def _make_unopened_record(spec: ModelSpec, model: object) -> ModelRecord:
     return ModelRecord(spec.text, spec.name or spec.text, spec.text.partition(":")[0], None, {})
 
 
-def _open_for(spec: ModelSpec, model: object, capability: Capability) -> Any:
-    if isinstance(model, ModelName):
-        return open_model(model, capability)
-    if capability != "texts":
-        raise UsageError(
-            f"{spec.text}: a Python object can only encode texts; for {capability}, name a model by a string such as "
-            f"hf:NAME instead of {type(model).__name__}"
-        )
-    return wrap_object(model, spec.text)
+def _list_capabilities(model: object) -> tuple[Capability, ...]:
+    return get_capabilities(model.text) if isinstance(model, ModelName) else ("texts",)
+
+
+def _open_for(spec: ModelSpec, model: object, capability: Capability, *, scorers: bool) -> Any:
+    if isinstance(model, ModelName) or capability == "texts":
+        opened = open_model(model, capability) if isinstance(model, ModelName) else wrap_object(model, spec.text)
+        if not scorers:
+            refuse_scorer(opened)
+        return opened
+    raise UsageError(
+        f"{spec.text}: a Python object can only encode texts; for {capability}, name a model by a string such as "
+        f"hf:NAME instead of {type(model).__name__}"
+    )

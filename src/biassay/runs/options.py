@@ -17,8 +17,6 @@ from biassay.object_storage import RemoteFolder, is_url
 from biassay.runs.fetch import RequestFetcher
 from biassay.runs.progress import Listener, NullListener, PathLike, SynchronizedListener
 
-__all__ = ["RunOptions"]
-
 
 @dataclass(frozen=True)
 class RunOptions:

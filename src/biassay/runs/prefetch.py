@@ -11,8 +11,6 @@ from typing import Generic, Self, TypeVar
 
 from biassay.engines.base import Executor
 
-__all__ = ["ModelPrefetcher"]
-
 Output = TypeVar("Output")
 
 

@@ -11,19 +11,6 @@ from typing import Any, Protocol
 
 from biassay.results.views import short_name
 
-__all__ = [
-    "Listener",
-    "NotebookListener",
-    "NullListener",
-    "PathLike",
-    "ProgressClock",
-    "SynchronizedListener",
-    "announce_step",
-    "default_listener",
-    "describe_step",
-    "format_duration",
-]
-
 PathLike = str | os.PathLike[str]
 _BYTES = "bytes"
 _VERBS = {
@@ -34,7 +21,7 @@ _VERBS = {
     "contexts": "encoding",
     "tests": "measuring",
     "measures": "measuring",
-    "readings": "measuring layers",
+    "layers and poolings": "measuring",
     "words": "searching",
     "figures": "drawing",
     _BYTES: "reading",
@@ -123,12 +110,20 @@ class Listener(Protocol):
     """
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
-        """Receive the progress of a model, corpus or file: `done` of `total` units. A total of 0 is unknown."""
-        ...
+        """Receive the progress of a step.
+
+        Parameters
+        ----------
+        who : str
+            Model, corpus or file.
+        unit : str
+            What is counted, in the plural.
+        done, total : int
+            Numbers of units; a total of 0 is unknown.
+        """
 
     def notice(self, message: str) -> None:
         """Receive a warning or a remark."""
-        ...
 
 
 def announce_step(listener: Listener, who: str, what: str) -> None:
@@ -152,7 +147,7 @@ class NullListener:
     """Ignore all progress and warnings."""
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
-        """Ignore progress."""
+        """Ignore progress; see `Listener.progress`."""
 
     def notice(self, message: str) -> None:
         """Ignore a warning."""
@@ -170,7 +165,7 @@ class SynchronizedListener:
             announce_step(self._listener, who, what)
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
-        """Pass on progress."""
+        """Pass on progress; see `Listener.progress`."""
         with self._lock:
             self._listener.progress(who, unit, done, total)
 
@@ -189,7 +184,7 @@ class NotebookListener:
         self._clock = ProgressClock()
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
-        """Show progress, at most twice a second."""
+        """Show progress, at most twice a second; see `Listener.progress`."""
         amount, left = self._clock.format(who, unit, done, total)
         now, is_last = time.monotonic(), done == total and self._line is not None
         if is_last or now - self._last >= _SECONDS_BETWEEN_UPDATES:

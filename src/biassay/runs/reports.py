@@ -8,30 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biassay.errors import MeasurementError, UsageError
-from biassay.io import write_atomically
+from biassay.io import make_printable, write_atomically
 from biassay.reporting.charts.base import PRINT, Figure
+from biassay.reporting.formats import format_count
 from biassay.reporting.html import REPORT_FILE, render_page
 from biassay.reporting.presenter import Presenter, Shown
-from biassay.results.differences import ALPHA, make_missing_verdicts
+from biassay.reporting.terminal import MAX_LINES, print_report
+from biassay.results.comparison import ALPHA, describe_departures, make_missing_verdicts
 from biassay.results.run_data import RunData
 from biassay.results.views import RunGroup, check_distinct_runs, label_models, record_labels, select_model, short_name
+from biassay.runs.progress import format_duration
 from biassay.studies.registry import get_study
+
+_MAX_LISTED_MODELS = 4
+_LONG = 10.0  # seconds that need no decimals
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from biassay.results.comparison import Comparison
-
-__all__ = [
-    "compare_models",
-    "get_presenter",
-    "group_runs",
-    "make_figures",
-    "print_run",
-    "render_report",
-    "with_presenters",
-    "write_report",
-]
 
 
 def get_presenter(study: str) -> Presenter:
@@ -69,6 +64,7 @@ def compare_models(
     mixed: bool = False,
     margin: float | None = None,
     alpha: float = ALPHA,
+    series: bool = False,
 ) -> Comparison:
     """Compare the models of runs of one study with a baseline, and judge them.
 
@@ -83,12 +79,16 @@ def compare_models(
         Largest growth towards the stereotype that is tolerated; by default that of the study.
     alpha : float
         Probability that any interval of the verdicts misses the true value.
+    series : bool
+        If True, the models are checkpoints in order, and the trend is judged instead of every model.
 
     Returns
     -------
     Comparison
         All tests of a model that failed are missing.
     """
+    if series and baseline is not None:
+        raise UsageError("a series has no --baseline: its first checkpoint is the baseline; change the order instead")
     studies = {run.manifest.study for run in runs.values()}
     if len(studies) != 1:
         raise UsageError(
@@ -97,16 +97,23 @@ def compare_models(
         )
     check_distinct_runs(runs)
     presenter = get_presenter(studies.pop())
-    selected, remarks = _select_one_baseline(runs, baseline)
+    selected, remarks = (runs, []) if series else _select_one_baseline(runs, baseline)
     missing = _find_missing_models(selected, baseline)
     remarks += [f"{label}: {reason}" for label, reason in missing.items()]
-    comparison = presenter.compare(selected, baseline=baseline, mixed=mixed)
+    if series:
+        comparison = presenter.compare_series(selected, mixed=mixed)
+    else:
+        comparison = presenter.compare(selected, baseline=baseline, mixed=mixed)
     remarks += [
-        f"{name} is not finished; only its present results are compared"
+        f"{name} is not finished; biassay compares only its results so far"
         for name, run in runs.items()
         if run.manifest.status != "complete"
     ]
     verdicts = presenter.verdicts(comparison, margin=margin, alpha=alpha)
+    if series:
+        comparison = dataclasses.replace(comparison, verdicts=verdicts)
+        comparison = dataclasses.replace(comparison, points=presenter.series_points(comparison, alpha))
+        remarks += describe_departures(comparison)
     for label, reason in missing.items():
         verdicts += tuple(make_missing_verdicts(label, reason, verdicts))
     return dataclasses.replace(comparison, verdicts=verdicts, remarks=(*comparison.remarks, *remarks), missing=missing)
@@ -118,7 +125,7 @@ def _find_missing_models(runs: Mapping[str, RunData], baseline: str | None) -> d
         {name: dict(zip(record_labels(run), run.manifest.models, strict=True)) for name, run in runs.items()}
     )
     missing = {label: f"failed: {record.failed}" for label, record in models.items() if record.failed}
-    missing |= {label: f"not measured: {record.refused}" for label, record in models.items() if record.refused}
+    missing |= {label: f"not measured: {record.skipped}" for label, record in models.items() if record.skipped}
     wanted = [next(iter(models))] if baseline is None else [baseline, short_name(baseline)]
     first = next((label for label in wanted if label in models), None)
     if first in missing:
@@ -162,7 +169,60 @@ def write_report(run: RunData, folder: Path) -> Path:
     return path
 
 
-def print_run(run: RunData, console: Console, **shown: Any) -> None:
-    """Print a run to the terminal; further arguments are those of its presenter."""
+def print_run(run: RunData, console: Console, **options: Any) -> None:
+    """Print a run to the terminal.
+
+    Parameters
+    ----------
+    run : RunData
+    console : Console
+    **options
+        Options of `print_group`.
+    """
     for presenter, group in with_presenters(group_runs({"": run})):
-        presenter.print(group, console, **shown)
+        print_group(presenter, group, console, **options)
+
+
+def print_group(
+    presenter: Presenter,
+    group: RunGroup,
+    console: Console,
+    *,
+    everything: bool = False,
+    max_lines: int | None = MAX_LINES,
+    **options: Any,
+) -> None:
+    """Print the models of a group of runs with their numbers of tests and times, then its report.
+
+    Parameters
+    ----------
+    presenter : Presenter
+    group : RunGroup
+    console : Console
+    everything : bool
+        If True, print all sections of the report.
+    max_lines : int or None
+        Largest number of lines unless `everything` is True; None for no limit.
+    **options
+        Options of the study's report.
+    """
+    for line in _list_models(group.run):
+        console.print(make_printable(line), markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
+    console.print()
+    print_report(presenter.report(group, **options), console, everything=everything, max_lines=max_lines)
+
+
+def _list_models(run: RunData) -> list[str]:
+    """List the measured models with their numbers of tests and times; of many models their sums."""
+    tests = len(getattr(run.manifest.inputs, "tests", ()))
+    count = f"  {format_count(tests, 'test')}" if tests else ""
+    records = zip(record_labels(run), run.manifest.models, strict=True)
+    seconds = {label: record.seconds for label, record in records if not (record.failed or record.skipped)}
+    if len(seconds) > _MAX_LISTED_MODELS:
+        seconds = {format_count(len(seconds), "model"): sum(seconds.values())}
+    width = max(map(len, seconds), default=0)
+    return [f"{label:<{width}}{count}  {_format_seconds(duration)}" for label, duration in seconds.items()]
+
+
+def _format_seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < _LONG else format_duration(seconds)

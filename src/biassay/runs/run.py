@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from biassay.results.findings import Finding
 
 
-__all__ = ["ResultTable", "Run", "load"]
-
-
 _MAX_ROWS_SHOWN = 60
 
 
@@ -56,12 +53,22 @@ class ResultTable:
 
     @classmethod
     def from_run(cls, run: RunData, schema: StudySchema, name: str | None = None) -> ResultTable:
-        """Return a table of a run by name; by default the main one."""
+        """Return a table of a run.
+
+        Parameters
+        ----------
+        run : RunData
+            The run.
+        schema : StudySchema
+            Tables of its study.
+        name : str, optional
+            Name of the table; by default the main one.
+        """
         known = {spec.name: spec for spec in schema.tables}
         if name is not None and name not in known:
             raise UnknownNameError("table", name, known, f"(tables of this run: {', '.join(known)})")
         spec = schema.tables[0] if name is None else known[name]
-        return cls(spec.title, spec.columns_of(run), spec.rows_of(run), spec.shown)
+        return cls(spec.title, spec.get_columns(run), spec.get_rows(run), spec.default_columns)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.rows)
@@ -124,7 +131,7 @@ class Run(RunData):
     @property
     def results(self) -> tuple[Any, ...]:
         """Rows of the main table."""
-        return tuple(self.study.schema.tables[0].rows_of(self))
+        return tuple(self.study.schema.tables[0].get_rows(self))
 
     def __repr__(self) -> str:
         models = ", ".join(record_labels(self))

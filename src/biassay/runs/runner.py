@@ -11,7 +11,7 @@ import functools
 import platform
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,10 +28,11 @@ from biassay.errors import (
 )
 from biassay.models.base import StreamingModel
 from biassay.results.run_data import FORMAT_VERSION, Manifest, ModelRecord, RunData
-from biassay.results.run_folder import StudySchema, write_manifest, write_run
+from biassay.results.run_folder import StudySchema, drop_unmeasured, write_manifest, write_run
 from biassay.runs.folders import cleanup_on_failure, ensure_empty, explain_write_errors, load_run_data
 from biassay.runs.measurement_cache import MeasurementCache
 from biassay.runs.models import (
+    ModelSpec,
     OpenedModel,
     Stage,
     check_unchanged,
@@ -54,10 +55,8 @@ from biassay.studies.registry import get_study
 from biassay.studies.settings import get_setting_specs, validate_settings
 from biassay.studies.study import Inputs, Study
 
-__all__ = ["RunSaver", "Runner", "make_manifest", "prepare_run", "resume_run", "run_study"]
-
 _QUICK_SECONDS = 0.2
-_TIME_RATIO = 10  # write a slow run at most once in so many times the time that writing takes
+_TIME_RATIO = 10  # minimum time between two writes of a slow run, as a multiple of the time that one write takes
 
 
 class RunSaver:
@@ -134,12 +133,15 @@ def prepare_run(study: Study, settings: Any, models: object, options: RunOptions
     if options.folder is not None:
         ensure_empty(options.folder)
     with options.lock_caches():
-        opened = open_models(specs, study.required_capabilities(settings), options.listener)
+        opened, inputs = _open_models(study, inputs, specs, options)
+        judge = _open_judge(study, settings, options)
     manifest = make_manifest(study, inputs.settings, inputs.record, [model.record for model in opened])
     run = RunData(dataclasses.replace(manifest, budget=options.token_budget.limit))
-    runner = Runner(study, inputs, opened, options)
+    runner = Runner(study, inputs, opened, options, judge)
 
     def execute() -> RunData:
+        for line in study.preview(inputs):
+            options.listener.notice(line)
         if options.folder is None:
             with options.lock_caches():
                 return runner.execute(run)
@@ -152,6 +154,27 @@ def prepare_run(study: Study, settings: Any, models: object, options: RunOptions
             return runner.execute(run)
 
     return execute
+
+
+def _open_models(
+    study: Study, inputs: Inputs, specs: Sequence[ModelSpec], options: RunOptions
+) -> tuple[tuple[OpenedModel, ...], Inputs]:
+    """Open the models for a study, and fit its inputs to them."""
+    choose = functools.partial(study.choose_capabilities, inputs.settings)
+    opened = open_models(specs, choose, options.listener, scorers=study.accepts_scorers)
+    for erasure in {
+        opened_model.erasure.name: opened_model.erasure for opened_model in opened if opened_model.erasure is not None
+    }.values():
+        inputs = study.hold_out(inputs, erasure.name, erasure.words)
+    return opened, study.fit_inputs(
+        inputs, [next(iter(opened_model.opened.values())) for opened_model in opened if opened_model.opened]
+    )
+
+
+def _open_judge(study: Study, settings: Any, options: RunOptions) -> OpenedModel | None:
+    """Open the model that judges responses, if the study has one."""
+    text = study.get_judge(settings)
+    return None if text is None else open_models(parse_model_specs(text), ("replies",), options.listener)[0]
 
 
 def make_manifest(study: Study, settings: Any, inputs_record: Any, models: Sequence[ModelRecord]) -> Manifest:
@@ -207,6 +230,7 @@ class Runner:
     inputs: Inputs
     models: tuple[OpenedModel, ...]
     options: RunOptions
+    judge: OpenedModel | None = None
 
     def has_responses(self) -> bool:
         """Return whether any model may have responded. Only endpoints that stream report it, by their tokens."""
@@ -229,7 +253,11 @@ class Runner:
         outputs: dict[int, ModelOutputs] = {}
         with ModelPrefetcher(
             lambda index: self._fetch(records[index], index, usage),
-            [index for index in to_fetch if not self.models[index].failed and not self.models[index].is_remote],
+            [
+                index
+                for index in to_fetch
+                if not self.models[index].failed and not self.models[index].is_remote and self.judge is None
+            ],
             self.options.engine,
             lambda index: self.models[index].cache_keys,
         ) as prefetcher:
@@ -284,7 +312,7 @@ class Runner:
         return RunSaver(self.options.folder, self.study.schema)
 
     def _finish(self, run: RunData) -> RunData:
-        reasons = [record.refused or record.failed for record in run.manifest.models]
+        reasons = [record.skipped or record.failed for record in run.manifest.models]
         if reasons and None not in reasons:
             any_failed = any(record.failed for record in run.manifest.models)
             kind = MeasurementError if any_failed else InsufficientVocabularyError
@@ -303,12 +331,18 @@ class Runner:
         began, model = time.monotonic(), self.models[index]
         if model.failed:
             return _FetchResult(None, {}, ModelError(model.failed))
+        is_remote = model.is_remote or (self.judge is not None and self.judge.is_remote)
         try:
             requests = self.study.requests(self.inputs, model.capabilities)
-            with explain_memory_errors(), usage.recording(index) if model.is_remote else nullcontext():
+            with explain_memory_errors(), usage.recording(index) if is_remote else nullcontext():
                 outputs, total, fetched = self.options.fetcher.fetch(model, requests)
+                if self.judge is not None:
+                    requests = self.study.judge_requests(self.inputs, outputs)
+                    judged, n_judged, new = self.options.fetcher.fetch(self.judge, requests)
+                    outputs = dataclasses.replace(outputs, judge=judged)
+                    total, fetched = total + n_judged, fetched + new
         except (Exception, KeyboardInterrupt) as error:
-            return _FetchResult(None, usage.get_counts(index) if model.is_remote else {}, error)
+            return _FetchResult(None, usage.get_counts(index) if is_remote else {}, error)
         counts = {"texts": total, "encoded": record.encoded + fetched, "seconds": _total_seconds(record, began)}
         return _FetchResult(outputs, {**counts, **usage.get_counts(index)})
 
@@ -318,8 +352,9 @@ class Runner:
             with explain_memory_errors():
                 return self._measure(run, index, outputs)
         except InsufficientVocabularyError as error:
-            self.options.listener.notice(f"{self.models[index].label}: not measured: {error}")
-            return _update_model(run, index, measured=True, refused=str(error))
+            if len(self.models) > 1:  # the error at the end has the reason of a single model
+                self.options.listener.notice(f"{self.models[index].label}: not measured: {error}")
+            return _update_model(run, index, measured=True, skipped=str(error))
 
     def _measure(self, run: RunData, index: int, outputs: dict[int, ModelOutputs]) -> RunData:
         began, record = time.monotonic(), run.manifest.models[index]
@@ -336,7 +371,7 @@ class Runner:
             name: _sort_by_model((*run.tables.get(name, ()), *rows), run.manifest.models)
             for name, rows in result.tables.items()
         }
-        arrays = {f"{index}/{name}": values for name, values in result.arrays_of(0).items()}
+        arrays = {f"{index}/{name}": values for name, values in result.get_arrays(0).items()}
         run = dataclasses.replace(
             run, tables=self.study.finalize_tables(self.inputs.settings, tables), arrays={**run.arrays, **arrays}
         )
@@ -346,8 +381,9 @@ class Runner:
             index,
             measured=True,
             seconds=_total_seconds(record, began),
-            words_lost=measured.words_lost,
-            notices=measured.notices,
+            oov_words=measured.oov_words,
+            warnings=measured.warnings,
+            part=measured.part,
         )
 
 
@@ -379,26 +415,32 @@ def resume_run(folder: Path, models: object, options: RunOptions) -> RunData:
     options : RunOptions
     """
     run = load_run_data(folder)
-    if run.manifest.status == "complete" and not any(record.failed for record in run.manifest.models):
+    if run.manifest.status == "complete" and not any(_is_unfinished(record) for record in run.manifest.models):
         return run
     study, settings = get_study(run.manifest.study), validate_settings(run.manifest.settings)
-    specs = restore_model_specs(folder, run.manifest.models, models)
+    study.check_reuse(settings, _list_models(models))
+    specs = restore_model_specs(folder, run.manifest.models, _drop_judge(study.get_judge(settings), run, models))
     for name, spec in get_setting_specs(study.schema.settings).items():
         needed = spec.reenter_on_resume and getattr(settings, name) is not None
         if needed and (name != "vectors" or options.vectors is None):
             refuse_folder(folder, name, getattr(settings, name), specs)
     try:
         inputs = study.load_inputs(settings)
-        study.check_same(run.manifest.inputs, inputs.record)
     except BiassayError as error:
         error.add_note(f"the run in {folder} cannot be resumed")
         raise
     with options.lock_caches():
-        opened = open_models(specs, study.required_capabilities(settings), options.listener)
+        opened, inputs = _open_models(study, inputs, specs, options)
+        judge = _open_judge(study, settings, options)
+        try:
+            study.check_same(run.manifest.inputs, inputs.record)
+        except BiassayError as error:
+            error.add_note(f"the run in {folder} cannot be resumed")
+            raise
         new_records = [model.record for model in opened]
         check_unchanged(folder, run.manifest.models, new_records)
         records = [
-            old if old.failed is None else _make_retry_record(old, new)
+            _make_retry_record(old, new) if _is_unfinished(old) else old
             for old, new in zip(run.manifest.models, new_records, strict=True)
         ]
         manifest = dataclasses.replace(
@@ -410,7 +452,26 @@ def resume_run(folder: Path, models: object, options: RunOptions) -> RunData:
         )
         options = dataclasses.replace(options, out=folder)
         with explain_write_errors(folder, resumed=True):
-            return Runner(study, inputs, opened, options).execute(dataclasses.replace(run, manifest=manifest))
+            rest = drop_unmeasured(dataclasses.replace(run, manifest=manifest))
+            return Runner(study, inputs, opened, options, judge).execute(rest)
+
+
+def _list_models(models: object) -> list[object]:
+    if isinstance(models, Mapping):
+        return list(models.values())
+    return list(models) if isinstance(models, list | tuple) else [models]
+
+
+def _drop_judge(judge: str | None, run: RunData, models: object) -> object:
+    """Return the given models without the judge, unless it is also a model of the run."""
+    if judge is None or isinstance(models, Mapping) or judge in [record.text for record in run.manifest.models]:
+        return models
+    return [model for model in _list_models(models) if model not in (judge, None)] or None
+
+
+def _is_unfinished(record: ModelRecord) -> bool:
+    """Return whether a model failed, or only a part of its requests was measured."""
+    return record.failed is not None or record.part is not None
 
 
 def _keep_budget(budget: int | None, options: RunOptions) -> int | None:
@@ -421,7 +482,7 @@ def _keep_budget(budget: int | None, options: RunOptions) -> int | None:
     return options.token_budget.limit
 
 
-def _make_retry_record(failed: ModelRecord, new: ModelRecord) -> ModelRecord:
+def _make_retry_record(old: ModelRecord, new: ModelRecord) -> ModelRecord:
     """Return the record of a model that is tried again, with the tokens and time used before."""
-    used = {name: getattr(failed, name) for name in ("tokens_in", "tokens_out", "encoded", "seconds")}
+    used = {name: getattr(old, name) for name in ("tokens_in", "tokens_out", "encoded", "seconds")}
     return dataclasses.replace(new, **used)

@@ -15,8 +15,6 @@ from biassay.errors import RunFolderError
 from biassay.models.token_budget import TokenBudget
 from biassay.results.run_data import ModelRecord
 
-__all__ = ["USAGE", "UsageLog"]
-
 USAGE = "usage.jsonl"
 
 

@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 
-__all__ = ["AgreementBounds", "agreement_bounds", "share_bounds"]
-
 Floats = NDArray[np.float64]
 
 
@@ -35,12 +33,15 @@ class AgreementBounds:
         Number of units; with unequal weights, the effective number (Kish 1965). At most `max_units`.
     n_deviating : int
         Units whose score differs from the most common one.
+    n_scores : int
+        All units.
     """
 
     interval: tuple[float, float]
     p_value: float
     n_units: float
     n_deviating: int
+    n_scores: int
 
 
 def share_bounds(successes: float, n: float, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -132,7 +133,7 @@ def agreement_bounds(
     low, p_low = _lower_bound(scores, shares, n, common, lowest, null, tail)
     high, p_high = _lower_bound(-scores, shares, n, -common, -highest, -null, tail)
     p_value = min(1.0, 2.0 * (p_low if shares @ scores > null else p_high))
-    return AgreementBounds((low, -high), p_value, n, n_deviating)
+    return AgreementBounds((low, -high), p_value, n, n_deviating, len(scores))
 
 
 def _find_mode(scores: Floats) -> tuple[float, int]:

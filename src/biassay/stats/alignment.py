@@ -15,6 +15,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
+from biassay.stats.crossed import CONFIDENCE
 from biassay.stats.kendall import (
     block_counts,
     cluster_masks,
@@ -25,24 +26,6 @@ from biassay.stats.kendall import (
     within_tau,
 )
 from biassay.stats.permutation import Rng
-
-__all__ = [
-    "AgreementIntervals",
-    "Alignment",
-    "AlignmentIntervals",
-    "NoiseCeiling",
-    "Precision",
-    "TemplateChoice",
-    "alignment_intervals",
-    "choose_templates",
-    "human_means",
-    "kendall_alignment",
-    "nan_mean",
-    "noise_ceiling",
-    "permute_groups",
-    "precision_at",
-]
-
 
 Floats = NDArray[np.float64]
 
@@ -155,7 +138,7 @@ def permute_groups(
         model distinguishes the groups.
     """
     x, y = _validate_pair(model, human)
-    _check_resampling(n, 0.5)
+    _check_resampling(n)
     generator, observed = np.random.default_rng(rng), _kendall_tau(x.ravel(), y.ravel())[0]
     masks = None if domains is None else np.asarray(domains) == np.unique(np.asarray(domains))[:, None]
     draw = _group_shuffler(y) if masks is None or len(masks) == 1 else _domain_shuffler(y, masks)
@@ -287,7 +270,7 @@ def _validate_ratings(ratings: ArrayLike) -> Floats:
     return people
 
 
-def _check_resampling(n: int, confidence: float) -> None:
+def _check_resampling(n: int, confidence: float = CONFIDENCE) -> None:
     if n < 1:
         raise UsageError(f"the number of draws must be at least 1, got {n}")
     if not 0.0 < confidence < 1.0:
@@ -304,7 +287,7 @@ class AgreementIntervals:
 
 @dataclass(frozen=True, eq=False)
 class AlignmentIntervals:
-    """Intervals that generalise to other annotators, to other groups, and to both.
+    """Intervals that generalize to other annotators, to other groups, and to both.
 
     `group_tau` (groups, 2) are intervals of the tau within each group, for other annotators.
     """
@@ -317,14 +300,11 @@ class AlignmentIntervals:
 
 @dataclass(frozen=True, eq=False)
 class NoiseCeiling:
-    """Mean tau of `n` random splits into halves, and the middle share `confidence` of them, overall and by group."""
+    """Mean tau of random splits into halves, overall and by group, and the interval of the middle 95% of them."""
 
     tau: float
     interval: tuple[float, float]
     group_tau: Floats
-    group_interval: Floats
-    confidence: float
-    n: int
 
 
 def alignment_intervals(
@@ -413,7 +393,7 @@ def _combine_intervals(
     return float(low), float(high)
 
 
-def noise_ceiling(ratings: ArrayLike, *, n: int, rng: Rng, confidence: float = 0.95) -> NoiseCeiling:
+def noise_ceiling(ratings: ArrayLike, *, n: int, rng: Rng) -> NoiseCeiling:
     """Measure how well people agree: tau between the means of two random halves of each group's annotators.
 
     Parameters
@@ -423,8 +403,6 @@ def noise_ceiling(ratings: ArrayLike, *, n: int, rng: Rng, confidence: float = 0
     n : int
         Number of random splits.
     rng : int or numpy Generator
-    confidence : float, default 0.95
-        Share of the splits that the intervals contain.
 
     Returns
     -------
@@ -438,16 +416,15 @@ def noise_ceiling(ratings: ArrayLike, *, n: int, rng: Rng, confidence: float = 0
     Brown is for correlations of sums, not for ranks. The interval describes the splits of these annotators.
     """
     people, generator = _validate_ratings(ratings), np.random.default_rng(rng)
-    _check_resampling(n, confidence)
+    _check_resampling(n)
     raters = [len(_find_raters(people[:, g])) for g in range(people.shape[1])]
     if max(raters, default=0) < 2:
         raise UsageError(f"no group has two or more annotators (at most {max(raters, default=0)})")
     first, second = _split_halves(people, n, generator)
     blocks = np.stack([block_counts(a, b) for a, b in zip(first, second, strict=True)])
     overall, within = overall_tau(blocks, np.ones((1, len(raters)))), within_tau(blocks)
-    by_group = np.array([percentile_interval(taus, confidence) for taus in within.T])
-    interval = percentile_interval(overall, confidence)
-    return NoiseCeiling(float(nan_mean(overall, axis=0)), interval, nan_mean(within, axis=0), by_group, confidence, n)
+    interval = percentile_interval(overall, CONFIDENCE)
+    return NoiseCeiling(float(nan_mean(overall, axis=0)), interval, nan_mean(within, axis=0))
 
 
 def _weighted_mean(rates: Floats, weights: NDArray[np.number]) -> Floats:
@@ -502,7 +479,7 @@ class TemplateChoice:
     skipped: tuple[str, ...]
 
 
-def choose_templates(scores: ArrayLike, human: ArrayLike, names: Sequence[str], at_most: int = 2) -> TemplateChoice:
+def choose_templates(scores: ArrayLike, human: ArrayLike, names: Sequence[str]) -> TemplateChoice:
     """Choose the template, or the two templates, whose mean score agrees best with people by Kendall's tau.
 
     Parameters
@@ -513,8 +490,6 @@ def choose_templates(scores: ArrayLike, human: ArrayLike, names: Sequence[str], 
         Mean ratings of the pilot groups; NaN is missing.
     names : sequence of str
         Names of the templates.
-    at_most : {1, 2}
-        Maximum number of templates.
 
     Returns
     -------
@@ -532,8 +507,6 @@ def choose_templates(scores: ArrayLike, human: ArrayLike, names: Sequence[str], 
         raise UsageError(
             f"scores must have the shape (templates, groups, pairs), {(len(names), *y.shape)}, got {x.shape}"
         )
-    if at_most not in (1, 2):
-        raise UsageError(f"at_most must be 1 or 2, got {at_most}")
     present = np.isfinite(x)
     cells = ~np.isnan(y) & present.any(axis=0)
     usable = [t for t in range(len(x)) if present[t][cells].all()]
@@ -542,7 +515,7 @@ def choose_templates(scores: ArrayLike, human: ArrayLike, names: Sequence[str], 
     if np.isnan(single).all():
         raise UsageError("every template lacks a score in some cell of the pilot, or has the same score in all cells")
     indices, tau = _find_best([(t,) for t in usable], single)
-    pairs = list(combinations(usable, 2)) if at_most == 2 else []
+    pairs = list(combinations(usable, 2))
     if pairs:
         pair, pair_tau = _find_best(pairs, kendall_by_row(rows[np.array(pairs)].mean(axis=1), target))
         indices, tau = (pair, pair_tau) if pair_tau > tau else (indices, tau)

@@ -12,22 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import DegenerateError, VectorError
 
-__all__ = [
-    "FLAT",
-    "REMOVED_COMPONENTS",
-    "SIMILARITIES",
-    "associations",
-    "compute_directions",
-    "effect_size",
-    "largest_components",
-    "random_baseline_share",
-    "random_effect_sizes",
-    "rounding_error",
-    "unit_rows",
-    "wefat_scores",
-]
-
-
 FLAT = 1e-12  # associations are differences of cosines: a spread this small is rounding
 
 
@@ -152,24 +136,20 @@ def effect_size(x: NDArray[np.float64], y: NDArray[np.float64], *, ddof: int = 1
     return float((x.mean() - y.mean()) / spread)
 
 
-def wefat_scores(
-    words: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64], *, ddof: int = 1
-) -> NDArray[np.float64]:
+def wefat_scores(words: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute the single-target effect size (WEFAT) of every word between two attribute sets.
 
     Parameters
     ----------
     words, a, b : (n, d), (k, d), (l, d) float64
         Unit vectors.
-    ddof : int, default 1
-        Delta degrees of freedom of the standard deviation.
 
     Returns
     -------
     (n,) float64
     """
     toward_a, toward_b = words @ a.T, words @ b.T
-    spread = np.concatenate([toward_a, toward_b], axis=1).std(axis=1, ddof=ddof)
+    spread = np.concatenate([toward_a, toward_b], axis=1).std(axis=1, ddof=1)
     if (spread <= FLAT).any():
         row = int(np.argmax(spread <= FLAT))
         raise DegenerateError(f"word {row} has the same cosine with every attribute, so its score is undefined")

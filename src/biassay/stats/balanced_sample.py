@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 
-__all__ = ["draw_balanced"]
-
 
 def draw_balanced(levels: ArrayLike, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw n items so that the levels of every factor occur about equally often.

@@ -19,20 +19,9 @@ from numpy.typing import NDArray
 
 from biassay.errors import UsageError, VectorError
 from biassay.stats.association import unit_rows
+from biassay.stats.crossed import CONFIDENCE
 
-__all__ = [
-    "ContextPools",
-    "check_draws",
-    "draw_contexts",
-    "draw_from_other_documents",
-    "mean_directions",
-    "number_documents",
-    "prediction_interval",
-    "sample_associations",
-]
-
-
-_BLOCK_BYTES = 3 << 19  # of rows; fits into the cache of one core
+_BLOCK_BYTES = 3 << 19  # bytes of rows; fits into the cache of one core
 _NORM_ROWS = 1024
 _SAFE_LENGTHS = {2: (0.0, np.inf), 4: (1e-30, 1e30), 8: (1e-150, 1e150)}  # by bytes per number
 FloatArray = NDArray[np.floating]
@@ -78,6 +67,15 @@ class ContextPools:
     def take_rows(self, word: int, at: NDArray[np.integer], out: FloatArray) -> FloatArray:
         """Copy the rows `at` of one word into `out` (contexts, d), because new memory would cost more than the copy.
 
+        Parameters
+        ----------
+        word : int
+            Index of the word.
+        at : (contexts,) int
+            Rows to copy.
+        out : (contexts, d) float
+            Array to fill.
+
         Returns
         -------
         (contexts,) float
@@ -91,7 +89,17 @@ class ContextPools:
         return scales
 
     def take_unit_rows(self, word: int, at: NDArray[np.integer], out: FloatArray) -> None:
-        """Copy the rows `at` of one word into `out` (contexts, d), scaled to unit length."""
+        """Copy the rows `at` of one word into `out` (contexts, d), scaled to unit length.
+
+        Parameters
+        ----------
+        word : int
+            Index of the word.
+        at : (contexts,) int
+            Rows to copy.
+        out : (contexts, d) float
+            Array to fill.
+        """
         out *= self.take_rows(word, at, out)[:, None]
 
 
@@ -219,7 +227,7 @@ def _mean_direction(pools: ContextPools, word: int) -> NDArray[np.float64]:
 
 
 _TINY = math.ulp(0.0)
-_MAX_RATIO = 1.0 - 1e-12  # of an effect size to the largest one, so that its transform is finite
+_MAX_RATIO = 1.0 - 1e-12  # largest ratio of an effect size to the largest possible one, so that its transform is finite
 
 Floats = NDArray[np.float64]
 Documents = Sequence[NDArray[np.int64]]
@@ -270,9 +278,8 @@ def prediction_interval(
     draws: NDArray[np.integer],
     documents: Documents,
     largest: float,
-    confidence: float = 0.95,
 ) -> tuple[float, float]:
-    """Predict the effect size of another draw of contexts, from new documents.
+    """Predict the effect size of another draw of contexts, from new documents, with 95% probability.
 
     Parameters
     ----------
@@ -286,7 +293,6 @@ def prediction_interval(
         Document of each context, by word.
     largest : float
         Largest effect size that this number of targets can have.
-    confidence : float, default 0.95
 
     Returns
     -------
@@ -319,7 +325,7 @@ def prediction_interval(
     centre_inverse_df = float((squares**2).sum()) / max(float(squares.sum()), _TINY) ** 2
     inverse_df = (between / variance) ** 2 * between_inverse_df + (centre_variance / variance) ** 2 * centre_inverse_df
     df = 1.0 / min(max(inverse_df, 1e-9), 1.0)
-    reach = float(scipy.special.stdtrit(df, 0.5 + confidence / 2.0)) * math.sqrt(variance)
+    reach = float(scipy.special.stdtrit(df, 0.5 + CONFIDENCE / 2.0)) * math.sqrt(variance)
     return largest * math.tanh(centre - reach), largest * math.tanh(centre + reach)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy
@@ -10,19 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 from biassay.stats.skewness import invert_hall, sample_skewness
-
-__all__ = [
-    "BLOCK_SIZE",
-    "as_float_table",
-    "fits_one_block",
-    "inner_products",
-    "interaction_correlation",
-    "iter_row_blocks",
-    "log_ratio_variance",
-    "max_abs_value",
-    "similarity_sd",
-]
-
 
 BLOCK_SIZE = 1 << 19
 """Number of cells of a block. A table with at most this many cells is one block and stays in float64."""
@@ -67,7 +54,7 @@ def inner_products(rows: NDArray[np.float64], columns: NDArray[np.float64]) -> N
     return table
 
 
-_CONFIDENCE = 0.99  # of the interval that the widened variance matches; comparisons use 0.975 and more
+_CONFIDENCE = 0.99  # confidence of the interval that the widened variance matches; comparisons use 0.975 and more
 
 Floats = NDArray[np.float64]
 
@@ -89,13 +76,15 @@ def similarity_sd(similarities: ArrayLike) -> float:
     return float(table[np.triu_indices(len(table), 1)].std())
 
 
-def log_ratio_variance(old: ArrayLike, new: ArrayLike) -> float:
-    """Return the variance of log(SD of new / SD of old), from a jackknife that deletes one word at a time.
+def log_contrast_variance(tables: Sequence[ArrayLike], weights: ArrayLike) -> float:
+    """Return the variance of a weighted sum of log(SD), from a jackknife that deletes one word at a time.
 
     Parameters
     ----------
-    old, new : (words, words) array-like
-        Similarities of the same words on two models.
+    tables : sequence of (words, words) array-like
+        Similarities of the same words on several models.
+    weights : (tables,) array-like
+        Weight of the log(SD) of each table.
 
     Returns
     -------
@@ -108,13 +97,14 @@ def log_ratio_variance(old: ArrayLike, new: ArrayLike) -> float:
     interval after Hall's (1992) correction for the skewness of the influences of words. With 200 to 373 words, 3% to
     10% of them outliers, 95% intervals cover 92% to 97% instead of 85% to 92%.
     """
-    first, second = _validate_similarities(old), _validate_similarities(new)
-    if first.shape != second.shape:
-        raise UsageError(f"both models must have the same words, got {len(first)} and {len(second)} words")
-    n = len(first)
+    valid = [_validate_similarities(table) for table in tables]
+    n = len(valid[0])
+    if any(len(table) != n for table in valid):
+        sizes = " and ".join(str(len(table)) for table in valid)
+        raise UsageError(f"all models must have the same words, got {sizes} words")
     if n < 4:
         raise UsageError(f"the variance of a scale needs at least 4 words, got {n}")
-    logs = 0.5 * np.log(_variances_without_one(second) / _variances_without_one(first))
+    logs = 0.5 * np.asarray(weights, dtype=np.float64) @ np.log([_variances_without_one(table) for table in valid])
     influence = logs.mean() - logs
     variance = float((n - 1) / n * (influence**2).sum())
     return variance * _skewness_widening(influence) ** 2 if variance > 0.0 else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 
@@ -12,21 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 from biassay.stats.association import FLAT
-from biassay.stats.cosine_tables import as_float_table, fits_one_block, iter_row_blocks, max_abs_value
+from biassay.stats.cosine_tables import as_float_table, iter_row_blocks, max_abs_value
 from biassay.stats.skewness import sample_skewness, skewness_error, transform_hall
 from biassay.stats.subset_sums import log_binomial
-
-__all__ = [
-    "CONFIDENCE",
-    "LEAST_DF",
-    "CrossedResult",
-    "VarianceComponents",
-    "crossed_rows",
-    "crossed_test",
-    "effects_without",
-    "p_value_without",
-]
-
 
 CONFIDENCE = 0.95
 LEAST_WORDS = 2
@@ -64,13 +53,28 @@ class VarianceComponents:
     residual: float
 
     def variance(self, n: float, m: float, k: float, l: float) -> float:  # noqa: E741
-        """Return the variance of D with n and m target words, k and l attribute words."""
+        """Return the variance of D with n and m target words, k and l attribute words.
+
+        Parameters
+        ----------
+        n, m : float
+            Target words in X and in Y.
+        k, l : float
+            Attribute words in A and in B.
+        """
         return sum(self.variance_parts(n, m, k, l))
 
     def variance_parts(self, n: float, m: float, k: float, l: float) -> tuple[float, float, float]:  # noqa: E741
         """Return the contributions of target words, attribute words and the residual to the variance of D.
 
         With a single set of attributes, l is 0.
+
+        Parameters
+        ----------
+        n, m : float
+            Target words in X and in Y.
+        k, l : float
+            Attribute words in A and in B.
         """
         over_t, over_a = _sum_reciprocals(n, m), _sum_reciprocals(k, l)
         targets, attributes = max(self.targets, 0.0), max(self.attributes, 0.0)
@@ -203,7 +207,7 @@ def crossed_test(cosines: ArrayLike, n: int, k: int, *, confidence: float = CONF
     words are exchangeable. The interval is widened until it agrees with the p-value.
     """
     table = _validate_cosines(cosines, n, k, confidence)
-    return _compute_crossed(_Moments.from_table(table, n, (slice(0, k), slice(k, None))), confidence)
+    return _compute_crossed(table, n, (slice(0, k), slice(k, None)), confidence)
 
 
 def p_value_without(cosines: ArrayLike, n: int, k: int, word: int) -> float | None:
@@ -221,11 +225,6 @@ def p_value_without(cosines: ArrayLike, n: int, k: int, word: int) -> float | No
     -------
     float or None
         None if too few words are left.
-
-    Notes
-    -----
-    Large tables are not copied. The sum of squared interactions of an n x k cell without one row is the sum of all of
-    them minus n / (n - 1) times those of the row.
     """
     table = _validate_cosines(cosines, n, k, CONFIDENCE)
     targets, attributes = table.shape
@@ -234,11 +233,8 @@ def p_value_without(cosines: ArrayLike, n: int, k: int, word: int) -> float | No
     left = first - (index < first)
     if not 0 < left < size - 1:
         return None
-    if fits_one_block(table):
-        rest = np.delete(table, index, axis=0 if by_row else 1)
-        return crossed_test(rest, *((left, k) if by_row else (n, left))).p_value
-    moments = _Moments.from_table(table, n, (slice(0, k), slice(k, None)))
-    return _compute_crossed(moments.without(table, index, by_row=by_row), CONFIDENCE).p_value
+    rest = np.delete(table, index, axis=0 if by_row else 1)
+    return crossed_test(rest, *((left, k) if by_row else (n, left))).p_value
 
 
 def crossed_rows(table: ArrayLike, n: int, *, confidence: float = CONFIDENCE) -> CrossedResult:
@@ -266,76 +262,18 @@ def crossed_rows(table: ArrayLike, n: int, *, confidence: float = CONFIDENCE) ->
         raise UsageError(
             f"the crossed test needs a table with two sets of rows, got shape {values.shape} with {n} rows in the first"
         )
-    return _compute_crossed(
-        _Moments.from_table(_validate_table(values, "values", confidence), n, (slice(0, None),)), confidence
-    )
+    return _compute_crossed(_validate_table(values, "values", confidence), n, (slice(0, None),), confidence)
 
 
-@dataclass(frozen=True, eq=False)
-class _Moments:
-    """Moments of a table from which the crossed test is computed.
-
-    Attributes
-    ----------
-    by_row, by_column : (sets, rows), (sets, columns) float64
-        Means of every row over the columns of each set, and of every column over the rows of each set.
-    squares : (row set, column set) -> float
-        Sum of squared interactions of every cell.
-    counts : (int, int), and widths : (int,) or (int, int)
-        Number of rows of both sets, and of columns of each set.
-    largest : float
-        Largest absolute value.
-    """
-
-    by_row: list[Floats]
-    by_column: list[Floats]
-    squares: dict[tuple[int, int], float]
-    counts: tuple[int, int]
-    widths: tuple[int, ...]
-    largest: float
-
-    @classmethod
-    def from_table(cls, table: NDArray[np.floating], n: int, columns: tuple[slice, ...]) -> _Moments:
-        rows = slice(0, n), slice(n, None)
-        by_row = [table[:, part].mean(axis=1, dtype=np.float64) for part in columns]
-        by_column = [table[part].mean(axis=0, dtype=np.float64) for part in rows]
-        counts, widths = (n, len(table) - n), tuple(table[0, part].size for part in columns)
-        squares = {}
-        if min(*counts, *widths) >= LEAST_WORDS:
-            squares = {
-                (i, j): _sum_interactions(table[rows[i], columns[j]]) for i in (0, 1) for j in range(len(columns))
-            }
-        return cls(by_row, by_column, squares, counts, widths, max_abs_value(table))
-
-    def without(self, table: NDArray[np.floating], index: int, *, by_row: bool) -> _Moments:
-        """Return the moments of a table with two sets of columns, without one row or column."""
-        line = (table if by_row else table.T)[index].astype(np.float64)
-        sizes, lengths = (self.counts, self.widths) if by_row else (self.widths, self.counts)
-        along, across = (self.by_row, self.by_column) if by_row else (self.by_column, self.by_row)
-        side = int(index >= sizes[0])  # the set that loses a line
-        size = sizes[side]
-        squares, start = dict(self.squares), 0
-        for other, length in enumerate(lengths):
-            part = slice(start, start + length)
-            mean = along[other][sizes[0] * side : sizes[0] * side + size].mean()
-            interactions = line[part] - along[other][index] - across[side][part] + mean
-            cell = (side, other) if by_row else (other, side)
-            squares[cell] -= float((interactions * interactions).sum()) * size / (size - 1)
-            start += length
-        rest = [(across[i] * size - line) / (size - 1) if i == side else across[i] for i in (0, 1)]
-        shorter = [np.delete(values, index) for values in along]
-        counts = sizes[0] - (side == 0), sizes[1] - (side == 1)
-        if by_row:
-            return _Moments(shorter, rest, squares, counts, self.widths, self.largest)
-        return _Moments(rest, shorter, squares, self.counts, counts, self.largest)
-
-
-def _compute_crossed(moments: _Moments, confidence: float) -> CrossedResult:
-    (n, m), widths = moments.counts, moments.widths
-    rows = slice(0, n), slice(n, None)
-    columns = (slice(0, widths[0]), slice(widths[0], None))[: len(widths)]
-    s = moments.by_row[0] if len(widths) == 1 else moments.by_row[0] - moments.by_row[1]
-    r = moments.by_column[0] - moments.by_column[1]
+def _compute_crossed(
+    table: NDArray[np.floating], n: int, columns: tuple[slice, ...], confidence: float
+) -> CrossedResult:
+    """Test a table with two sets of rows, the first one of size n, and one or two sets of columns."""
+    m, rows = len(table) - n, (slice(0, n), slice(n, None))
+    widths = tuple(table[0, part].size for part in columns)
+    by_row = [table[:, part].mean(axis=1, dtype=np.float64) for part in columns]
+    s = by_row[0] if len(columns) == 1 else by_row[0] - by_row[1]
+    r = table[rows[0]].mean(axis=0, dtype=np.float64) - table[rows[1]].mean(axis=0, dtype=np.float64)
     D = float(s[rows[0]].mean() - s[rows[1]].mean())
     sizes = n, m, widths[0], sum(widths[1:])
     if min(n, m, *widths) < LEAST_WORDS:
@@ -343,16 +281,17 @@ def _compute_crossed(moments: _Moments, confidence: float) -> CrossedResult:
     of_t = [float(s[part].var(ddof=1)) / size for part, size in zip(rows, sizes[:2], strict=True)]
     of_a = [float(r[part].var(ddof=1)) / width for part, width in zip(columns, widths, strict=True)]
     cells = [(i, j) for i in (0, 1) for j in range(len(columns))]
-    residuals = [moments.squares[i, j] / ((sizes[i] - 1) * (widths[j] - 1)) for i, j in cells]
+    squares = [_sum_interactions(table[rows[i], columns[j]]) for i, j in cells]
+    residuals = [own / ((sizes[i] - 1) * (widths[j] - 1)) for (i, j), own in zip(cells, squares, strict=True)]
     of_e = [residual / (sizes[i] * widths[j]) for (i, j), residual in zip(cells, residuals, strict=True)]
     V_T, V_A, V_E = sum(of_t), sum(of_a), sum(of_e)
     V = max(V_T + V_A - V_E, V_T, V_A)
-    scale = max(1.0, moments.largest)
+    scale = max(1.0, max_abs_value(table))
     if not max(FLAT * scale, _AGREEMENT * abs(D)) ** 2 < V:
         p, upper = _exact_p_values(D, sizes) if abs(D) > _NONZERO * scale else (None, None)
         return CrossedResult(D, V, V_T, V_A, V_E, nan, None, p, upper, None, sizes, confidence)
     free = [size - 1 for size in (*sizes[:2], *widths)] + [(sizes[i] - 1) * (widths[j] - 1) for i, j in cells]
-    df = _satterthwaite_df(V, [*of_t, *of_a, *of_e], free)
+    df = satterthwaite_df(V, [*of_t, *of_a, *of_e], free)
     over_t, over_a = _sum_reciprocals(*sizes[:2]), _sum_reciprocals(*sizes[2:])
     components = VarianceComponents((V_T - V_E) / over_t, (V_A - V_E) / over_a, V_E / (over_t * over_a))
     if df < LEAST_DF or min(n, m, *widths) < LEAST_TESTED:
@@ -398,8 +337,25 @@ def _fisher_two_valued(values: Floats, first: int) -> tuple[float, float] | None
     is_high = values > ordered[split]
     n, m, total = first, len(values) - first, int(is_high.sum())
     count = int(is_high[:first].sum())
-    if count in (0, n) and total - count in (0, m):
-        return None
+    return None if count in (0, n) and total - count in (0, m) else fisher_exact(count, n, total - count, m)
+
+
+def fisher_exact(count: int, n: int, other_count: int, m: int) -> tuple[float, float]:
+    """Compute Fisher's exact test of `count` of `n` against `other_count` of `m`.
+
+    Parameters
+    ----------
+    count, n : int
+        Successes and size of the first sample.
+    other_count, m : int
+        Successes and size of the second sample.
+
+    Returns
+    -------
+    (float, float)
+        Two-sided p-value, and that of a larger share in the first sample.
+    """
+    total = count + other_count
     counts = range(max(0, total - m), min(n, total) + 1)
     logs = [log_binomial(n, i) + log_binomial(m, total - i) - log_binomial(n + m, total) for i in counts]
     observed = count - counts[0]
@@ -472,8 +428,25 @@ def _sum_interactions(cell: NDArray[np.floating]) -> float:
     return total
 
 
-def _satterthwaite_df(V: float, parts: list[float], part_dfs: list[int]) -> float:
-    """Return Satterthwaite's degrees of freedom of a variance, from its parts and their degrees of freedom."""
+def satterthwaite_df(V: float, parts: Sequence[float], part_dfs: Sequence[float]) -> float:
+    """Return Satterthwaite's degrees of freedom of a variance, from its parts and their degrees of freedom.
+
+    Parameters
+    ----------
+    V : float
+    parts : sequence of float
+        Estimates that `V` is a sum of.
+    part_dfs : sequence of float
+        Degrees of freedom of every part.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    F. E. Satterthwaite (1946). An approximate distribution of estimates of variance components. Biometrics Bulletin 2.
+    """
     return 1.0 / float(sum((part / V) ** 2 / df for part, df in zip(parts, part_dfs, strict=True)))
 
 

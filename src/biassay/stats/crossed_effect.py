@@ -15,8 +15,6 @@ from biassay.stats.association import FLAT
 from biassay.stats.cosine_tables import as_float_table, iter_row_blocks, max_abs_value
 from biassay.stats.crossed import CONFIDENCE, CrossedResult, crossed_test
 
-__all__ = ["EffectEstimate", "crossed_effect", "summarize_effect"]
-
 _TINY = math.ulp(0.0)
 _LARGEST_LOG = 500.0
 
@@ -38,12 +36,25 @@ _WEIGHTS = np.outer(_NUMERATOR_WEIGHTS, _SPREAD_WEIGHTS).ravel()
 
 @dataclass(frozen=True)
 class EffectEstimate:
-    """An effect size and its interval; the ends are None if there are too few words, the size is NaN if undefined."""
+    """An effect size with its interval and standard error.
+
+    Attributes
+    ----------
+    effect_size : float
+        NaN if undefined.
+    low, high : float or None
+        Interval with the confidence `confidence`. None if there are too few words.
+    confidence : float
+    standard_error : float or None
+        By the delta method. None if there is no interval, or if the words of a set agree, so that their spread is
+        unknown.
+    """
 
     effect_size: float
     low: float | None
     high: float | None
     confidence: float
+    standard_error: float | None = None
 
 
 def crossed_effect(
@@ -73,6 +84,10 @@ def crossed_effect(
     covariance with D from a jackknife over words of both sides. Each end becomes an effect size by averaging over the
     samples that this D / s_w would produce.
 
+    The standard error is that of v = D / s_w, by the delta method from the same variances, times the derivative of
+    d = v sqrt(N - 1) / sqrt(N - 2 + v^2 n m / N), where N = n + m is the number of target words. The interval is not
+    symmetric and is not computed from it.
+
     In simulations with 5 to 25 words per set, all of them resampled, 95% intervals cover the expected effect size 92%
     to 98% of the time (99% with 5 words per set if the residual dominates), and 94% to 99% on GloVe. They cover 89% to
     93% if only targets vary, with heavy tails or skewness, and the effect is 1.5.
@@ -101,7 +116,10 @@ def crossed_effect(
     error, relative = math.sqrt(test.V) / s_w, math.sqrt(var_s) / s_w
     low, high = (_expected_effect(end, error, relative, n, m) for end in (low, high))
     low, high = _match_significance(low, high, test.p_value <= 1.0 - confidence, test.D)
-    return EffectEstimate(d, min(low, d), max(high, d), confidence)
+    v = test.D / s_w
+    slope = math.sqrt(N - 1) * (N - 2) / (N - 2 + v * v * n * m / N) ** 1.5
+    standard_error = slope * math.sqrt(max(test.V + v * v * var_s - 2.0 * v * covariance, 0.0)) / s_w
+    return EffectEstimate(d, min(low, d), max(high, d), confidence, standard_error)
 
 
 def _match_significance(low: float, high: float, significant: bool, D: float) -> tuple[float, float]:

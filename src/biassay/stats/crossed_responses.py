@@ -9,25 +9,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from biassay.stats.alignment import nan_mean
 from biassay.stats.association import FLAT
 from biassay.stats.crossed import CrossedResult, crossed_rows
-from biassay.stats.permutation import TailProbability, permutation_test, smallest_p
-
-__all__ = [
-    "CrossedResponses",
-    "WordsOnlyResult",
-    "agreement_interval",
-    "crossed_response_test",
-    "find_complete_part",
-    "nan_mean_rows",
-    "pool_blocks",
-    "smallest_crossed_p",
-    "word_permutation_test",
-    "words_only_test",
-]
+from biassay.stats.permutation import TailProbability, permutation_test, sign_flip_p_value, smallest_p
 
 _MOST_FLIPPED = 16
-_FEWEST_BLOCKS = 8  # that remain when blocks are merged
+_FEWEST_BLOCKS = 8  # blocks that remain when blocks are merged
 
 Floats = NDArray[np.float64]
 
@@ -171,7 +159,8 @@ def crossed_response_test(
         return None
     kept = table[np.ix_(columns, words)].T
     test = crossed_rows(np.concatenate([kept[poles], kept[~poles]]), int(poles.sum()), confidence=confidence)
-    flips = _sign_flip_p(kept[poles].mean(axis=0) - kept[~poles].mean(axis=0))
+    differences = kept[poles].mean(axis=0) - kept[~poles].mean(axis=0)
+    flips = sign_flip_p_value(differences) if len(differences) <= _MOST_FLIPPED else 0.0
     by_word = permutation_test(kept[poles].mean(axis=1), kept[~poles].mean(axis=1), alternative="two-sided").value
     by_t = _t_p_value(test)
     p = None if by_t is None else max(by_t, flips, by_word)
@@ -261,7 +250,7 @@ def pool_blocks(table: Floats) -> Floats:
         if not np.isnan(pooled[:, seen]).any():
             break
         n_blocks = len(table) // size
-        pooled = np.stack([nan_mean_rows(table[start::n_blocks]) for start in range(n_blocks)])
+        pooled = np.stack([nan_mean(table[start::n_blocks], axis=0) for start in range(n_blocks)])
     return pooled
 
 
@@ -292,17 +281,6 @@ def smallest_crossed_p(n: int, m: int, columns: int) -> float:
     return max(flipped, smallest_p(n, m, "two-sided"))
 
 
-def _sign_flip_p(differences: Floats) -> float:
-    """Return the share of all choices of signs whose sum is at least as far from 0 as the observed sum."""
-    if len(differences) > _MOST_FLIPPED:
-        return 0.0
-    sums = np.zeros(1)
-    for difference in differences:
-        sums = np.concatenate([sums + difference, sums - difference])
-    least = abs(float(differences.sum())) - FLAT * max(1.0, float(np.abs(differences).max()))
-    return float((np.abs(sums) >= least).mean())
-
-
 def find_complete_part(table: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Select rows and columns (two bool masks) of a table so that nothing is missing.
 
@@ -318,11 +296,3 @@ def find_complete_part(table: Floats) -> tuple[NDArray[np.bool_], NDArray[np.boo
         else:
             columns[np.flatnonzero(columns)[by_column.argmax()]] = False
     return rows, columns
-
-
-def nan_mean_rows(table: Floats) -> Floats:
-    """Return the mean of each column over rows that are not NaN; NaN if there is none."""
-    present = ~np.isnan(table)
-    counts = present.sum(axis=0)
-    total = np.where(present, table, 0.0).sum(axis=0)
-    return np.asarray(np.divide(total, counts, out=np.full(table.shape[1], np.nan), where=counts > 0))

@@ -13,20 +13,6 @@ from biassay.errors import UsageError
 from biassay.stats.association import FLAT
 from biassay.stats.permutation import check_choice
 
-__all__ = [
-    "COMPARES",
-    "RULES",
-    "THRESHOLDS",
-    "Compare",
-    "DetectionCurve",
-    "Rule",
-    "SidePair",
-    "detection_curve",
-    "find_detected",
-    "pair_scores",
-    "strongest_scores",
-]
-
 Rule = Literal["any", "all"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 Compare = Literal["any", "every"]

@@ -14,24 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 from biassay.stats.agreement_bounds import agreement_bounds
+from biassay.stats.crossed import CONFIDENCE
 from biassay.stats.kendall import kendall_by_row
 from biassay.stats.multiple_testing import benjamini_hochberg
-
-__all__ = [
-    "Dominance",
-    "Emergence",
-    "EmergentTraits",
-    "OrderEffects",
-    "PairMean",
-    "PairedGroups",
-    "PrecisionRecall",
-    "dominance",
-    "emergence",
-    "find_dominance",
-    "order_effects",
-    "precision_recall",
-]
-
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -139,7 +124,7 @@ class Dominance:
     dominates : (domains, domains) bool
         True if the row dominates the column, because the interval excludes zero.
     reaches_margin : (domains, domains) bool
-        True if the difference reaches a margin, which is the rule of the paper.
+        True if the difference reaches 0.1, which is the rule of the paper.
     within : int
         Number of paired groups within one domain, which are left out.
     """
@@ -174,22 +159,11 @@ def order_effects(paired: PairedGroups) -> OrderEffects:
     )
 
 
-def dominance(paired: PairedGroups, *, confidence: float = 0.95, margin: float = 0.1) -> Dominance:
+def dominance(paired: PairedGroups) -> Dominance:
     """Test whether paired groups of two domains score more like their component of one domain.
 
-    A domain dominates another if the interval of the difference of mean tau lies above zero, without a correction for
-    the number of domains.
-
-    Parameters
-    ----------
-    paired : PairedGroups
-    confidence : float, default 0.95
-    margin : float, default 0.1
-        Difference from which a domain dominates another according to the paper, whatever the interval.
-
-    Returns
-    -------
-    Dominance
+    A domain dominates another if the 95% interval of the difference of mean tau lies above zero, without a correction
+    for the number of domains.
     """
     domains = paired.domains
     first_domain, second_domain = domains[paired.first], domains[paired.second]
@@ -201,7 +175,7 @@ def dominance(paired: PairedGroups, *, confidence: float = 0.95, margin: float =
     rows = [np.flatnonzero(usable)[kind.ravel() == i] for i in range(len(kinds))]
     means = np.array([taus[row].mean(axis=0) for row in rows]).reshape(-1, 2)
     gaps, n_domains = taus[:, 0] - taus[:, 1], int(domains.max(initial=-1)) + 1
-    intervals = np.array([_gap_interval(gaps[row], (a[row], b[row]), confidence) for row in rows]).reshape(-1, 2)
+    intervals = np.array([_gap_interval(gaps[row], (a[row], b[row])) for row in rows]).reshape(-1, 2)
     difference = means[:, 0] - means[:, 1]
     above = np.where(intervals[:, 0] > 0.0, 1.0, np.where(intervals[:, 1] < 0.0, -1.0, 0.0))
     return Dominance(
@@ -211,12 +185,12 @@ def dominance(paired: PairedGroups, *, confidence: float = 0.95, margin: float =
         n=np.array([len(row) for row in rows], dtype=np.int64),
         interval=intervals,
         dominates=find_dominance(kinds, above, n_domains, 1.0),
-        reaches_margin=find_dominance(kinds, difference, n_domains, margin),
+        reaches_margin=find_dominance(kinds, difference, n_domains),
         within=int(np.count_nonzero(first_domain == second_domain)),
     )
 
 
-def _gap_interval(gaps: Floats, sides: tuple[Indices, Indices], confidence: float) -> tuple[float, float]:
+def _gap_interval(gaps: Floats, sides: tuple[Indices, Indices]) -> tuple[float, float]:
     """Return the interval of the mean of gaps (m,) between pairs whose components on both sides vary.
 
     The variances over the components of both sides are added, which counts the noise of single pairs twice. If all gaps
@@ -232,8 +206,8 @@ def _gap_interval(gaps: Floats, sides: tuple[Indices, Indices], confidence: floa
         without = np.array([gaps[row].mean() for row in kept])
         variance += (len(kept) - 1) / len(kept) * float(((without - without.mean()) ** 2).sum())
     if variance <= _ROUNDING**2:
-        return agreement_bounds(np.full(fewest, mean), within=(-2.0, 2.0), null=0.0, confidence=confidence).interval
-    half = float(np.sqrt(variance) * scipy.special.stdtrit(fewest - 1, 0.5 * (1.0 + confidence)))
+        return agreement_bounds(np.full(fewest, mean), within=(-2.0, 2.0), null=0.0).interval
+    half = float(np.sqrt(variance) * scipy.special.stdtrit(fewest - 1, 0.5 * (1.0 + CONFIDENCE)))
     return max(-2.0, mean - half), min(2.0, mean + half)
 
 
@@ -414,20 +388,10 @@ def emergence(paired: PairedGroups, *, top: int = 50) -> Emergence:
     return Emergence(increase, decrease)
 
 
-def precision_recall(predicted: ArrayLike, truth: ArrayLike, *, guess: float = 0.5) -> PrecisionRecall:
-    """Compute precision and recall of predicted cells.
+def precision_recall(predicted: ArrayLike, truth: ArrayLike) -> PrecisionRecall:
+    """Compute precision and recall of predicted cells, bool arrays of the same shape.
 
-    Parameters
-    ----------
-    predicted, truth : array-like of bool
-        Cells of the same shape, such as group x dimension x polarity.
-    guess : float, default 0.5
-        Probability with which the random baseline predicts a cell. Its precision is the share of true cells, its recall
-        is `guess`.
-
-    Returns
-    -------
-    PrecisionRecall
+    The random baseline predicts every cell with a probability of one half. Its precision is the share of true cells.
     """
     yes, true = np.asarray(predicted, dtype=bool), np.asarray(truth, dtype=bool)
     if yes.shape != true.shape or not yes.size:
@@ -444,7 +408,7 @@ def precision_recall(predicted: ArrayLike, truth: ArrayLike, *, guess: float = 0
         fn=fn,
         tn=yes.size - tp - fp - fn,
         chance_precision=(tp + fn) / yes.size,
-        chance_recall=guess if tp + fn else np.nan,
+        chance_recall=0.5 if tp + fn else np.nan,
         p_value=float(scipy.stats.hypergeom.sf(tp - 1, yes.size, tp + fn, tp + fp)),
     )
 

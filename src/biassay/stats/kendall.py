@@ -10,19 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.stats.agreement_bounds import share_bounds
 
-__all__ = [
-    "TauDifference",
-    "block_counts",
-    "cluster_masks",
-    "jackknife_interval",
-    "kendall_by_row",
-    "overall_tau",
-    "percentile_interval",
-    "tau_difference",
-    "within_tau",
-]
-
-
 Floats = NDArray[np.float64]
 _BLOCK = 1 << 22  # comparisons in memory at once
 _SAME = 1e-12  # a smaller standard error or difference is rounding
@@ -125,7 +112,7 @@ def cluster_masks(clusters: ArrayLike | None, groups: int) -> NDArray[np.bool_]:
     """Return masks (clusters, groups) of the groups in every cluster.
 
     Every group is its own cluster if `clusters` (groups,) is None or has one distinct value: the variation between
-    clusters is then unknown, and the interval generalises to other groups of the same cluster.
+    clusters is then unknown, and the interval generalizes to other groups of the same cluster.
     """
     labels = np.arange(groups) if clusters is None else np.asarray(clusters)
     names = np.unique(labels)

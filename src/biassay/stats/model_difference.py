@@ -15,24 +15,12 @@ from biassay.stats.crossed import CrossedResult, VarianceComponents, crossed_tes
 from biassay.stats.power import POWER, CrossedDesign
 from biassay.stats.skewness import invert_hall
 
-__all__ = [
-    "REVERSAL_NOT_EXCLUDED",
-    "SIZE_UNKNOWN",
-    "TOLERANCE",
-    "Contrast",
-    "GatePower",
-    "Judgement",
-    "ModelDifference",
-    "compare_tables",
-    "explain_inconclusive",
-    "gate_power",
-    "judge_contrasts",
-]
-
 REVERSAL_NOT_EXCLUDED = (
     "the growth is at most the margin, but the association may have reversed and be stronger than before"
 )
 SIZE_UNKNOWN = "the association changed by more than the margin, but it may have changed sign rather than size"
+TOO_FEW = "too few words in common for an interval"
+ALL_ALIKE = "all words of a set change by the same amount: their spread is unknown, and there is no interval"
 
 TOLERANCE = 1e-6
 """Tables that differ by no more than this are identical: copies, rotations and rescaled models."""
@@ -56,7 +44,7 @@ class Contrast:
     df : float
         Degrees of freedom of the t interval, by Satterthwaite.
     low, high : float or None
-        None if there are too few words.
+        None if there are too few words, or if all words agree, so that their spread is unknown.
     skewness : tuple of float
         Plausible values of the skewness of `value`; see `CrossedResult.skewness_range`.
     widening : float
@@ -70,6 +58,13 @@ class Contrast:
     high: float | None
     skewness: tuple[float, ...] = ()
     widening: float = 0.0
+
+    @property
+    def missing_reason(self) -> str | None:
+        """Reason for a missing interval; None if there is one."""
+        if self.low is not None:
+            return None
+        return TOO_FEW if math.isnan(self.V) or not math.isnan(self.df) else ALL_ALIKE
 
     def bound(self, probability: float) -> tuple[float, float]:
         """Return the one-sided lower and upper bounds at a probability, corrected for skewness.
@@ -107,7 +102,7 @@ class ModelDifference:
     identical : bool
         True if the tables are equal within the tolerance.
     power : GatePower or None
-        None if there are too few words, or if the tables are identical.
+        None if the growth has no interval, or if the tables are identical.
     """
 
     old: float
@@ -298,18 +293,14 @@ def gate_power(
 
 
 def _contrast(test: CrossedResult, added: float) -> Contrast:
-    """Widen the interval of a crossed test by a variance that is known well.
-
-    If all words agree exactly, the interval is a point, provided that the exact test reaches its level.
-    """
-    flat = test.is_flat
-    if test.interval is None and (not flat or (test.p_value is not None and test.p_value > 1.0 - test.confidence)):
+    """Widen the interval of a crossed test by a variance that is known well."""
+    if test.interval is None:
         return Contrast(test.D, test.V, test.df, None, None)
     shape = test.skewness_range, test.widening
     if not added > 0.0:
-        return Contrast(test.D, test.V, test.df, *(test.interval or (test.D, test.D)), *shape)
+        return Contrast(test.D, test.V, test.df, *test.interval, *shape)
     V = test.V + added
-    df = math.inf if flat else test.df
-    reach = float(scipy.special.stdtrit(min(df, _MANY), 0.5 + test.confidence / 2.0)) * math.sqrt(V) + test.widening
+    reach = float(scipy.special.stdtrit(min(test.df, _MANY), 0.5 + test.confidence / 2.0)) * math.sqrt(V)
+    reach += test.widening
     skewness = tuple(value * (test.V / V) ** 1.5 for value in test.skewness_range)
-    return Contrast(test.D, V, df, test.D - reach, test.D + reach, skewness, test.widening)
+    return Contrast(test.D, V, test.df, test.D - reach, test.D + reach, skewness, test.widening)

@@ -9,16 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
-
-__all__ = [
-    "Correction",
-    "FdrAccumulator",
-    "FdrResult",
-    "benjamini_hochberg",
-    "holm",
-    "holm_by_question",
-]
-
+from biassay.grouping import group_pairs
 
 _SAME = 1e-9  # relative difference of a p-value and a floor that are equal except for rounding
 _BELOW = 1e-3  # relative precision of p-values
@@ -140,9 +131,7 @@ def holm_by_question(
     if len(questions) != len(p):
         raise UsageError(f"expected one question per p-value, got {len(questions)} questions and {len(p)} p-values")
     least = np.zeros(len(p)) if floors is None else _validate_floors(floors, p)
-    pending: dict[Hashable, list[int]] = {}
-    for i in sorted(order.tolist()):
-        pending.setdefault(questions[i], []).append(i)
+    pending = group_pairs((questions[i], i) for i in sorted(order.tolist()))
     first = {question: forms[0] for question, forms in pending.items()}
     n, adjusted = len(pending), 0.0
     order_rejected, stepped = [], []
@@ -264,7 +253,8 @@ class FdrAccumulator:
         self.alpha = alpha
         self.num_words = self.num_above = 0
         self._values = np.empty(0)
-        self._counts = np.empty((3, 0), dtype=np.int64)  # of all words, of those above, of those above every group
+        # counts of all words, of those above a group, and of those above every group
+        self._counts = np.empty((3, 0), dtype=np.int64)
         self._waiting: list[tuple[_Floats, NDArray[np.bool_]]] = []
         self._pairs: list[_Floats] = []
         self._num_excess = 0

@@ -37,8 +37,6 @@ from numpy.typing import NDArray
 from biassay.errors import UsageError
 from biassay.stats.association import FLAT
 
-__all__ = ["NamePermutations", "PairPermutations", "PermutedTails"]
-
 ToDevice = Callable[[NDArray[Any]], Any]
 """Function that moves an array to the device of the permutations, as an array of any array-API library."""
 _F32 = NDArray[np.float32]
@@ -46,7 +44,7 @@ _PERMUTATIONS_PER_BATCH = 256
 _WORDS_PER_BATCH = 256  # the arrays of a batch of words and permutations fit into a core's cache
 _WORDS_PER_DEVICE_BATCH = 8192
 _WORDS_PER_PAIR_BATCH = 1024
-_ROUNDING = 1e-5  # of single precision: a permutation that reproduces the observed groups must count
+_ROUNDING = 1e-5  # tolerance for single precision, so that permutations that reproduce the observed groups count
 _TINY = np.float32(1e-30)  # added to variances; where a variance is 0, the statistic is 0, too
 _NEGLIGIBLE = 1e-9  # relative length of a vector that is 0 except for rounding
 
@@ -211,99 +209,34 @@ class NamePermutations:
         counters: Sequence[_ExceedanceCounter],
     ) -> None:
         """Count in both counters where a batch of permutations reaches the observed statistics of some words."""
-        if self.to_device is not None:
-            self._count_on_device(self.to_device, words, permutations, indices, done, counters)
-            return
-        # All tiles reuse the same arrays, because allocating new ones would take longer than the computation.
-        rows = min(_WORDS_PER_BATCH, len(words.centred))
-        products = [np.empty((len(matrix), rows, permutations.n), dtype=np.float32) for matrix in permutations.matrices]
-        scratch = np.empty((3 + len(self.targets), rows, permutations.n), dtype=np.float32)
-        for start in range(0, len(words.centred), rows):
-            tile = words.rows(slice(start, start + rows))
-            n = len(tile.centred)
-            for source, matrix, out in zip(tile.sources, permutations.matrices, products, strict=True):
-                np.matmul(source, matrix, out=out[:, :n])
-            means, squares, excess, explained = (array[:, :n] for array in products)
-            tile_indices = indices[start : start + n]
-            scores = self._permuted_scores(means, squares, scratch[:, :n])
-            counters[0].add(tile_indices, done, scores, tile.largest)
-            scaled_excess = self._permuted_excess(excess, explained, tile.squared, scratch[:, :n])
-            counters[1].add(tile_indices, done, scaled_excess, tile.excess)
-
-    def _count_on_device(
-        self,
-        to_device: ToDevice,
-        words: _WordStatistics,
-        permutations: _PermutationMatrices,
-        indices: NDArray[np.intp],
-        done: int,
-        counters: Sequence[_ExceedanceCounter],
-    ) -> None:
-        """Do what `_count` does with arrays of another library, in fewer and larger steps."""
+        step = _WORDS_PER_BATCH if self.to_device is None else _WORDS_PER_DEVICE_BATCH
+        to_device = self.to_device or np.asarray
         matrices = [to_device(matrix) for matrix in permutations.matrices]
-        for start in range(0, len(words.centred), _WORDS_PER_DEVICE_BATCH):
-            tile = words.rows(slice(start, start + _WORDS_PER_DEVICE_BATCH))
+        for start in range(0, len(words.centred), step):
+            tile, tile_indices = words.rows(slice(start, start + step)), indices[start : start + step]
             means, squares, excess, explained = (
                 to_device(source) @ matrix for source, matrix in zip(tile.sources, matrices, strict=True)
             )
-            tile_indices = indices[start : start + _WORDS_PER_DEVICE_BATCH]
-            scores = _device_scores(means, squares, self._sizes, self._pairs, self.targets)
+            scores = _permuted_scores(means, squares, self._sizes, self._pairs, self.targets)
             counters[0].add(tile_indices, done, scores, to_device(tile.largest))
-            scaled_excess = _device_excess(excess, explained, to_device(tile.squared))
+            scaled_excess = _permuted_excess(excess, explained, to_device(tile.squared))
             counters[1].add(tile_indices, done, scaled_excess, to_device(tile.excess))
 
-    def _permuted_scores(self, mean: _F32, squares: _F32, scratch: _F32) -> _F32:
-        """Return the largest score of every target, (targets, words, permutations), squared, with its sign.
 
-        `mean` and `squares` (groups, words, permutations) are the mean cosines of the groups and their sums of squares.
-        `squares` is overwritten with those around the mean of the group.
-        """
-        sizes, within, (signed, square, variance) = self._sizes, squares, scratch[:3]
-        for group, size in enumerate(sizes):
-            np.square(mean[group], out=square)
-            within[group] -= np.multiply(square, np.float32(size), out=square)
-            within[group] += _TINY
-        best = dict(zip(self.targets, scratch[3:], strict=True))
-        scratch[3:] = -np.inf
-        for i, j in self._pairs:
-            # The squares around the common mean are those within both groups plus that of their difference.
-            n = sizes[i] + sizes[j]
-            np.subtract(mean[i], mean[j], out=signed)
-            np.abs(signed, out=square)
-            signed *= square
-            np.abs(signed, out=square)
-            square *= np.float32(sizes[i] * sizes[j] / n)
-            np.add(within[i], within[j], out=variance)
-            variance += square
-            signed /= variance
-            signed *= np.float32(n - 1)
-            np.maximum(best[i], signed, out=best[i])
-            if j in best:
-                np.maximum(best[j], np.negative(signed, out=signed), out=best[j])
-        return scratch[3:]
-
-    def _permuted_excess(self, excess: _F32, explained: _F32, squared: _F32, scratch: _F32) -> _F32:
-        """Return the excess of every target, (targets, words, permutations), squared, with its sign."""
-        square, unexplained = scratch[:2]
-        unexplained[:] = squared[:, None] + _TINY
-        for column in explained:
-            unexplained -= np.square(column, out=square)
-        for share in excess:
-            share *= np.abs(share, out=square)
-            share /= unexplained
-        return excess
-
-
-def _device_scores(
+def _permuted_scores(
     mean: Any, squares: Any, sizes: NDArray[np.intp], pairs: Sequence[tuple[int, int]], targets: Sequence[int]
 ) -> Any:
-    """Compute `NamePermutations._permuted_scores` with arrays of any array-API library."""
+    """Return the largest score of every target, (targets, words, permutations), squared, with its sign.
+
+    `mean` and `squares` (groups, words, permutations) are the mean cosines of the groups and their sums of squares.
+    """
     xp = array_api_compat.array_namespace(mean)
     within = [
         squares[i, ...] - mean[i, ...] * mean[i, ...] * float(size) + float(_TINY) for i, size in enumerate(sizes)
     ]
     best: dict[int, list[Any]] = {target: [] for target in targets}
     for i, j in pairs:
+        # sum of squares = within both groups + between them
         n = int(sizes[i] + sizes[j])
         signed = mean[i, ...] - mean[j, ...]
         signed = signed * xp.abs(signed)
@@ -315,8 +248,8 @@ def _device_scores(
     return xp.stack([xp.max(xp.stack(best[target]), axis=0) for target in targets])
 
 
-def _device_excess(excess: Any, explained: Any, squared: Any) -> Any:
-    """Compute `NamePermutations._permuted_excess` with arrays of any array-API library."""
+def _permuted_excess(excess: Any, explained: Any, squared: Any) -> Any:
+    """Return the excess of every target, (targets, words, permutations), squared, with its sign."""
     xp = array_api_compat.array_namespace(excess)
     unexplained = squared[:, None] + float(_TINY)
     for i in range(explained.shape[0]):

@@ -25,19 +25,6 @@ from biassay.errors import UsageError
 from biassay.stats.crossed import LEAST_DF, VarianceComponents
 from biassay.stats.skewness import invert_hall, skewness_error
 
-__all__ = [
-    "ALPHA",
-    "MOST_WORDS",
-    "POWER",
-    "CrossedDesign",
-    "Sizes",
-    "Sought",
-    "d_from_D",
-    "largest_d",
-    "smallest_detectable",
-    "words_needed",
-]
-
 ALPHA = 0.05
 POWER = 0.8
 MOST_WORDS = 10_000
@@ -270,7 +257,7 @@ def words_needed(
     if not abs(D) > 0.0:
         raise UsageError("no number of words detects an effect of 0; give an effect that differs from 0")
     CrossedDesign(components, sizes)
-    return _find_smallest(
+    return find_smallest(
         lambda words: CrossedDesign(components, _set_sizes(sizes, sought, words)).power(D, alpha) >= power
     )
 
@@ -282,7 +269,7 @@ def _set_sizes(sizes: Sizes, sought: Sought, words: int) -> Sizes:
     return (n, m, words, words) if sought == "attributes" else (words, words, words, words)
 
 
-def _find_smallest(reached: Callable[[int], bool]) -> int | None:
+def find_smallest(reached: Callable[[int], bool]) -> int | None:
     """Return the smallest number from 2 to `MOST_WORDS` for which a monotone condition holds, or None."""
     low, high = 1, 2
     while not reached(high):
@@ -338,7 +325,8 @@ def _detection_rate(shift: float, critical: Floats) -> float:
 
 def _detection_rate_above(shift: float, critical: Floats) -> float:
     """Return the probability that D exceeds the critical values, whose rows are weighted values of the skewness."""
-    return float(_SKEWNESS_WEIGHTS @ scipy.special.ndtr(shift - critical).mean(axis=1))
+    # the weights add up to 1 only within rounding
+    return min(1.0, float(_SKEWNESS_WEIGHTS @ scipy.special.ndtr(shift - critical).mean(axis=1)))
 
 
 @cache

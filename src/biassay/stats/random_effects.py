@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from biassay.errors import UsageError
 
-__all__ = ["RandomEffects", "pooled_mean", "random_effects"]
-
 
 @dataclass(frozen=True)
 class RandomEffects:

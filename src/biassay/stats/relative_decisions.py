@@ -13,8 +13,6 @@ from biassay.errors import UsageError
 from biassay.stats.agreement_bounds import share_bounds
 from biassay.stats.crossed import CONFIDENCE
 
-__all__ = ["RelativeDecisions", "binomial_p", "relative_decisions"]
-
 _FLAT = 1e-12  # shares that differ by less are the same
 
 Floats = NDArray[np.float64]

@@ -25,11 +25,9 @@ from numpy.typing import NDArray
 
 from biassay.stats.subset_sums import SubsetTail, log_binomial
 
-__all__ = ["approximate_tail", "skovgaard_p_values"]
-
 _Floats = NDArray[np.float64]
 
-_MIN_SIZE_VARIANCE = 0.5  # of the tilted subset; below, almost every score is decided
+_MIN_SIZE_VARIANCE = 0.5  # smallest variance of the tilted subset; below it, almost every score is decided
 _MAX_PERIOD = 30.0  # tilted standard deviations; the tilted probability beyond is below 1e-10
 _MAX_FREQUENCIES = 1 << 16
 _ROW = 256  # frequencies per row of a matrix product
@@ -38,7 +36,7 @@ _MAX_USED_FREQUENCIES = 1 << 13
 _MAX_FACTORS = 4_000_000  # complex multiplications, a tenth of a second
 _MIN_TERMS = 1000
 _BLOCK = 1 << 20
-_ENOUGH_VARIANCE = 40.0  # of the scores that bound a term; the bound is below exp(-40) where phases are random
+_ENOUGH_VARIANCE = 40.0  # variance of the scores that bound a term; with random phases the bound is below exp(-40)
 _TIE = 1e-9
 _NEAR_MEAN = 1e-3
 _TINY = 1e-300

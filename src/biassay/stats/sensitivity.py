@@ -21,9 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 
-__all__ = ["SortedLogits", "sensitivity"]
-
-
 _HEAD = 512
 
 

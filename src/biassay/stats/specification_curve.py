@@ -12,9 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 
-__all__ = ["JointResult", "joint_test", "match_values"]
-
-
 _MAX_EXACT = 20_000  # splits of words; of more, a sample is drawn
 _SAMPLED_SPLITS = 9_999
 _BLOCK = 2_000
@@ -90,6 +87,48 @@ def joint_test(scores: ArrayLike, n: int, *, rng: np.random.Generator | int | No
         reached += int((np.abs(medians) >= abs(observed) - 1e-9).sum())
         splits += labels.shape[1]
     return JointResult(effects, observed, reached / splits, splits, exact)
+
+
+def joint_sign_test(values: ArrayLike, *, rng: np.random.Generator | int | None = None) -> JointResult:
+    """Test the median effect of several specifications by exchanging the signs of sampling units.
+
+    Parameters
+    ----------
+    values : (specifications, units) array-like
+        Contributions of the same sampling units to a score whose expected value without bias is 0.
+    rng : numpy Generator or int, optional
+        Used if there are too many sign changes to enumerate.
+
+    Returns
+    -------
+    JointResult
+
+    Notes
+    -----
+    An effect is the mean over units, in root mean squares, which sign changes leave as they are. The signs of a unit
+    change in all specifications together.
+    """
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 2 or not len(table):
+        raise UsageError(f"values must be a table (specifications, units), got an array of shape {table.shape}")
+    n = table.shape[1]
+    effects = np.full(len(table), np.nan)
+    spread = np.sqrt((table**2).mean(axis=1)) if n else np.zeros(len(table))
+    used = np.isfinite(spread) & (spread > 1e-12)
+    if n < 2 or not used.any():
+        return JointResult(effects, math.nan, math.nan, 0, exact=False)
+    scaled = table[used] / spread[used, None]
+    effects[used] = scaled.mean(axis=1)
+    observed = float(np.median(effects[used]))
+    exact = 2**n <= _MAX_EXACT
+    if exact:
+        signs = 1.0 - 2.0 * ((np.arange(2**n)[None] >> np.arange(n)[:, None]) & 1)
+    else:
+        signs = np.random.default_rng(rng).choice([-1.0, 1.0], (n, _SAMPLED_SPLITS + 1))
+        signs[:, 0] = 1.0
+    medians = np.median(scaled @ signs / n, axis=0)
+    reached = int((np.abs(medians) >= abs(observed) - 1e-9).sum())
+    return JointResult(effects, observed, reached / signs.shape[1], signs.shape[1], exact)
 
 
 def _iter_split_weights(words: int, n: int, exact: bool, rng: np.random.Generator) -> Iterator[Floats]:

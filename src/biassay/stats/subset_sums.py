@@ -17,21 +17,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-__all__ = [
-    "SubsetTail",
-    "count_by_enumeration",
-    "count_by_halves",
-    "count_by_middle",
-    "half_states",
-    "log_binomial",
-    "middle_states",
-]
-
 _Ints = NDArray[np.int64]
 _Counts = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.object_]
 _Sums = tuple[_Ints, _Counts | None]  # distinct sums, and the number of subsets with each; None: one subset each
 
-_SUM_BITS = 61  # of the sum of all levels
+_SUM_BITS = 61  # bits for the sum of all levels
 _MAX_EXPONENT = 256  # squares of scores beyond 2**256 could overflow
 _NOISE_ULPS = 18.0  # rounding error of a score, in units in the last place of the largest
 _TIE_WIDTH = 16.0  # equal scores differ by less than this multiple of the noise
@@ -86,6 +76,13 @@ class SubsetTail:
 
         Scores that differ by rounding only become equal. The rounding error is some units in the last place of the
         largest score, or `noise` if that is larger.
+
+        Parameters
+        ----------
+        x, y : (n,) and (m,) float
+            Scores of the two sets.
+        noise : float
+            Rounding error of the scores.
         """
         scores = np.concatenate([x, y]).astype(np.float64)
         largest = float(np.abs(scores).max())
@@ -150,8 +147,8 @@ class SubsetTail:
     def resolve_ties(self, count_at_least: Callable[[int], int]) -> int:
         """Return the number of subsets in the tail, given a function that counts sums at or above a level.
 
-        Sums within the slack of the observed sum are ties. Where sums lie so close that some are expected there by
-        chance, they are ties only if there are more of them than in neighbouring windows.
+        Sums within the slack of the observed sum are ties. If sums are so close that chance alone explains some, they
+        are ties only if there are more of them than in neighbouring windows.
         """
         count = count_at_least(self.lowest_tie)
         if not self.slack or not self.deviation:

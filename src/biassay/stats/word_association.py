@@ -16,28 +16,15 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
-from biassay.stats.crossed import CONFIDENCE
+from biassay.stats.alignment import nan_mean
+from biassay.stats.crossed import CONFIDENCE, fisher_exact
 from biassay.stats.crossed_responses import (
     CrossedResponses,
     crossed_response_test,
-    nan_mean_rows,
     pool_blocks,
     word_permutation_test,
 )
 from biassay.stats.permutation import TailProbability, smallest_p
-
-__all__ = [
-    "BaiScoreTest",
-    "MissingRates",
-    "WordAssociation",
-    "bai_score_from_counts",
-    "bai_score_test",
-    "compute_bai_scores",
-    "missing_by_level",
-    "missing_by_pole",
-    "word_association",
-]
-
 
 _ORDER_SHARE, _ORDER_LOG_ODDS, _ORDER_RATIO = 0.4, 1.7, 2.0
 
@@ -57,7 +44,7 @@ class WordAssociation:
     by_word : (words,) float
         Share assigned to the stigmatised group, or log-odds; NaN if a word lacks a response in one of the orders.
     by_pair, by_block : (pairs, words), (blocks, words) float
-        The same by pair of group words, and by block of responses.
+        Shares, or log-odds, of each pair of group words and of each block of responses.
     first : float
         Mean share, or log-odds, of the group word that is named first: 0.5, or 0, without an order effect. NaN if
         orders are not given.
@@ -98,7 +85,7 @@ class WordAssociation:
 
     @property
     def claim(self) -> Claim:
-        """What the main p-value generalises to: other pairs if there are several, else other responses, if sampled."""
+        """Scope of the main p-value: other pairs if there are several, else other responses if they were sampled."""
         if len(self.by_pair) > 1:
             return "pairs"
         return "words" if self.log_odds else "answers"
@@ -274,7 +261,7 @@ def _associate(
     """Describe and test one table (responses, words)."""
     order, log_odds = design.order, design.log_odds
     by_pair = np.stack([_mean_over_orders(table, order, design.pairs == pair) for pair in np.unique(design.pairs)])
-    by_word = nan_mean_rows(by_pair)
+    by_word = nan_mean(by_pair, axis=0)
     by_block = _mean_by_block(table, order, design.blocks)
     x, y = (by_word[part & ~np.isnan(by_word)] for part in (is_negative, ~is_negative))
     exact = word_permutation_test(by_word, is_negative)
@@ -327,8 +314,8 @@ def _mean_by_block(table: Floats, order: NDArray[np.bool_] | None, labels: NDArr
 def _mean_over_orders(table: Floats, order: NDArray[np.bool_] | None, chosen: NDArray[np.bool_]) -> Floats:
     """Return means by word over the chosen responses; if orders are given, the mean of both orders."""
     if order is None:
-        return nan_mean_rows(table[chosen])
-    default_first, stigmatised_first = (nan_mean_rows(table[chosen & (order == first)]) for first in (False, True))
+        return nan_mean(table[chosen], axis=0)
+    default_first, stigmatised_first = (nan_mean(table[chosen & (order == first)], axis=0) for first in (False, True))
     return np.asarray((default_first + stigmatised_first) / 2.0)
 
 
@@ -388,8 +375,8 @@ def _check_both_orders(design: _Design) -> None:
         )
     if design.blocks is not None and not _has_both_orders(first, design.blocks):
         raise UsageError(
-            "every block has responses in one order of the group words only; give prompts that differ only in this "
-            "order the same number, or leave out blocks"
+            "every block has responses in one order of the group words only; give the same block number to prompts "
+            "that differ only in this order, or leave out blocks"
         )
 
 
@@ -405,7 +392,7 @@ _FLAT = 1e-12  # a smaller standard error is rounding
 class BaiScoreTest:
     """Mean of D and the published t test over responses; NaN if fewer than two responses differ.
 
-    All responses use the same words, so the test does not generalise to other words.
+    All responses use the same words, so the test does not generalize to other words.
     """
 
     mean: float
@@ -552,22 +539,7 @@ def missing_by_level(missing: ArrayLike, levels: ArrayLike) -> MissingRates:
 
 def _homogeneity_p(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> float:
     """Return the smallest p-value of Fisher's exact test of one level against the others, times the number of tests."""
-    p_values = [
-        _fisher(int(count), int(total), int(counts.sum()), int(totals.sum()))
-        for count, total in zip(counts, totals, strict=True)
-    ]
+    levels = list(zip(counts.tolist(), totals.tolist(), strict=True))
+    n_missing, n = int(counts.sum()), int(totals.sum())
+    p_values = [fisher_exact(count, total, n_missing - count, n - total)[0] for count, total in levels]
     return min(1.0, min(p_values) * (len(p_values) if len(p_values) > 2 else 1))
-
-
-def _fisher(count: int, total: int, all_counts: int, all_totals: int) -> float:
-    """Return Fisher's exact two-sided p-value of `count` in `total`, given the sums over all levels."""
-    possible = np.arange(max(0, total - all_totals + all_counts), min(total, all_counts) + 1)
-    log_p = _log_choose(all_counts, possible) + _log_choose(all_totals - all_counts, total - possible)
-    log_p = log_p - np.logaddexp.reduce(log_p)
-    observed = log_p[possible == count][0]
-    return min(1.0, float(np.exp(log_p[log_p <= observed + 1e-7]).sum()))
-
-
-def _log_choose(n: int, k: NDArray[np.int64]) -> NDArray[np.float64]:
-    log_gamma = scipy.special.gammaln
-    return np.asarray(log_gamma(n + 1) - log_gamma(k + 1) - log_gamma(n - k + 1))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from biassay.errors import RunFolderError, UnknownNameError, UsageError
-from biassay.packages import check_unique_name, get_plugin_names, load_plugins
+from biassay.packages import check_unique_name, get_plugin_names, import_object, load_plugins
 
 if TYPE_CHECKING:
     from biassay.studies.study import Study
 
-__all__ = ["COMMANDS", "find_run_study", "get_study", "study_commands", "study_names"]
 
 _GROUP = "biassay.studies"
 _STUDIES: Mapping[str, str] = {
@@ -22,6 +20,9 @@ _STUDIES: Mapping[str, str] = {
     "robustness": "biassay.studies.robustness.study:STUDY",
     "word_association": "biassay.studies.word_association.study:STUDY",
     "benchmarks": "biassay.studies.benchmarks.study:STUDY",
+    "audit": "biassay.studies.audit.study:STUDY",
+    "prompt_robustness": "biassay.studies.prompt_robustness.study:STUDY",
+    "debiasing": "biassay.studies.debiasing.study:STUDY",
 }
 
 
@@ -30,16 +31,19 @@ COMMANDS: Mapping[str, str] = {
     "discovery": "discover",
     "word_association": "ask",
     "benchmarks": "benchmark",
+    "prompt_robustness": "robustness",
+    "debiasing": "debias",
 }
-"""Studies of biassay whose command has another name than they have."""
+"""Commands of built-in studies that are not named after their study."""
 
 
 def study_commands() -> tuple[str, ...]:
-    """The commands of biassay's own studies. Nothing is imported."""
-    return tuple(COMMANDS.get(name, name) for name in _STUDIES)
+    """Return the commands of the built-in studies without importing them."""
+    return tuple(dict.fromkeys(COMMANDS.get(name, name) for name in _STUDIES))
 
 
 def study_names() -> tuple[str, ...]:
+    """Return the names of all studies, built-in ones first."""
     return (*_STUDIES, *_load_plugin_studies())
 
 
@@ -50,14 +54,13 @@ def _load_plugin_studies() -> Mapping[str, Study]:
 
 
 def get_study(name: str) -> Study:
-    """A study, imported when it is first needed."""
+    """Return a study by name, importing it on first use."""
     if name not in _STUDIES:
         check_unique_name(_GROUP, name)
     if name in _STUDIES:
-        module, _, attribute = _STUDIES[name].partition(":")
         from biassay.studies.study import validate_study
 
-        study: Study = getattr(import_module(module), attribute)
+        study: Study = import_object(_STUDIES[name])
         if study.name != name:
             raise UsageError(f"{_STUDIES[name]} calls itself {study.name!r}; the registry calls it {name!r}")
         return validate_study(study)
@@ -68,7 +71,7 @@ def get_study(name: str) -> Study:
 
 
 def find_run_study(name: str, package: str) -> Study:
-    """The study of a run folder; where it is not installed, the error says what to install."""
+    """Return the study of a run folder. If it is not installed, the error names the package to install."""
     if name not in _STUDIES and name not in get_plugin_names(_GROUP):
         raise RunFolderError(
             f"the run is of the study {name!r} of the package {package!r}, which is not installed; install the package"

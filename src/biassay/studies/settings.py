@@ -9,27 +9,17 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import UnionType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from biassay.datasets.stimulus_files import to_json_data
 from biassay.errors import UnknownNameError, UsageError
 
-__all__ = [
-    "MAX_DRAWS",
-    "SettingSpec",
-    "get_setting_specs",
-    "setting",
-    "to_absolute_file",
-    "to_absolute_path",
-    "to_stored_test",
-    "validate_settings",
-]
-
 MAX_DRAWS = 1_000_000
 """Largest number of random draws that a setting allows; more do not fit in memory or take days."""
 _INT_LIMIT = 2**63
+Section = Literal["basics", "statistics", "contexts", "execution"]
 _STIMULUS_FILES = (".toml", ".json", ".jsonl")
 
 
@@ -37,7 +27,7 @@ _STIMULUS_FILES = (".toml", ".json", ".jsonl")
 class SettingSpec:
     """Describe a setting: its help, its command option and the values it accepts.
 
-    The option has the name of the setting, with dashes.
+    The option has the name of the setting, with dashes, unless `option` gives another one.
 
     Attributes
     ----------
@@ -57,8 +47,12 @@ class SettingSpec:
         Applied to each value before it is checked and stored, for instance to make a path absolute.
     metavar : str, optional
         Name of the value in the help of the option.
+    option : str
+        Name of the option, such as ``--as``, if the setting cannot have it because Python reserves the word.
     negated_flag : str
         Name of the option that turns off a flag that is on by default.
+    section : {"basics", "statistics", "contexts", "execution"}
+        Section of the help that lists the option.
     hidden : bool
         If True, the setting has no option.
     reenter_on_resume : bool
@@ -74,7 +68,9 @@ class SettingSpec:
     split: bool = True
     convert: Callable[[Any], Any] | None = None
     metavar: str | None = None
+    option: str = ""
     negated_flag: str = ""
+    section: Section = "basics"
     hidden: bool = False
     reenter_on_resume: bool = False
 
@@ -95,6 +91,50 @@ def setting(default: Any, help: str, **spec: Any) -> Any:
     if isinstance(default, dict):
         return dataclasses.field(default_factory=lambda: dict(default), metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def list_setting(help: str, metavar: str = "NAME[,...]", **spec: Any) -> Any:
+    """Declare a setting that takes several values, by default none.
+
+    Parameters
+    ----------
+    help, **spec
+        See `setting`.
+    metavar : str
+        Name of the values in the help.
+    """
+    return setting((), help, many=True, metavar=metavar, **spec)
+
+
+def file_setting(help: str, **spec: Any) -> Any:
+    """Declare a setting that takes the path of a file, by default none; see `setting`."""
+    return setting(None, help, convert=to_absolute_path, metavar="FILE", **spec)
+
+
+def statistic_setting(default: Any, help: str, **spec: Any) -> Any:
+    """Declare a setting in the statistics section of the help.
+
+    Parameters
+    ----------
+    default, help, **spec
+        See `setting`.
+    """
+    return setting(default, help, section="statistics", **spec)
+
+
+def share_setting(default: float, help: str) -> Any:
+    """Declare a setting that takes a share, from 0 to 1; see `setting`."""
+    return statistic_setting(default, help, low=0.0, high=1.0)
+
+
+def level_setting(default: float | None = 0.05, help: str = "Set the significance level.") -> Any:
+    """Declare a setting that takes a level of significance, between 0 and 1; see `setting`."""
+    return statistic_setting(default, help, low=0.0, high=1.0, exclusive=True)
+
+
+def seed_setting() -> Any:
+    """Declare the random seed."""
+    return statistic_setting(0, "Random seed.", low=0)
 
 
 def get_setting_specs(settings: type) -> Mapping[str, SettingSpec]:

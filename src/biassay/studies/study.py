@@ -10,9 +10,10 @@ import dataclasses
 import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -22,39 +23,19 @@ from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.corpus.contexts import Contexts
 from biassay.errors import UnknownNameError, UsageError
 from biassay.models.backend import Capability
+from biassay.models.base import Model
+from biassay.packages import import_object
 from biassay.prompts.requests import LikelihoodRequest, Prompt
-from biassay.results.decisions import correct_by_model
-from biassay.results.findings import Finding
-from biassay.results.outcomes import Decision, ResultRecord
-from biassay.results.run_data import RunData
+from biassay.results.findings import Finding, make_outcome_findings
+from biassay.results.outcomes import DECISIONS, Decision, ResultRecord, correct_by_model
+from biassay.results.run_data import RunData, group_rows_by_model
 from biassay.results.run_folder import MANIFEST_JSON, Fault, StudySchema
-from biassay.results.tables import Column, TableSpec
+from biassay.results.tables import TableSpec, column
 from biassay.results.views import model_key
 from biassay.studies.settings import validate_settings
 
 if TYPE_CHECKING:
     from biassay.reporting.presenter import Presenter
-
-
-__all__ = [
-    "REPLY_COLUMN",
-    "Array",
-    "Capability",
-    "ContextRequests",
-    "Event",
-    "Inputs",
-    "Progress",
-    "Requests",
-    "Row",
-    "Study",
-    "StudyWarning",
-    "Tables",
-    "UnknownWords",
-    "derive_seed",
-    "shorten_reply",
-    "take_examples",
-    "validate_study",
-]
 
 
 def derive_seed(seed: int, *parts: str) -> list[int]:
@@ -77,27 +58,69 @@ def take_examples(replies: Iterable[tuple[str, _Reply]], taken: Counter[str] | N
             yield reply
 
 
-def shorten_reply(text: str) -> str:
+def shorten_reply(text: str, most: int | None = None) -> str:
     """Shorten a reply for a table of examples, and replace characters that cannot be written."""
-    text = text[:_MAX_CHARACTERS] if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
+    most = most or _MAX_CHARACTERS
+    text = text if len(text) <= most else f"{text[: most - 1]}…"
     return text.encode("utf-8", "replace").decode()
 
 
-REPLY_COLUMN = Column(
-    "reply",
-    "reply",
-    f"Its first {_MAX_CHARACTERS} characters; ⏎ ends a line.",
-    get=lambda row: " ⏎ ".join(row.reply.splitlines()),
-)
-"""Column of a table of example replies."""
+def _join_lines(row: Any) -> str:
+    return " ⏎ ".join(row.reply.splitlines())
+
+
+def declare_reply() -> Any:
+    """Declare the field of an example reply, which is shown on one line."""
+    return column("reply", "Its beginning; ⏎ ends a line.", get=_join_lines)
 
 
 Tables = Mapping[str, tuple[Any, ...]]
 
 
+_SCAN_SETTINGS = ("file_format", "field", "document", "html", "language", "ignore_case", "openings")
+
+
+@dataclass(frozen=True)
+class ContextsRecord:
+    """Origin of the contexts of a run.
+
+    ``corpus`` names the files that were read, ``found_with`` says how.
+    """
+
+    file: str
+    digest: str
+    rows: int
+    per_stimulus: int
+    seed: int
+    documents: int
+    bytes: int
+    corpus: tuple[str, ...] = ()
+    found_with: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+def make_contexts_record(path: Path, contexts: Contexts) -> ContextsRecord:
+    """Make the manifest's record of the contexts file."""
+    corpus = contexts.metadata.get("corpus", {})
+    return ContextsRecord(
+        file=str(path.resolve()),
+        digest=contexts.digest,
+        rows=len(contexts),
+        per_stimulus=contexts.metadata["k"],
+        seed=contexts.metadata.get("seed", 0),
+        documents=corpus.get("documents", 0),
+        bytes=corpus.get("bytes", 0),
+        corpus=tuple(corpus.get("files", ())),
+        found_with={
+            key.removeprefix("file_"): str(contexts.metadata[key])
+            for key in _SCAN_SETTINGS
+            if contexts.metadata.get(key)
+        },
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class ContextRequests:
-    """Words in contexts of a file: the window of words around each, and the precision of stored vectors."""
+    """Words to encode in contexts, the window of words around each, and the precision of stored vectors."""
 
     contexts: Contexts
     words: tuple[str, ...]
@@ -109,15 +132,21 @@ class ContextRequests:
 class Requests:
     """All requests of a study to one model.
 
-    ``readings`` names further representations of the texts, out of those that `Capabilities` lists.
+    ``text_blocks`` is read once, instead of ``texts``, by studies with more texts than fit in memory; they get the
+    vectors by `ModelOutputs.read_texts`.
+
+    ``representations`` names those to compute besides the default one, chosen from `Capabilities`. If ``accepts_part``
+    is True, the study also measures a part of the prompts if the budget does not allow all, see `Part`.
     """
 
     texts: Sequence[str] = ()
-    readings: Sequence[str] = ()
+    text_blocks: Iterable[Sequence[str]] = ()
+    representations: Sequence[str] = ()
     contexts: ContextRequests | None = None
     blanks: Sequence[Any] = ()
     prompts: Sequence[Prompt] = ()
     likelihoods: Sequence[LikelihoodRequest] = ()
+    accepts_part: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,7 +188,17 @@ class UnknownWords:
     words: tuple[str, ...]
 
 
-Event = Row | Array | Progress | StudyWarning | UnknownWords
+@dataclass(frozen=True)
+class Part:
+    """Say which part of the requests was measured, because the budget did not allow all of them.
+
+    The run is complete, and a resume with a larger budget measures the model again.
+    """
+
+    text: str
+
+
+Event = Row | Array | Progress | StudyWarning | UnknownWords | Part
 
 
 class Inputs(Protocol):
@@ -178,7 +217,7 @@ class Inputs(Protocol):
 
 
 class Study(ABC):
-    """A study: what it requests from a model, and how it measures the outputs.
+    """Base class of studies, which define the requests to a model and the measurement of its outputs.
 
     Attributes
     ----------
@@ -197,16 +236,16 @@ class Study(ABC):
     package: str = "biassay"
     schema: StudySchema
 
+    presenter_path = "biassay.reporting.default_report:DefaultPresenter"
+    """Module and class of its `Presenter`, imported with the first report."""
+
     @cached_property
     def presenter(self) -> Presenter:
         """Presenter of its runs. The default shows findings and tables."""
-        from biassay.reporting.default_report import (
-            DefaultPresenter,  # rich and jinja2 are for showing, not for measuring
-        )
+        made: Presenter = import_object(self.presenter_path)(self.title, self.schema.tables, self.findings)
+        return made
 
-        return DefaultPresenter(self.title, self.schema.tables, self.findings)
-
-    def packages(self, settings: Any) -> tuple[str, ...]:  # noqa: ARG002
+    def packages(self, settings: Any) -> tuple[str, ...]:
         """Return the distributions whose versions are recorded because they can change a number."""
         return (self.package,)
 
@@ -221,7 +260,35 @@ class Study(ABC):
         A model opened for several capabilities may have different settings for each; rows show those of the first.
         """
 
-    def needs_all_models(self, settings: Any) -> bool:  # noqa: ARG002
+    accepts_scorers = False
+    """Whether models may score texts instead of encoding them, see `Encoder`."""
+
+    def choose_capabilities(self, settings: Any, available: Sequence[Capability]) -> tuple[Capability, ...]:
+        """Return the capabilities to open a model for, given those of its backend."""
+        return self.required_capabilities(settings)
+
+    def hold_out(self, inputs: Any, erasure: str, words: Collection[str]) -> Any:
+        """Return the inputs without words that an erased model was fitted on, or raise UsageError if tests need them.
+
+        Parameters
+        ----------
+        inputs : Inputs
+        erasure : str
+            Method and concept, such as leace:gender.
+        words : collection of str
+            Words that it was fitted on.
+        """
+        return inputs
+
+    def fit_inputs(self, inputs: Any, models: Sequence[Model]) -> Any:
+        """Return the inputs, completed with data of the opened models, such as their tokenizers."""
+        return inputs
+
+    def preview(self, inputs: Any) -> Iterable[str]:
+        """Yield notices for the user before the measurement, such as the power of the design."""
+        return ()
+
+    def needs_all_models(self, settings: Any) -> bool:
         """Return whether measuring one model needs the outputs of all models.
 
         If True, the outputs of all models are fetched first and passed to `measure` as ``all_outputs``. If False,
@@ -229,7 +296,7 @@ class Study(ABC):
         """
         return False
 
-    def cache_key(self, inputs: Any) -> Any:  # noqa: ARG002
+    def cache_key(self, inputs: Any) -> Any:
         """Return everything in the inputs that `measure` depends on, or None to measure every time.
 
         Measurements are cached under the ``repr`` of this value together with the settings, the outputs and the state
@@ -241,62 +308,117 @@ class Study(ABC):
     def requests(self, inputs: Any, capabilities: Capabilities) -> Requests:
         """Return the requests to a model with these capabilities."""
 
+    def get_judge(self, settings: Any) -> str | None:
+        """Return the string of a second model that judges the responses of each model; None without a judge."""
+        return None
+
+    def judge_requests(self, inputs: Any, outputs: ModelOutputs) -> Requests:
+        """Return the requests to the judge about the outputs of a model. `measure` finds its outputs as ``judge``."""
+        return Requests()
+
     @abstractmethod
     def measure(self, inputs: Any, model: ModelOutputs, all_outputs: Sequence[ModelOutputs]) -> Iterator[Event]:
-        """Yield the rows, arrays and progress of one model: a pure function of its outputs.
+        """Yield the rows, arrays and progress of one model.
 
-        ``all_outputs`` holds the outputs of all models if `needs_all_models` returns True, otherwise only ``model``.
+        The result must depend on the arguments only.
+
+        Parameters
+        ----------
+        inputs : Inputs
+            Inputs that `load_inputs` returned.
+        model : ModelOutputs
+            Outputs of the model to measure.
+        all_outputs : sequence of ModelOutputs
+            Outputs of all models if `needs_all_models` returns True, otherwise of ``model`` only.
+
+        Yields
+        ------
+        Event
         """
 
-    def finalize_tables(self, settings: Any, tables: Tables) -> Tables:  # noqa: ARG002
-        """Return the tables with what depends on all rows, such as corrections for multiple testing."""
-        return tables
+    def finalize_tables(self, settings: Any, tables: Tables) -> Tables:
+        """Complete the tables with values that depend on all rows.
+
+        By default, a table of decisions is filled by `decide` if the schema has one.
+        """
+        if all(table.name != DECISIONS.name for table in self.schema.tables):
+            return tables
+        return {**tables, DECISIONS.name: self.decide(settings, tables.get("results", ()))}
 
     def decide(self, settings: Any, records: Sequence[ResultRecord]) -> tuple[Decision, ...]:
         """Correct the p-values of a run and grade the evidence of every record of the main table.
 
-        By default, p-values are corrected over the social-bias questions of each model.
+        By default, p-values are corrected over the social-bias questions of each model, at the level `alpha` of the
+        settings or 0.05.
         """
-        return correct_by_model(records, settings.alpha)
+        return correct_by_model(records, getattr(settings, "alpha", 0.05))
 
-    def findings(self, run: RunData) -> Sequence[Finding]:  # noqa: ARG002
-        """Return the findings of a run, at most one per model and item."""
-        return ()
+    def findings(self, run: RunData) -> Sequence[Finding]:
+        """Return the findings of a run, at most one per model and item.
 
-    def has_failures(self, run: RunData) -> bool:  # noqa: ARG002
-        """Return whether a model has no measured row or a row failed. The command then exits with code 1."""
-        return False
+        By default, the primary outcome of every `ResultRecord` of the main table is a finding.
+        """
+        return make_outcome_findings(run)
+
+    fails_with_one = False
+    """If True, one failed item makes a run fail; otherwise only a model without any measured item does."""
+
+    def has_failures(self, run: RunData) -> bool:
+        """Return whether a model has no measured row. The command then exits with code 1."""
+        rows_by_model = group_rows_by_model(run.manifest.models, run.tables.get("results", ()))
+        states = [{getattr(row, "status", "") for row in rows} for rows in rows_by_model]
+        return any(own <= {"skipped", "failed"} or (self.fails_with_one and "failed" in own) for own in states)
 
     def check_same(self, before: Any, now: Any) -> None:
         """Raise UsageError if a resumed run has other inputs than it started with."""
         for field in dataclasses.fields(before):
-            was, is_now = getattr(before, field.name), getattr(now, field.name)
-            if was != is_now:
+            old, new = getattr(before, field.name), getattr(now, field.name)
+            if old != new:
                 raise UsageError(f"{field.name} changed since the run began; start a new run")
 
-    def check_stored(self, run: RunData) -> Iterator[Fault]:
-        """Yield the faults of a stored run. The first one becomes an error that names the file.
+    def find_own_code(self, settings: Any) -> str:
+        """Return the code that the settings name and that a run would execute; empty if there is none."""
+        return ""
 
-        By default, settings are validated. A study that computes results from arrays also yields arrays that do not
-        reproduce the stored numbers.
+    def check_reuse(self, settings: Any, given: Collection[object] = ()) -> None:
+        """Raise UsageError if settings from a run folder would do what only the user may allow, such as run code.
+
+        Parameters
+        ----------
+        settings : object
+        given : collection
+            Models that the user gave again.
         """
+        if code := self.find_own_code(settings):
+            raise UsageError(
+                f"{code} is code of yours, which biassay never takes from a run folder; give the whole command again "
+                "with a new --out (cached responses are not paid again)"
+            )
+
+    def find_faults(self, run: RunData) -> Iterable[Fault]:
+        """Find values that the study cannot have stored, such as arrays that do not reproduce the numbers."""
+        return ()
+
+    def check_stored(self, run: RunData) -> Iterator[Fault]:
+        """Yield the faults of a stored run. The first one becomes an error that names the file."""
         try:
             validate_settings(run.manifest.settings)
         except UsageError as error:
             yield Fault(MANIFEST_JSON, f"settings: {error}")
+        yield from self.find_faults(run)
 
     def select_item(self, run: RunData, item: str) -> RunData:
-        """Return the part of a run about one item: its rows, and tables that do not name items unchanged.
+        """Restrict a run to one item. Tables that do not name items are returned unchanged.
 
-        Corrections stay those of the whole run.
+        Corrected p-values remain those of the whole run.
         """
         keys = {spec.name: spec.key for spec in self.schema.tables}
         names = {table: [_get_names(row, keys[table]) for row in rows] for table, rows in run.tables.items()}
-        known = dict.fromkeys(name for rows in names.values() for own in rows for name in own)
+        known = dict.fromkeys(name for rows in names.values() for row_names in rows for name in row_names)
         if item not in known:
             raise UnknownNameError("item", item, known, f"(items of this run: {', '.join(list(known)[:20])})")
         tables = {
-            table: tuple(row for row, own in zip(rows, names[table], strict=True) if item in (own or (item,)))
+            table: tuple(row for row, named in zip(rows, names[table], strict=True) if item in (named or (item,)))
             for table, rows in run.tables.items()
         }
         if "decisions" in tables:
@@ -315,7 +437,7 @@ def validate_study(study: Study) -> Study:
     tables = study.schema.tables
     if not tables or tables[0].name != "results":
         raise UsageError(
-            f"study {study.name!r}: its first table must be named 'results', for it is the one in results.tsv"
+            f"study {study.name!r}: its first table must be named 'results', because it is the one in results.tsv"
         )
     reserved = {"manifest", "findings"} & {table.name for table in tables}
     if reserved:
@@ -333,13 +455,15 @@ def _check_table(study: Study, table: TableSpec) -> None:
     fields = [] if table.record is None else [field.name for field in dataclasses.fields(table.record)]
     lacking = [name for name in ("model", "options") if table.record is not None and name not in fields]
     if lacking:
-        raise UsageError(f"{where}: every record says of which model it is; it lacks {' and '.join(lacking)}")
+        raise UsageError(
+            f"{where}: every record needs fields that identify its model; it lacks {' and '.join(lacking)}"
+        )
     if callable(table.columns):
         return
     columns = [column.name for column in table.columns]
-    named = [*table.key, *table.shown, *([table.number] if table.number else [])]
+    named = [*table.key, *table.default_columns, *([table.value_column] if table.value_column else [])]
     unknown = [name for name in named if name not in columns]
-    if table.record is not None and table.rows is None:
+    if table.record is not None and table.rows is None and not issubclass(table.record, ResultRecord):
         unknown += [
             c.name
             for c in table.columns

@@ -10,8 +10,6 @@ import sqlalchemy as sa
 from biassay.survey.database import annotations_table, participants_table
 from biassay.survey.study import SurveyStudy
 
-__all__ = ["Annotation", "read_all_annotations", "read_counted_annotations"]
-
 
 @dataclass(frozen=True)
 class Annotation:
@@ -46,12 +44,12 @@ def read_all_annotations(connection: sa.Connection, study: SurveyStudy) -> list[
 
 
 def read_counted_annotations(connection: sa.Connection, study: SurveyStudy) -> list[Annotation]:
-    """Read the pages that count."""
+    """Read the pages that count towards the target of a group."""
     return [annotation for annotation in read_all_annotations(connection, study) if annotation.counts]
 
 
 def _make_annotation(row: sa.Row[tuple[object, ...]], study: SurveyStudy) -> Annotation:
-    repeat = row.place >= study.groups_a_participant
+    repeat = row.place >= study.groups_per_participant
     wanted = row.group_name in json.loads(row.counted)
     return Annotation(
         participant=row.participant_id,

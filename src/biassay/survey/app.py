@@ -43,18 +43,6 @@ from biassay.survey.security import (
 from biassay.survey.store import Identifier, Store
 from biassay.survey.study import SIGNATURE, SurveyStudy
 
-__all__ = [
-    "PageRenderer",
-    "RateLimits",
-    "ResearcherSite",
-    "SurveySite",
-    "get_client_key",
-    "log",
-    "make_app",
-    "read_form",
-]
-
-
 _ERRORS = {
     400: "bad_request",
     403: "forbidden",
@@ -84,7 +72,7 @@ class PageRenderer:
         study = self.study
         values = {
             "society": study.society,
-            "number": study.groups_a_participant,
+            "number": study.groups_per_participant,
             "pairs": len(study.pairs),
             "minutes": study.minutes,
             "age": study.minimum_age,
@@ -100,7 +88,20 @@ class PageRenderer:
         missing: str | None = None,
         entered: Mapping[str, Any] | None = None,
     ) -> HTMLResponse:
-        """Render the page of a participant's current step."""
+        """Render the page of a participant's current step.
+
+        Parameters
+        ----------
+        participant : Participant
+        steps : sequence of Step
+            All steps of the participant.
+        token : str
+            Token of the form.
+        missing : str, optional
+            Message about fields that are missing; the response then has status 400.
+        entered : mapping, optional
+            What the participant entered, shown again.
+        """
         step = steps[participant.step]
         return self._render(
             f"{step.kind}.html",
@@ -132,7 +133,16 @@ class PageRenderer:
         return self._render("login.html", 401 if wrong else 200, token=token, wrong=wrong)
 
     def researcher(self, progress: StudyProgress, token: str, *, deleted: str | None) -> HTMLResponse:
-        """Render the page of the researcher."""
+        """Render the page of the researcher.
+
+        Parameters
+        ----------
+        progress : StudyProgress
+        token : str
+            Token of the forms.
+        deleted : str or None
+            Participant who was just deleted.
+        """
         return self._render("researcher.html", 200, progress=progress, token=token, deleted=deleted)
 
     def _render(
@@ -161,9 +171,8 @@ class RateLimits:
 class SurveySite:
     """Handle requests; database work runs in threads, one for SQLite because it has one writer."""
 
-    def __init__(self, store: Store, token: str | None, sessions: Sessions, limits: RateLimits) -> None:
+    def __init__(self, store: Store, sessions: Sessions, limits: RateLimits) -> None:
         self.store, self.study, self.sessions, self.limits = store, store.study, sessions, limits
-        self.token = token
         self.pages = PageRenderer(store.study)
         self.rates = RateLimiter()
         self.workers = ThreadPoolExecutor(1 if is_sqlite(store.engine) else 8, thread_name_prefix="database")
@@ -185,7 +194,17 @@ class SurveySite:
         return session, form
 
     def check_rate(self, what: str, who: str, max_per_minute: int) -> None:
-        """Respond with 429 if somebody does something too often."""
+        """Respond with 429 if somebody does something too often.
+
+        Parameters
+        ----------
+        what : str
+            Kind of action.
+        who : str
+            Address or participant.
+        max_per_minute : int
+            Limit; 0 means no limit.
+        """
         if not self.rates.is_allowed(what, who, max_per_minute):
             raise HTTPException(429)
 
@@ -217,15 +236,23 @@ def get_client_key(request: Request) -> str:
 
 
 class ResearcherSite:
-    """Handle the requests of the researcher; without a token, there are no such pages."""
+    """Handle the requests of the researcher, who logs in with a token."""
 
-    def __init__(self, site: SurveySite) -> None:
-        self.site = site
+    def __init__(self, site: SurveySite, token: str) -> None:
+        self.site, self.token = site, token
+
+    def list_routes(self) -> list[Route]:
+        """List the routes of the researcher's pages."""
+        return [
+            Route("/researcher", self.researcher),
+            Route("/researcher/login", self.login, methods=["POST"]),
+            Route("/researcher/logout", self.logout, methods=["POST"]),
+            Route("/researcher/delete", self.delete, methods=["POST"]),
+            Route("/researcher/export/{name}", self.download),
+        ]
 
     async def researcher(self, request: Request) -> Response:
         """Show the progress, or the login page."""
-        if self.site.token is None:
-            raise HTTPException(404)
         who = self.site.sessions.read_researcher(request)
         if who is None:
             session = self.site.sessions.read(request) or self.site.sessions.new()
@@ -238,12 +265,10 @@ class ResearcherSite:
 
     async def login(self, request: Request) -> Response:
         """Check the token and start a session."""
-        if self.site.token is None:
-            raise HTTPException(404)
         self.site.check_rate("login", get_client_key(request), self.site.limits.login)
         session, form = await self.site.read_genuine_form(request)
         given = form.get("password")
-        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), self.site.token.encode()):
+        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), self.token.encode()):
             return self.site.pages.login(self.site.sessions.token(session.nonce), wrong=True)
         response = RedirectResponse("/researcher", 303)
         self.site.sessions.write_researcher(response)
@@ -267,8 +292,6 @@ class ResearcherSite:
 
     async def read_researcher_form(self, request: Request) -> FormData:
         """Read a form that a logged-in researcher sent."""
-        if self.site.token is None:
-            raise HTTPException(404)
         who = self.site.sessions.read_researcher(request)
         form = await read_form(request)
         if who is None or not self.site.sessions.is_genuine(who, form.get("token")):
@@ -277,10 +300,8 @@ class ResearcherSite:
 
     async def download(self, request: Request) -> Response:
         """Send an export file."""
-        if self.site.token is None or self.site.sessions.read_researcher(request) is None:
-            raise HTTPException(404)
         name = request.path_params["name"]
-        if name not in export.EXPORT_FILES:
+        if self.site.sessions.read_researcher(request) is None or name not in export.EXPORT_FILES:
             raise HTTPException(404)
         try:
             content, kind = await self.site.run_in_thread(export.export_file, self.site.store, name)
@@ -320,18 +341,13 @@ def make_app(
     if store.study.pool.signed and not link_key:
         raise UsageError("the study requires signed links (pool.signed), but there is no key to check them")
     sessions = Sessions(store.secret, secure=secure, token=token)
-    site = _ParticipantSite(store, token, sessions, limits or RateLimits(), link_key or "")
-    behind_login = ResearcherSite(site)
+    site = _ParticipantSite(store, sessions, limits or RateLimits(), link_key or "")
     routes = [
         Route("/", site.welcome),
         Route("/begin", site.begin, methods=["POST"]),
         Route("/page", site.handle_page, methods=["GET", "POST"]),
         Route("/health", site.health),
-        Route("/researcher", behind_login.researcher),
-        Route("/researcher/login", behind_login.login, methods=["POST"]),
-        Route("/researcher/logout", behind_login.logout, methods=["POST"]),
-        Route("/researcher/delete", behind_login.delete, methods=["POST"]),
-        Route("/researcher/export/{name}", behind_login.download),
+        *([] if token is None else ResearcherSite(site, token).list_routes()),
         Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
     ]
     handlers: dict[Any, Any] = {HTTPException: site.handle_http_error}
@@ -353,10 +369,10 @@ class _TooManyUnfinishedError(HTTPException):
 class _ParticipantSite(SurveySite):
     """Handle the requests of participants."""
 
-    def __init__(self, store: Store, token: str | None, sessions: Sessions, limits: RateLimits, link_key: str) -> None:
-        super().__init__(store, token, sessions, limits)
+    def __init__(self, store: Store, sessions: Sessions, limits: RateLimits, link_key: str) -> None:
+        super().__init__(store, sessions, limits)
         self.link_key = link_key
-        self.addresses: dict[str, str] = {}  # of unfinished participants, in memory only
+        self.addresses: dict[str, str] = {}  # addresses of unfinished participants, in memory only
         self.beginning = threading.Lock()
 
     async def welcome(self, request: Request) -> Response:

@@ -18,21 +18,6 @@ from sqlalchemy import event
 from biassay.errors import UsageError
 from biassay.redaction import redact, redact_url
 
-__all__ = [
-    "annotations_table",
-    "clear_write_ahead_log",
-    "demographics_table",
-    "is_sqlite",
-    "lock_schema",
-    "metadata",
-    "open_database",
-    "participants_table",
-    "places_table",
-    "read_transaction",
-    "studies_table",
-    "write_transaction",
-]
-
 _SCHEMA_LOCK = 0x62696173  # any number, the same for all processes
 _BUSY_SECONDS = 30  # seconds to wait for another process
 
@@ -132,7 +117,7 @@ def _parse_url(url: str | sa.URL) -> sa.URL:
     try:
         return sa.engine.make_url(url)
     except (sa.exc.ArgumentError, ValueError):
-        shown = re.sub(r":[^:@]*@", ":[secret]@", redact_url(str(url)))  # an address without a scheme, too
+        shown = re.sub(r":[^:@]*@", ":[secret]@", redact_url(str(url)))  # also URLs without a scheme
         raise UsageError(
             f"{shown!r} is not the URL of a database; expected postgresql://... or sqlite:///FILE"
         ) from None

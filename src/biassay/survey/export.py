@@ -22,8 +22,6 @@ from biassay.survey.database import demographics_table, participants_table, read
 from biassay.survey.store import Store
 from biassay.survey.study import SurveyStudy
 
-__all__ = ["EXPORT_FILES", "export_all", "export_file"]
-
 EXPORT_FILES = ("ratings.json", "ratings.csv", "ratings.parquet", "all_pages.csv", "demographics.json", "study.json")
 _MEDIA_TYPES = {
     "json": "application/json",

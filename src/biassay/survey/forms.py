@@ -12,8 +12,6 @@ from starlette.datastructures import FormData
 from biassay.survey.participants import Participant, Step
 from biassay.survey.study import DemographicField, SurveyStudy
 
-__all__ = ["ParsedForm", "draw_group_choices", "list_traits", "parse_step"]
-
 _N_CHOICES = 5
 
 
@@ -34,7 +32,7 @@ def parse_step(study: SurveyStudy, participant: Participant, step: Step, form: F
     study : SurveyStudy
         The study.
     participant : Participant
-        Who sent the form.
+        Participant who sent the form.
     step : Step
         The step of the form.
     form : FormData
@@ -45,11 +43,9 @@ def parse_step(study: SurveyStudy, participant: Participant, step: Step, form: F
     if step.kind == "which_group":
         chosen = _get_text(form, "group")
         known = draw_group_choices(study, participant)
-        return (
-            ParsedForm({"which_group": chosen})
-            if chosen in known
-            else ParsedForm(missing=study.texts["which_group"]["missing"])
-        )
+        if chosen in known:
+            return ParsedForm({"which_group": chosen})
+        return ParsedForm(missing=study.texts["which_group"]["missing"])
     if step.kind == "high_low":
         high, low = _get_text(form, "high"), _get_text(form, "low")
         traits = list_traits(study)
@@ -97,22 +93,19 @@ def _parse_demographics(study: SurveyStudy, form: FormData) -> ParsedForm:
         answer = _parse_fact(asked, given)
         if len(answer) > asked.most and not asked.choices:
             too_long = study.texts.format_text("demographics", "too_long", most=asked.most)
-            return ParsedForm(missing=f"{asked.name}: {too_long}", entered={"fields": _get_entered_fields(study, form)})
+            fields = [_get_texts(form, f"field-{place}") for place in range(len(study.demographics))]
+            return ParsedForm(missing=f"{asked.name}: {too_long}", entered={"fields": fields})
         if answer:
             answers[asked.name] = answer
     return ParsedForm({"answers": answers})
 
 
-def _parse_fact(asked: DemographicField, given: Sequence[str]) -> str:
+def _parse_fact(field: DemographicField, given: Sequence[str]) -> str:
     """Return the answer; ignore choices that were not offered."""
-    if not asked.choices:
+    if not field.choices:
         return " ".join(given[0].split()) if given else ""
-    chosen = [choice for choice in asked.choices if choice in given]
-    return ",".join(chosen if asked.several else chosen[:1])
-
-
-def _get_entered_fields(study: SurveyStudy, form: FormData) -> list[list[str]]:
-    return [_get_texts(form, f"field-{place}") for place in range(len(study.demographics))]
+    chosen = [choice for choice in field.choices if choice in given]
+    return ",".join(chosen if field.several else chosen[:1])
 
 
 def _get_texts(form: FormData, name: str) -> list[str]:

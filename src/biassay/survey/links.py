@@ -9,8 +9,6 @@ from urllib.parse import urlencode
 from biassay.errors import UsageError
 from biassay.survey.study import SIGNATURE, SurveyStudy
 
-__all__ = ["clean_pool_number", "is_signed", "make_signed_link", "sign_number", "strip_unprintable"]
-
 _LENGTH = 128
 
 

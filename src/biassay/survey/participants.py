@@ -9,17 +9,6 @@ from typing import Any, Literal
 
 from biassay.survey.study import SurveyStudy
 
-__all__ = [
-    "DuplicateParticipantError",
-    "Participant",
-    "QuotaFullError",
-    "Step",
-    "StepKind",
-    "list_steps",
-    "make_participant",
-]
-
-
 Status = Literal["active", "valid", "rejected", "abandoned", "deleted"]
 
 
@@ -28,7 +17,7 @@ class DuplicateParticipantError(Exception):
 
 
 class QuotaFullError(Exception):
-    """No place was left when a participant reached the first group."""
+    """The quota of every group was full when a participant reached the first one."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +64,7 @@ class Step:
 def list_steps(study: SurveyStudy) -> tuple[Step, ...]:
     """List the steps after consent."""
     steps = [Step("instructions")]
-    for place in range(study.groups_a_participant + 1):
+    for place in range(study.groups_per_participant + 1):
         steps.append(Step("group", place))
         if place == 0 and study.rules.which_group:
             steps.append(Step("which_group"))

@@ -9,20 +9,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 from scipy import stats  # at the start of the site, so that the first page is fast
 
+from biassay.stats.agreement_bounds import agreement_bounds
 from biassay.survey.annotations import read_counted_annotations
 from biassay.survey.database import participants_table, places_table, read_transaction
 from biassay.survey.store import Store
 
-__all__ = ["GroupProgress", "MeanRating", "StudyProgress", "compute_progress"]
-
 _CONFIDENCE = 0.95
+_SCALE = 0.0, 100.0
+"""Smallest and largest rating."""
 
 
 @dataclass(frozen=True)
 class MeanRating:
-    """Mean rating with its t interval; None if there are too few ratings."""
+    """Mean rating with its interval; None if there are too few ratings."""
 
     pair: str
     mean: float | None
@@ -97,11 +99,18 @@ def _compute_means(names: tuple[str, ...], ratings: list[list[int]]) -> tuple[Me
         return tuple(MeanRating(name, None, None, None) for name in names)
     table = np.array(ratings, dtype=float)
     count = len(table)
-    means = table.mean(axis=0)
     if count < 2:
-        return tuple(MeanRating(name, float(mean), None, None) for name, mean in zip(names, means, strict=True))
-    reach = stats.t.ppf(0.5 + _CONFIDENCE / 2.0, count - 1) * table.std(axis=0, ddof=1) / math.sqrt(count)
+        return tuple(MeanRating(name, float(rating), None, None) for name, rating in zip(names, table[0], strict=True))
+    t = stats.t.ppf(0.5 + _CONFIDENCE / 2.0, count - 1)
     return tuple(
-        MeanRating(name, float(mean), float(max(0.0, mean - r)), float(min(100.0, mean + r)))
-        for name, mean, r in zip(names, means, reach, strict=True)
+        MeanRating(name, float(column.mean()), *_bound_mean(column, t))
+        for name, column in zip(names, table.T, strict=True)
     )
+
+
+def _bound_mean(ratings: NDArray[np.float64], t: float) -> tuple[float, float]:
+    """Return the t interval of the mean rating, within the scale; if all agree, that of `agreement_bounds`."""
+    if not np.ptp(ratings):
+        return agreement_bounds(ratings, within=_SCALE, null=sum(_SCALE) / 2.0, confidence=_CONFIDENCE).interval
+    mean, reach = ratings.mean(), t * ratings.std(ddof=1) / math.sqrt(len(ratings))
+    return float(max(_SCALE[0], mean - reach)), float(min(_SCALE[1], mean + reach))

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from biassay.survey.study import QualityRules
 
-__all__ = ["ParticipantAnswers", "QualityVerdict", "judge_quality", "score_traits", "self_agreement"]
-
 MIDDLE = 50
 
 
@@ -52,7 +50,7 @@ def judge_quality(answers: ParticipantAnswers, rules: QualityRules) -> QualityVe
     # A page with one pair has no spread.
     if any(len(page) > 1 and max(page) - min(page) < rules.spread for page in answers.ratings):
         reasons.append("all alike")
-    if min(answers.seconds) < rules.seconds_a_group:
+    if min(answers.seconds) < rules.seconds_per_group:
         reasons.append("too fast")
     return QualityVerdict(not reasons, tuple(reasons), agreement)
 

@@ -22,24 +22,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = [
-    "COOKIE",
-    "HEADERS",
-    "RECEIVE_SECONDS",
-    "RESEARCHER",
-    "BodyLimit",
-    "ErrorPages",
-    "RateLimiter",
-    "SecurityHeaders",
-    "Session",
-    "Sessions",
-    "get_rate_limit_key",
-]
-
-
 log = logging.getLogger("biassay.survey")
 _MAX_BODY_BYTES = 64 * 1024
-RECEIVE_SECONDS = 30.0  # for the head of a request, and again for its body; a form has a few kilobytes
+RECEIVE_SECONDS = 30.0  # limit for the body of a request; a form has a few kilobytes
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -124,7 +109,7 @@ class BodyLimit:
         if body is None:
             return
         if len(body) > _MAX_BODY_BYTES:
-            await PlainTextResponse("too large", 413)(scope, receive, send)
+            await PlainTextResponse("too large", 413, {"connection": "close"})(scope, receive, send)
             return
         messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -167,7 +152,17 @@ class RateLimiter:
         self._limiter = MovingWindowRateLimiter(self._storage)
 
     def is_allowed(self, what: str, who: str, max_per_minute: int) -> bool:
-        """Count an action and return whether it is within the limit; zero means no limit."""
+        """Count an action and return whether it is within the limit; zero means no limit.
+
+        Parameters
+        ----------
+        what : str
+            Kind of action.
+        who : str
+            Address or participant.
+        max_per_minute : int
+            Limit; 0 means no limit.
+        """
         return max_per_minute <= 0 or bool(self._limiter.hit(RateLimitItemPerMinute(max_per_minute), what, who))
 
 

@@ -38,18 +38,6 @@ from biassay.survey.participants import (
 from biassay.survey.quality import ParticipantAnswers, judge_quality
 from biassay.survey.study import SurveyStudy
 
-__all__ = [
-    "GroupAssignment",
-    "Identifier",
-    "Store",
-    "adjust_places",
-    "count_places",
-    "draw_groups",
-    "free_abandoned_places",
-    "lock_places",
-    "prepare_study",
-]
-
 
 def lock_places(connection: sa.Connection) -> None:
     """Lock the quotas of all groups; every transaction locks them before participants.
@@ -247,13 +235,9 @@ class Store:
         with write_transaction(self.engine) as connection:
             lock_places(connection)
             self._check_unchanged(connection)
-            known = (
-                connection.execute(sa.select(participants_table).where(participants_table.c.id == participant))
-                .mappings()
-                .first()
-            )
+            known = _find_participant(connection, participant)
             if known is not None:
-                return make_participant(dict(known))
+                return make_participant(known)
             if pool_id is not None and connection.execute(_select_by_pool(pool_id)).first() is not None:
                 raise DuplicateParticipantError
             if self._draw(connection, now) is None:
@@ -277,7 +261,7 @@ class Store:
         """Draw groups among those that need annotations."""
         free_abandoned_places(connection, self._abandoned_before(now))
         missing = {group: self.study.annotations - count for group, count in count_places(connection).items()}
-        return draw_groups(self.study.groups, missing, self.study.groups_a_participant, self.rng)
+        return draw_groups(self.study.groups, missing, self.study.groups_per_participant, self.rng)
 
     def _assign_groups(self, connection: sa.Connection, participant: str, now: float) -> None:
         """Draw groups for a participant and hold places until they finish or abandon the study."""
@@ -306,14 +290,10 @@ class Store:
     def find(self, participant: str) -> Participant | None:
         """Return a participant by their secret identifier, or None."""
         with read_transaction(self.engine) as connection:
-            row = (
-                connection.execute(sa.select(participants_table).where(participants_table.c.id == participant))
-                .mappings()
-                .first()
-            )
+            row = _find_participant(connection, participant)
         if row is None:
             return None
-        found = make_participant(dict(row))
+        found = make_participant(row)
         if found.status == "active" and found.seen < self._abandoned_before(self.clock()):
             self.release_abandoned()
             return Participant(**{**vars(found), "status": "abandoned"})
@@ -366,7 +346,7 @@ class Store:
             if moved is None:
                 return False
             kind = self.steps[step].kind
-            if kind == "instructions" and moved.asked == "[]":  # participants of an earlier version have groups
+            if kind == "instructions":
                 self._assign_groups(connection, participant, now)
             elif kind == "group":
                 self._annotate(connection, participant, self.steps[step].place, moved, given["ratings"], given["since"])
@@ -395,11 +375,8 @@ class Store:
 
     def _finish(self, connection: sa.Connection, participant: str, now: float) -> None:
         """Judge the answers and fill or free the places, which are locked already."""
-        person = (
-            connection.execute(sa.select(participants_table).where(participants_table.c.id == participant))
-            .mappings()
-            .one()
-        )
+        person = _find_participant(connection, participant)
+        assert person is not None  # its step was just saved
         pages = connection.execute(
             sa.select(annotations_table)
             .where(annotations_table.c.participant_id == participant)
@@ -452,9 +429,8 @@ class Store:
         with write_transaction(self.engine) as connection:
             lock_places(connection)
             # Wait for a page that is being saved, so that it is deleted too.
-            person = connection.execute(
-                sa.select(participants_table).where(matches, participants_table.c.status != "deleted").with_for_update()
-            ).mappings().first()  # fmt: skip
+            alive = sa.select(participants_table).where(matches, participants_table.c.status != "deleted")
+            person = connection.execute(alive.with_for_update()).mappings().first()
             if person is None:
                 return False
             mine = person["id"]
@@ -466,14 +442,17 @@ class Store:
             connection.execute(
                 sa.update(participants_table)
                 .where(participants_table.c.id == mine)
-                .values(
-                    **_EMPTY,
-                    status="deleted",
-                    code=f"deleted {secrets.token_hex(8)}",  # codes are unique
-                )
+                .values(**_EMPTY, status="deleted", code=f"deleted {secrets.token_hex(8)}")  # codes are unique
             )
         clear_write_ahead_log(self.engine)
         return True
+
+
+def _find_participant(connection: sa.Connection, participant: str | None) -> dict[str, Any] | None:
+    """Return the row of a participant, or None."""
+    rows = connection.execute(sa.select(participants_table).where(participants_table.c.id == participant))
+    row = rows.mappings().first()
+    return None if row is None else dict(row)
 
 
 def _strip_nul(text: str) -> str:

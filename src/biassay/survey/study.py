@@ -14,27 +14,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from biassay.datasets.fields import FieldReader, describe_type
+from biassay.datasets.fields import FieldReader, describe_type, parse_toml
 from biassay.datasets.trait_pairs import TraitPairIndex
 from biassay.errors import StimulusError, UnknownNameError, UsageError
 from biassay.io import read_text
 
-__all__ = [
-    "SIGNATURE",
-    "DemographicField",
-    "ParticipantPool",
-    "QualityRules",
-    "SurveyStudy",
-    "SurveyTexts",
-    "list_bundled_studies",
-    "read_bundled_study",
-    "read_study",
-    "read_texts",
-]
-
-
 _SLOT = re.compile(r"\{(\w+)\}")
-_BUNDLED = "english"
+_BUNDLED = ("english", "responses")  # texts about groups, and about responses of a model
 
 
 @dataclass(frozen=True)
@@ -49,19 +35,43 @@ class SurveyTexts:
         return self.sections[section]
 
     def format_text(self, section: str, name: str, **values: Any) -> str:
-        """Return a text with the values in its slots; slots inside values stay as they are."""
+        """Return a text with the values in its slots. Slots inside values stay as they are.
+
+        Parameters
+        ----------
+        section, name : str
+            Section of the texts and name of the text.
+        **values
+            Value per slot.
+        """
         return _SLOT.sub(lambda slot: str(values.get(slot[1], slot[0])), self.sections[section][name])
 
     def paragraphs(self, section: str, name: str, **values: Any) -> list[str]:
-        """Return the paragraphs of a text, with the values in its slots."""
+        """Return the paragraphs of a text, with the values in its slots.
+
+        Parameters
+        ----------
+        section, name, **values
+            See `format_text`.
+        """
         text = self.format_text(section, name, **values)
         return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()) if part.strip()]
 
 
-def read_texts(name: str, beside: Path | None = None) -> SurveyTexts:
-    """Read the bundled texts, or a file next to the study that has the same texts."""
-    shipped = tomllib.loads((resources.files("biassay.survey") / "data" / f"{_BUNDLED}.toml").read_text("utf-8"))
-    if name == _BUNDLED:
+def read_texts(name: str, beside: Path | None = None, like: str = _BUNDLED[0]) -> SurveyTexts:
+    """Read bundled texts, or a file next to the study that has the same texts.
+
+    Parameters
+    ----------
+    name : str
+        Name of bundled texts, or of a file.
+    beside : Path, optional
+        Folder of the study.
+    like : str
+        Bundled texts that the file translates.
+    """
+    shipped = tomllib.loads(read_bundled_study(name if name in _BUNDLED else like))
+    if name in _BUNDLED:
         return _make_texts(shipped)
     path = (beside or Path()) / name
     try:
@@ -107,10 +117,10 @@ def _make_texts(content: Mapping[str, Any]) -> SurveyTexts:
     return SurveyTexts(content["language"], content["direction"], sections)
 
 
-SIGNATURE = "signature"  # where a link carries it
+SIGNATURE = "signature"  # query parameter of a link
 _TOP_LEVEL_KEYS = {
     *("name", "researcher", "contact", "approval", "society", "texts", "minimum_age", "minutes", "groups", "pairs"),
-    *("target", "quality", "session", "privacy", "pool", "demographics"),
+    *("target", "quality", "session", "privacy", "pool", "demographics", "responses"),
 }
 
 
@@ -132,8 +142,8 @@ class QualityRules:
     high_low: bool
     self_agreement: float
     tolerance: int
-    seconds_a_group: float
-    spread: int = 1
+    seconds_per_group: float
+    spread: int
 
 
 @dataclass(frozen=True)
@@ -152,7 +162,10 @@ class ParticipantPool:
 
 @dataclass(frozen=True)
 class SurveyStudy:
-    """Definition of a study. The consent page shows `researcher`, `contact` and `approval`."""
+    """Definition of a study. The consent page shows `researcher`, `contact` and `approval`.
+
+    If people rate responses of a model, `responses` has their texts and `groups` their identifiers.
+    """
 
     name: str
     researcher: str
@@ -164,13 +177,14 @@ class SurveyStudy:
     groups: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
     annotations: int
-    groups_a_participant: int
+    groups_per_participant: int
     rules: QualityRules
     session_minutes: float
     link_demographics: bool
     pool: ParticipantPool
     demographics: tuple[DemographicField, ...]
     texts: SurveyTexts
+    responses: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def definition(self) -> str:
@@ -179,11 +193,9 @@ class SurveyStudy:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of everything that responses depend on; the pool may change while a study runs."""
-        # Databases identify their study by this text: the empty pool with the fields of the first version.
-        pool = {"parameter": "", "completion_url": "", "completion_code": "", "required": False}
-        content = {**dataclasses.asdict(self), "pool": pool}
-        content["texts"]["sections"].pop("crowded", None)  # added later; participants do not read it
+        """Digest of everything that responses depend on. The pool may change while a study runs."""
+        content = {name: value for name, value in dataclasses.asdict(self).items() if name != "pool"}
+        del content["texts"]["sections"]["crowded"]  # participants do not read it
         text = json.dumps(content, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -196,11 +208,11 @@ class SurveyStudy:
 def list_bundled_studies() -> list[str]:
     """List the names of the bundled studies."""
     files = (entry.name for entry in (resources.files("biassay.survey") / "data").iterdir())
-    return sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml") and name != "english.toml")
+    return sorted({name.removesuffix(".toml") for name in files if name.endswith(".toml")} - set(_BUNDLED))
 
 
 def read_bundled_study(name: str) -> str:
-    """Return the file of a bundled study."""
+    """Return the file of a bundled study, or of bundled texts."""
     return (resources.files("biassay.survey") / "data" / f"{name}.toml").read_text("utf-8")
 
 
@@ -219,26 +231,28 @@ class _StudyReader(FieldReader):
 
     def __init__(self, path: Path, text: str) -> None:
         super().__init__(path, text)
-        try:
-            self.content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise StimulusError(f"{path}: not valid TOML: {error}") from error
+        self.content = parse_toml(path, text)
 
     def study(self) -> SurveyStudy:
         """Return the study."""
         top = self.table(self.content, "", _TOP_LEVEL_KEYS)
-        target = self.part(top, "target", {"annotations", "groups_a_participant"})
+        target = self.part(top, "target", {"annotations", "groups_per_participant"})
         session = self.part(top, "session", {"minutes"})
         privacy = self.part(top, "privacy", {"link_demographics"})
-        groups = self.distinct_words(top.get("groups"), "groups")
+        responses = dict(self.texts_by_name(top.get("responses", {}), "responses"))
+        if responses and "groups" in top:
+            self.fail("groups", "a study has groups or responses, not both; leave out one of them")
+        groups = tuple(responses) or self.distinct_words(top.get("groups"), "groups")
         if "demographics" in groups:
             self.fail("groups", "'demographics' cannot be a group: exports use this name for facts about people")
-        number = self.whole(target.get("groups_a_participant", 4), "target.groups_a_participant", 1, len(groups))
+        number = self.whole(target.get("groups_per_participant", 4), "target.groups_per_participant", 1, len(groups))
         rules = self.rules(top)
         if rules.high_low and number < 2:
             self.fail(
                 "quality.high_low", "this question follows the second group, but participants rate one group only"
             )
+        demographics = self.table(top.get("demographics", {}), "demographics")
+        bundled = _BUNDLED[bool(responses)]
         return SurveyStudy(
             name=self.string(top.get("name"), "name"),
             researcher=self.text(top.get("researcher", ""), "researcher"),
@@ -250,13 +264,14 @@ class _StudyReader(FieldReader):
             groups=groups,
             pairs=self.pairs(top.get("pairs")),
             annotations=self.whole(target.get("annotations", 20), "target.annotations", 1, 1_000_000),
-            groups_a_participant=number,
+            groups_per_participant=number,
             rules=rules,
             session_minutes=self.real(session.get("minutes", 60), "session.minutes", 0.01, 100_000.0),
             link_demographics=self.flag(privacy.get("link_demographics", False), "privacy.link_demographics"),
             pool=self.pool(top),
-            demographics=self.fields(top.get("demographics", {})),
-            texts=read_texts(self.string(top.get("texts", "english"), "texts"), self.path.parent),
+            demographics=tuple(self.field(name, given) for name, given in demographics.items()),
+            texts=read_texts(self.string(top.get("texts", bundled), "texts"), self.path.parent, bundled),
+            responses=responses,
         )
 
     def part(self, top: Mapping[str, Any], name: str, allowed: set[str]) -> dict[str, Any]:
@@ -272,7 +287,7 @@ class _StudyReader(FieldReader):
             self_agreement=self.real(given.get("self_agreement", 0.8), "quality.self_agreement", 0.0, 1.0),
             tolerance=self.whole(given.get("tolerance", 10), "quality.tolerance", 0, 100),
             spread=self.whole(given.get("spread", 1), "quality.spread", 0, 100),
-            seconds_a_group=self.real(given.get("seconds_a_group", 8), "quality.seconds_a_group", 0.0, 3600.0),
+            seconds_per_group=self.real(given.get("seconds_per_group", 8), "quality.seconds_per_group", 0.0, 3600.0),
         )
 
     def pool(self, top: Mapping[str, Any]) -> ParticipantPool:
@@ -293,10 +308,6 @@ class _StudyReader(FieldReader):
         if unknown:
             self.fail("pool.completion_url", f"unknown slot {{{sorted(unknown)[0]}}}; only {{code}} is filled in")
         return ParticipantPool(values.get("parameter", ""), url, values.get("completion_code", ""), **flags)
-
-    def fields(self, value: Any) -> tuple[DemographicField, ...]:
-        """Return the questions about the participant."""
-        return tuple(self.field(name, given) for name, given in self.table(value, "demographics").items())
 
     def field(self, name: str, value: Any) -> DemographicField:
         """Return one question about the participant."""

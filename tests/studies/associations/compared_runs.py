@@ -83,6 +83,7 @@ def without(run: Run, *tests: str) -> Run:
 
 
 def of(run: Run, test: str) -> Result:
+    found: Result
     (found,) = [r for r in run.results if r.test == test]
     return found
 

@@ -1,4 +1,4 @@
-"""Fixtures of what a person reads: a real run and its page."""
+"""Fixtures: a real run and its report."""
 
 from __future__ import annotations
 

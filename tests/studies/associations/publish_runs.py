@@ -48,7 +48,8 @@ def measured_in_contexts(models: tuple[str, ...] = ("one", "two")) -> Run:
     record = contexts(digest="d" * 32, rows=9876, documents=4321, bytes=10**6)
     known = [Identity(name, "own", "1", (("layer", "-1"),)) for name in models]
     chosen: dict[str, Any] = {"n_samples": 120, "window": 9}
-    results, arrays = [], {}
+    results: list[Any] = []
+    arrays: dict[str, Any] = {}
     for place, model in enumerate(known):
         rng = np.random.default_rng(place)
         for test in tests:

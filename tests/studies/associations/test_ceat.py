@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import biassay
-from biassay.errors import DegenerateError, UsageError, VectorError
-from biassay.stats.context_samples import ContextPools, draw_contexts
+from biassay.errors import UsageError, VectorError
+from biassay.stats.context_samples import draw_contexts
 
 Pool = NDArray[np.float64]
 CASES = ("equal_pools", "unequal_pools", "zero_tau", "near_null")
@@ -45,7 +46,8 @@ def test_reference_replays_through_draws(reference: Path, case: str) -> None:
 
 def word_by_word(sets: list[list[Pool]], row: NDArray[np.integer]) -> tuple[float, float]:
     """One sample by the definition: a loop over words and pairs."""
-    drawn, column = [], 0
+    drawn: list[Any] = []
+    column = 0
     for given in sets:
         drawn.append([])
         for pool in given:
@@ -71,18 +73,6 @@ def test_samples_agree_with_a_loop_over_words(dtype: str, tolerance: float) -> N
     found = biassay.ceat(*narrow, draws=draws)
     for row, size, variance in zip(draws, found.samples, found.variances, strict=True):
         assert (size, variance) == pytest.approx(word_by_word(sets, row), abs=tolerance)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "length"),
-    [("float64", 1e200), ("float64", 1e-200), ("float64", 1e-305), ("float32", 1e35), ("float32", 1e-40)],
-)
-def test_very_long_and_very_short_vectors_have_directions(dtype: str, length: float) -> None:
-    sets = [[pool.astype(dtype) for pool in given] for given in pools(7, (4, 4, 3, 3))]
-    scaled = [[(pool * np.dtype(dtype).type(length)).astype(dtype) for pool in given] for given in sets]
-    expected, found = (biassay.ceat(*given, n_samples=20, rng=0) for given in (sets, scaled))
-    assert found.samples == pytest.approx(expected.samples, rel=1e-3 if dtype == "float32" else 1e-9)
-    assert found.p_value_by_word == expected.p_value_by_word
 
 
 def test_sample_p_values_and_by_word_are_those_of_weat() -> None:
@@ -214,12 +204,6 @@ def test_no_prediction_interval_from_one_document() -> None:
         biassay.ceat(*sets, documents=labels[::-1])
 
 
-def test_a_model_that_ignores_contexts_has_one_effect_in_new_ones() -> None:
-    sets = [[np.repeat(p[:1], 3, axis=0) for p in given] for given in pools(7, (6, 6, 5, 5))]
-    found = biassay.ceat(*sets, n_samples=20, rng=0)
-    assert found.prediction_interval == pytest.approx((found.effect_size, found.effect_size), abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
@@ -230,7 +214,7 @@ def test_a_model_that_ignores_contexts_has_one_effect_in_new_ones() -> None:
         ({"Y": [np.ones((2, 12)), np.zeros((0, 12))]}, VectorError, "not empty"),
         ({"B": [np.ones((2, 12)), np.array([[1.0] * 12, [np.nan] * 12])]}, VectorError, "context 1 contains a value"),
         ({"B": [np.array([[1.0] * 12, [0.0] * 12])]}, VectorError, "B: word 0: the vector of context 1 is zero"),
-        ({"B": [np.ones((2, 11))]}, VectorError, r"one dimension, got \[11, 12\]"),
+        ({"B": [np.ones((2, 11))]}, VectorError, r"same dimension, got \[11, 12\]"),
         ({"n_samples": 2}, UsageError, "at least 3"),
         ({"draws": np.zeros((5, 3), int)}, UsageError, r"shape \(samples, 16\)"),
         ({"draws": np.zeros((5, 16))}, UsageError, "must be integers"),
@@ -244,11 +228,13 @@ def test_refuses(change: dict[str, object], error: type[Exception], words: str) 
         biassay.ceat(given.pop("X"), given.pop("Y"), given.pop("A"), given.pop("B"), **given)  # type: ignore[arg-type]
 
 
-def test_equal_associations_are_degenerate() -> None:
-    same = [np.ones((2, 3)), np.ones((2, 3))]
-    with pytest.raises(DegenerateError, match="in sample 0 all targets have the same association"):
-        biassay.ceat(same, same, same, [np.eye(3)], n_samples=5, rng=0)
-
-
-def test_pools_take_whole_numbers_for_numbers() -> None:
-    assert ContextPools.from_arrays([np.ones((2, 3), dtype=int)], "X").dtype == np.float64
+@pytest.mark.parametrize(
+    ("dtype", "length"),
+    [("float64", 1e200), ("float64", 1e-200), ("float64", 1e-305), ("float32", 1e35), ("float32", 1e-40)],
+)
+def test_very_long_and_very_short_vectors_have_directions(dtype: str, length: float) -> None:
+    sets = [[pool.astype(dtype) for pool in given] for given in pools(7, (4, 4, 3, 3))]
+    scaled = [[(pool * np.dtype(dtype).type(length)).astype(dtype) for pool in given] for given in sets]
+    expected, found = (biassay.ceat(*given, n_samples=20, rng=0) for given in (sets, scaled))
+    assert found.samples == pytest.approx(expected.samples, rel=1e-3 if dtype == "float32" else 1e-9)
+    assert found.p_value_by_word == expected.p_value_by_word

@@ -1,4 +1,4 @@
-"""Models compared over and over, with other words each time: how often an interval leaves out what is true."""
+"""Coverage of intervals in repeated comparisons of models with new words."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ import biassay
 def test_models_that_differ_by_noise_alone_are_rarely_told_apart(true: float) -> None:
     """Other words each time, targets and attributes: about one interval in twenty may leave out zero."""
     found = rows_of(biassay.compare(*simulated(np.random.default_rng(5), 8, 600, true)))
-    leaving = sum(r.interval_low > 0.0 or r.interval_high < 0.0 for r in found)  # type: ignore[operator]
+    leaving = sum(r.interval_low > 0.0 or r.interval_high < 0.0 for r in found)
     assert 0.02 * 600 <= leaving <= 0.07 * 600
-    assert sum(r.simultaneous_low > 0.0 or r.simultaneous_high < 0.0 for r in found) <= 1  # type: ignore[operator]
+    assert sum(r.simultaneous_low > 0.0 or r.simultaneous_high < 0.0 for r in found) <= 1

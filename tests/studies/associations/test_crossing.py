@@ -1,4 +1,4 @@
-"""What runs store of the crossed test: the test itself as a witness, on cosines of GloVe."""
+"""Stored crossed tests of runs, compared with the test itself on GloVe cosines."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ import biassay
 from biassay.errors import BiassayError
 from biassay.runs.run import Run
 from biassay.studies.associations.diagnostics import list_warnings
-from biassay.studies.associations.results import Diagnostics
 
 WORDS = {"X": ["rose", "lily", "tulip"], "Y": ["ant", "fly", "wasp"], "A": ["joy", "love"], "B": ["hate", "war"]}
 
@@ -57,32 +56,9 @@ def test_unequal_sizes_with_unequal_spreads_are_said(glove: Run) -> None:
     assert len(list(list_warnings(unequal, None))) == 1
 
 
-def test_sentences_that_have_little_in_common_are_said(glove: Run) -> None:
-    row, found = glove.results[2], glove.tables["diagnostics"][2]
-    assert row.shared_templates == pytest.approx(0.110, abs=1e-3)
-    assert len(list(list_warnings(row, found))) == 1
-
-
 @pytest.mark.parametrize(
     "change", [{"A": ["joy", "war"]}, {"X": ["rose", "rose", "lily"]}, {"X": ["rose", "ant", "lily"]}, {"A": ["joy"]}]
 )
 def test_sets_of_one_word_and_words_that_stand_twice_are_refused(change: dict[str, list[str]]) -> None:
     with pytest.raises(BiassayError):
         biassay.run("glove", {"own": WORDS | change})
-
-
-def test_two_words_in_every_set_are_too_few() -> None:
-    row = biassay.run("glove", {"own": {role: words[:2] for role, words in WORDS.items()}}).results[0]
-    assert (row.status, row.p_value, row.ci_low, row.significant) == ("measured", None, None, None)
-    assert row.df < 2.0
-
-
-def test_models_without_tokens_or_frequency_leave_them_out() -> None:
-    import numpy as np
-
-    class Mine:
-        def encode(self, texts: list[str]) -> np.ndarray:
-            return np.random.default_rng(len(texts)).normal(size=(len(texts), 8))
-
-    found: Diagnostics = biassay.run({"mine": Mine()}, {"own": WORDS}).tables["diagnostics"][0]
-    assert (found.tokens, found.single, found.frequency) == (None, None, None)

@@ -1,8 +1,7 @@
-"""Families of questions: forms count once, and a declared family does not depend on what else was run."""
+"""Families of questions: forms count once, and a declared family is independent of other tests in the run."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import pytest
 from tests.results.made_runs import result, run_of
 
 import biassay
-from biassay.cli import main
 from biassay.errors import UsageError
-from biassay.results.run_data import RunData
-from biassay.studies.associations.compare import merge_runs, restrict_tests
+from biassay.reporting.document import Cell
+from biassay.reporting.summary import make_counts_table
 
 HIGH = 0.4
 
@@ -25,14 +23,6 @@ def form(test: str, p: float | None, of: str | None = None, **given: Any) -> Any
 
 def adjusted(*rows: Any, **settings: Any) -> dict[str, float | None]:
     return {row.test: row.p_adjusted for row in run_of("one", rows, settings=settings).results}
-
-
-def test_a_form_of_a_question_does_not_add_to_the_family() -> None:
-    alone = adjusted(form("a", 0.02), form("b", HIGH))
-    forms = adjusted(form("a", 0.02), form("b", HIGH), *(form(f"b{i}", 0.001, "b") for i in range(5)))
-    assert alone["a"] == forms["a"] == pytest.approx(0.04)
-    (family,) = {row.family_size for row in run_of("one", [form("a", 0.02), form("a1", 0.001, "a")]).results}
-    assert family == 1
 
 
 def test_a_form_is_significant_only_if_its_question_is() -> None:
@@ -69,6 +59,14 @@ def test_a_question_outside_the_declared_family_is_exploratory() -> None:
     assert any("not in the declared family" in note for note in found.notes)
 
 
+def test_the_counts_say_how_many_questions_are_outside_the_declared_family() -> None:
+    run = run_of("one", [form("a", 0.01), form("x", 1e-9), form("y", HIGH)], settings=DECLARED)
+    table = make_counts_table(run.findings())
+    assert table is not None
+    rows = {row.stub: row.cells for row in table.groups[0].rows}
+    assert rows["  exploratory",] == (Cell("2"), Cell("not in the declared family"))
+
+
 def test_evidence_on_a_declared_question_does_not_depend_on_what_else_was_run(tmp_path: Path) -> None:
     """Today's default corrects over the run; sent-weat6 had another adjusted p-value alone than with 40 others."""
     given: dict[str, Any] = {"cache": tmp_path, "random_sets": 0, "family": "default"}
@@ -78,13 +76,6 @@ def test_evidence_on_a_declared_question_does_not_depend_on_what_else_was_run(tm
     assert both[0] == {test: both[1][test] for test in ("weat6", "sent-weat6")}
     assert {r.family_size for r in alone.results} == {21}
     assert alone.manifest.settings.declared["weat6"] == ("weat6", "sent-weat6")
-
-
-def test_the_terminal_names_the_declared_family(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["run", "glove", "--tests", "weat6", "--family", "gender"])
-    text = " ".join(capsys.readouterr().out.split())
-    assert re.search(r"Bonferroni over \d+ declared social-bias questions \(gender\), per model", text)
 
 
 @pytest.mark.parametrize(
@@ -99,15 +90,6 @@ def test_the_terminal_names_the_declared_family(capsys: pytest.CaptureFixture[st
 def test_a_family_that_cannot_be_is_refused(given: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=said):
         biassay.run("glove", "weat6", cache=tmp_path, **given)
-
-
-def test_showing_a_part_of_a_run_does_not_change_its_correction() -> None:
-    run = run_of("one", [form("a", 0.02), form("b", HIGH), form("c", HIGH)])
-    (row,) = restrict_tests(run, ["a"]).results
-    assert (row.p_adjusted, row.family_size) == (pytest.approx(0.06), 3)
-    other = run_of("two", [result("n", "a", 0.02)])
-    parts: dict[str, RunData] = {"one": restrict_tests(run, ["a"]), "two": other}
-    assert [row.p_adjusted for row in merge_runs(parts).run.results] == [pytest.approx(0.06), 0.02]
 
 
 def test_null_models_have_at_least_one_significant_question_rarely() -> None:

@@ -1,9 +1,9 @@
-"""Verdicts on association tests: the numbers they rest on, which form decides, and what fails a gate."""
+"""Verdicts on association tests: their numbers, the deciding form, and gate failures."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
+import re
 
 import numpy as np
 import pytest
@@ -23,8 +23,8 @@ from tests.studies.associations.compared_runs import (
 import biassay
 from biassay.datasets.schema import Direction
 from biassay.errors import MeasurementError, UsageError
-from biassay.results.comparison import Comparison
-from biassay.results.differences import Verdict
+from biassay.prompts.sentences import load_frequent_words
+from biassay.results.comparison import Comparison, Verdict, VerdictOutcome, find_power_gaps
 from biassay.runs.run import Run
 from biassay.stats.model_difference import REVERSAL_NOT_EXCLUDED, compare_tables
 
@@ -90,12 +90,13 @@ def test_the_word_form_decides(first: Run, second: Run) -> None:
     shift = np.outer(*(np.repeat([1.0, -1.0], [len(of(first, "sent-weat6").associations[r]) for r in sides])
                        for sides in ("XY", "AB")))  # fmt: skip
     same = dataclasses.replace(other_model(first, "new", 0, noise=0.0))
-    runs = first, with_cosines(same, "sent-weat6", sentences + 0.5 * shift)
+    shift = shift * np.random.default_rng(0).normal(0.5, 0.01, shift.shape)
+    runs = first, with_cosines(same, "sent-weat6", sentences + shift)
     found = biassay.compare(*(edited(run, "sent-weat6", direction=1) for run in runs))
     assert (verdict(found, "sent-weat6").outcome, verdict(found, "sent-weat6").decides) == ("worse", False)
     assert {(v.outcome, v.decides) for v in found.verdicts if v.test != "sent-weat6"} == {("no_worse", True)}
     assert found.failed("worse") == found.failed("inconclusive") == ()
-    assert found.verdict == "new is no worse than glove: of 3 questions, no worse 3."
+    assert found.verdict == "new is no worse than glove: 3 of 3 questions no worse."
     alone = biassay.compare(*(edited(run, "sent-weat6", direction=1) for run in runs), tests="sent-weat6")
     assert [v.decides for v in alone.verdicts] == [True]
     assert len(alone.failed("worse")) == 1
@@ -103,25 +104,27 @@ def test_the_word_form_decides(first: Run, second: Run) -> None:
     assert verdict(biassay.compare(first, second), "sent-weat6").family is None
 
 
-def test_sanity_checks_are_not_judged(first: Run, second: Run) -> None:
-    runs = [edited(run, "weat8", about="method") for run in (first, second)]
-    found = biassay.compare(*runs)
-    assert [(v.test, v.family) for v in found.verdicts] == [("weat6", 2), ("weat7", 2), ("sent-weat6", None)]
-    only = [without(edited(run, "weat8", about="method"), "weat6", "weat7", "sent-weat6") for run in (first, second)]
-    with pytest.raises(UsageError, match="no social-bias test"):
-        biassay.compare(*only).failed()
-
-
-def test_copies_are_no_worse(first: Run) -> None:
-    """Up to rounding: cosines of a rotated or rescaled model differ in the seventh digit."""
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_rotated_and_rescaled_model_is_a_copy(dtype: type[np.floating]) -> None:
+    """Vectors are turned by a random orthogonal matrix and stretched, each by another factor, then measured again."""
     rng = np.random.default_rng(0)
-    arrays = {name: a + 1e-7 * rng.normal(size=a.shape) if "cos" in name else a for name, a in first.arrays.items()}
-    for again in (first, dataclasses.replace(first, arrays=arrays)):
-        found = biassay.compare(
-            first, dataclasses.replace(again, manifest=dataclasses.replace(again.manifest, run_id="b"))
-        )
-        assert {(v.outcome, v.identical, v.family) for v in found.verdicts} == {("no_worse", True, None)}
-        assert found.failed("inconclusive") == found.power_gaps() == ()
+    tests = biassay.select_tests(["weat6", "weat7"])
+    words = dict.fromkeys(w for test in tests for role in "XYAB" for w in test.concept(role).words)
+    texts = list(words | dict.fromkeys(load_frequent_words()))
+    vectors = rng.normal(size=(len(texts), 100)) + 0.5 * rng.normal(size=100)
+    turn, _ = np.linalg.qr(rng.normal(size=(100, 100)))
+    new = (vectors @ turn) * rng.uniform(0.1, 10.0, size=(len(texts), 1))
+
+    class Model:
+        def __init__(self, rows: np.ndarray) -> None:
+            self.rows = dict(zip(texts, rows.astype(dtype), strict=True))
+
+        def encode(self, asked: list[str]) -> np.ndarray:
+            return np.stack([self.rows[text] for text in asked])
+
+    found = biassay.compare({"old": Model(vectors)}, {"new": Model(new)}, tests=["weat6", "weat7"])
+    assert [(v.outcome, v.identical) for v in found.verdicts] == [("no_worse", True)] * 2
+    assert found.failed("inconclusive") == found.power_gaps() == ()
 
 
 def test_an_identical_test_leaves_the_family(first: Run, second: Run) -> None:
@@ -147,6 +150,32 @@ def test_a_missing_test_fails_and_one_that_neither_model_has_does_not(first: Run
     assert verdict(gained, "weat7") not in gained.failed("worse")
 
 
+def test_a_topic_that_neither_model_has_is_told(first: Run) -> None:
+    """Copies pass on what was measured; a topic without any measured test could not have failed."""
+    topics = {"weat6": "gender", "weat7": "gender", "weat8": "science", "sent-weat6": "gender"}
+    old = with_rows(first, (altered(row, topic=topics[row.test]) for row in first.results))
+    new = other_model(old, "new", seed=1, noise=0.0)
+    assert biassay.compare(old, new).power_gaps() == ()
+    assert biassay.compare(refusing(old, "weat7"), refusing(new, "weat7")).power_gaps() == ()
+    found = biassay.compare(refusing(old, "weat8"), refusing(new, "weat8"))
+    (gap,) = found.power_gaps()
+    assert (gap.topic, gap.questions, gap.power) == ("science", ("weat8",), 0.0)
+    assert "Neither model was measured" in str(gap)
+    assert found.power_gaps(0.0) == ()
+
+
+def test_the_margin_that_a_power_gap_advises_gives_the_power(first: Run) -> None:
+    new = other_model(first, "new", seed=1, noise=2.0)
+    for gap in biassay.compare(first, new).power_gaps():
+        advised = re.search(r"--margin ([\d.]+) gives 80% power", gap.advice)
+        assert advised is not None
+        verdicts = biassay.compare(first, new, margin=float(advised[1])).verdicts
+        best = max(v.power or 0.0 for v in verdicts if v.decides and v.topic == gap.topic)
+        assert best == pytest.approx(0.8, abs=0.02)
+        return
+    pytest.fail("no gap")
+
+
 def test_without_cosines_nothing_can_be_judged(first: Run, second: Run) -> None:
     found = biassay.compare(first, dataclasses.replace(second, arrays={}))
     assert {(v.outcome, v.low, v.family) for v in found.verdicts} == {("inconclusive", None, None)}
@@ -164,7 +193,7 @@ def test_a_gate_needs_something_to_judge(first: Run, second: Run) -> None:
         for value in wrong:
             with pytest.raises(UsageError, match=name):
                 biassay.compare(first, second, **{name: value})  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="one model only"):
+    with pytest.raises(UsageError, match="only one model given"):
         biassay.compare("glove")
 
 
@@ -176,7 +205,7 @@ def test_a_biased_model_is_worse_and_a_debiased_one_better() -> None:
         assert {v.outcome for v in found.verdicts} == {"worse"}
         assert len(found.failed("worse")) == 5
         meaning = "stronger association" if direction is None else "closer to the stereotype"
-        assert found.verdict.startswith(f"two is worse ({meaning}) than one: of 5 questions, worse 5")
+        assert found.verdict.startswith(f"two is worse ({meaning}) than one: 5 of 5 questions worse")
         back = biassay.compare(*reversed(runs))
         assert {v.outcome for v in back.verdicts} == {"better"}
         assert back.verdict.startswith("one is better (farther from the stereotype) than two")
@@ -207,55 +236,32 @@ def test_a_change_of_very_unequal_words_needs_a_corrected_interval(first: Run) -
     found = verdict(biassay.compare(*given, margin=0.99 * low), "weat6")
     assert (found.low, found.outcome) == (low, "inconclusive")
     assert found.reason is not None
-    assert "corrected for skewness, the growth lies between" in found.reason
+    assert "corrected for this skewness, the interval of the growth is" in found.reason
     assert verdict(biassay.compare(*given, margin=0.2 * low), "weat6").outcome == "worse"
 
 
-def test_a_true_growth_below_the_margin_is_not_called_worse() -> None:
-    """A growth of .19 at a margin of .2, in 200 questions of 20 comparisons."""
-    rng = np.random.default_rng(3)
-    found = [biassay.compare(*simulated(rng, 8, 10, 0.05, more=0.019, shared=0.97, direction=1)) for _ in range(20)]
-    assert sum(v.outcome == "worse" for one in found for v in one.verdicts) <= 1
-
-
-def test_intervals_nest(first: Run, second: Run) -> None:
-    ends = [
-        {v.test: (v.low, v.high, v.growth) for v in biassay.compare(first, second, alpha=alpha).verdicts}
-        for alpha in (0.3, 0.1, 0.05, 0.02, 0.001)
-    ]
-    for narrow, wide in itertools.pairwise(ends):
-        for test, (low, high, growth) in narrow.items():
-            assert wide[test][0] < low < growth < high < wide[test][1]  # type: ignore[operator]
-
-
-def test_a_topic_that_could_not_fail_is_told(first: Run, second: Run) -> None:
-    """The models differ by noise as large as the cosines vary: nothing could be seen with eight words."""
-    topics = {"weat6": "gender", "weat7": "gender", "weat8": "science", "sent-weat6": "gender"}
-    runs = [
-        with_rows(r, (dataclasses.replace(x.record, topic=topics[x.test]) for x in r.results)) for r in (first, second)
-    ]
-    found = biassay.compare(*runs)
-    assert {v.outcome for v in found.verdicts if v.decides} == {"inconclusive"}
-    gaps = found.power_gaps()
-    assert [(gap.topic, gap.questions) for gap in gaps] == [("gender", ("weat6", "weat7")), ("science", ("weat8",))]
-    assert all(f"--min-power {0.2:g}" in str(gap) and "type --min-power 0" in str(gap) for gap in gaps)
-    assert found.power_gaps(0.0) == ()
-    same = with_cosines(runs[1], "weat6", first.arrays["0/weat6/cosines"])
-    assert [gap.topic for gap in biassay.compare(runs[0], same).power_gaps()] == ["science"]
-
-
-def test_a_topic_that_neither_model_has_is_told(first: Run) -> None:
-    """Copies pass on what was measured; a topic without any measured test could not have failed."""
-    topics = {"weat6": "gender", "weat7": "gender", "weat8": "science", "sent-weat6": "gender"}
-    old = with_rows(first, (altered(row, topic=topics[row.test]) for row in first.results))
-    new = other_model(old, "new", seed=1, noise=0.0)
-    assert biassay.compare(old, new).power_gaps() == ()
-    assert biassay.compare(refusing(old, "weat7"), refusing(new, "weat7")).power_gaps() == ()
-    found = biassay.compare(refusing(old, "weat8"), refusing(new, "weat8"))
-    (gap,) = found.power_gaps()
-    assert (gap.topic, gap.questions, gap.power) == ("science", ("weat8",), 0.0)
-    assert "Neither model was measured" in str(gap)
-    assert found.power_gaps(0.0) == ()
+@pytest.mark.parametrize(
+    ("outcome", "power", "identical", "told"),
+    [
+        ("inconclusive", 0.19, False, True),
+        ("no_worse", 0.19, False, True),
+        ("no_worse", None, False, True),
+        ("no_worse", 0.2, False, False),
+        ("inconclusive", 0.2, False, False),
+        ("no_worse", None, True, False),  # a copy
+        ("better", 0.19, False, False),
+        ("worse", 0.19, False, False),
+    ],
+)
+def test_power_below_the_least_is_told_whatever_the_verdict_but_of_copies(
+    first: Run, second: Run, outcome: VerdictOutcome, power: float | None, identical: bool, told: bool
+) -> None:
+    """All questions of the topic have no power but one."""
+    verdicts = [dataclasses.replace(one, topic="gender", power=0.0) for one in biassay.compare(first, second).verdicts]
+    verdicts[0] = dataclasses.replace(verdicts[0], outcome=outcome, power=power, identical=identical)
+    gaps = find_power_gaps(verdicts, 0.2)
+    assert [gap.topic for gap in gaps] == (["gender"] if told else [])
+    assert all(gap.power == (power or 0.0) for gap in gaps)
 
 
 def test_a_reversal_that_is_not_excluded_is_the_reason() -> None:

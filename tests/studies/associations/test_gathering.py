@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.results.made_runs import altered, as_papers, consistent, contexts, record, result, run_of, some_samples
+from tests.results.made_runs import altered, as_papers, contexts, record, result, run_of, some_samples
 
 import biassay
 from biassay.errors import UsageError
 from biassay.results.outcomes import Result
 from biassay.results.run_data import belongs_to
-from biassay.runs.folders import load_run_data
-from biassay.runs.reports import group_runs
 from biassay.runs.run import Run
-from biassay.studies.associations.compare import merge_runs, restrict_tests
-from biassay.studies.associations.signs import get_mark
+from biassay.studies.associations.compare import merge_runs
+from biassay.studies.associations.findings import get_mark
 
 
 def holm_of(rows: list[Result], alpha: float) -> list[tuple[float | None, bool | None]]:
@@ -31,43 +29,6 @@ def holm_of(rows: list[Result], alpha: float) -> list[tuple[float | None, bool |
         (None, None) if r.p_value is None else (float(a), bool(b))
         for r, a, b in zip(rows, found.adjusted, found.rejected, strict=True)
     ]
-
-
-def three_runs(protocol: str) -> dict[str, Run]:
-    given: dict[str, Any] = {"protocol": protocol, "alpha": 0.01}
-    made = [
-        [("m", "t1", 0.004), ("m", "t2", 0.0045), ("m", "t3", None)],
-        [("n", "t1", 0.0001), ("n", "t2", 0.02)],
-        [("o", "t4", 0.0021), ("m", "t5", 0.0051)],
-    ]
-    make = altered if protocol == "exact" else as_papers
-    rows = [[make(result(*one), **given) for one in run] for run in made]
-    return {name: run_of(name, own, settings=given) for name, own in zip("abc", rows, strict=True)}
-
-
-def test_holm_runs_over_the_tests_of_a_model_wherever_they_were_measured() -> None:
-    parts = three_runs("exact")
-    together = merge_runs(parts)
-    rows = list(together.run.results)
-    every = [r for run in parts.values() for r in run.results]
-    assert {(r.model, r.test, r.p_value) for r in rows} == {(r.model, r.test, r.p_value) for r in every}
-    for model, family in (("m", 3), ("n", 2), ("o", 1)):
-        own = [r for r in rows if r.model == model]
-        expected = holm_of(own, 0.01)
-        assert [(r.p_adjusted, r.significant) for r in own] == expected
-        assert {r.family_size for r in own} == {family}
-    assert parts["c"].results[1].significant
-    assert [r.significant for r in rows if r.test == "t5"] == [False]  # as one of three it is not: 3 x 0.004
-    assert together.differences == ()
-    assert dict(together.parts) == parts
-
-
-def test_under_a_protocol_of_the_papers_holm_runs_over_the_rows_of_all_runs() -> None:
-    parts = three_runs("may2019")
-    rows = list(merge_runs(parts).run.results)
-    assert [(r.p_adjusted, r.significant) for r in rows] == holm_of(rows, 0.01)
-    assert parts["a"].results[1].significant
-    assert [r.significant for r in rows if (r.model, r.test) == ("m", "t2")] == [False]
 
 
 @pytest.mark.parametrize("order", [("paper", "own"), ("own", "paper")])
@@ -98,15 +59,6 @@ def test_of_mixed_protocols_each_row_is_corrected_as_its_own_has_it(order: tuple
     assert all(stars["n", name] == stars["m", name] for name in ("t0", "t1", "t2", "u0", "u1", "u2"))
 
 
-def test_a_margin_is_that_of_its_own_run(tmp_path: Path) -> None:
-    margins = 0.01, None, 0.4
-    parts = {str(m): biassay.run("glove", "weat6", equivalence=m, cache=tmp_path) for m in margins}
-    run = merge_runs(parts).run
-    assert tuple(row.margin for row in run.results) == margins
-    assert tuple(one.margin for one in Run(run.manifest, run.tables, run.arrays).findings()) == margins
-    assert [row.p_equivalence is None for row in run.results] == [False, True, False]
-
-
 def test_intervals_follow_the_level_of_what_is_put_together(tmp_path: Path) -> None:
     """Alpha given or not is the same; of unlike ones the smaller holds for all, and intervals are found again."""
     plain, given, strict = (biassay.run("glove", "weat6", alpha=a, cache=tmp_path) for a in (None, 0.05, 0.01))
@@ -120,24 +72,12 @@ def test_intervals_follow_the_level_of_what_is_put_together(tmp_path: Path) -> N
     assert (row.alpha, row.cosine_ci_low, row.cosine_ci_high, row.ci_low, row.ci_high) == (0.01, None, None, None, None)
 
 
-def test_what_is_known_of_words_follows_its_model(tmp_path: Path) -> None:
-    """All tables are put together, renamed and cut to tests, not the results alone."""
-    one, other = (biassay.run("glove", tests, cache=tmp_path) for tests in (["weat6", "weat7"], ["weat7", "weat8"]))
-    run = merge_runs({"a": one, "b": other}).run
-    expected = [("glove [a]", "weat6"), ("glove [a]", "weat7"), ("glove [b]", "weat7"), ("glove [b]", "weat8")]
-    for rows in (run.results, run.tables["diagnostics"]):
-        assert [(r.model, r.test) for r in rows] == expected
-    kept = restrict_tests(one, ["weat7"])
-    assert kept.tables["diagnostics"] == tuple(r for r in one.tables["diagnostics"] if r.test == "weat7")
-    assert len(kept.results) == 1
-
-
 def test_the_manifest_says_what_all_runs_were() -> None:
-    lost = {"m": record("m", words_lost=("b",)), "both": record("m", words_lost=("a", "b"))}
+    lost = {"m": record("m", oov_words=("b",)), "both": record("m", oov_words=("a", "b"))}
     first = run_of("1", [result("m", "t1")], models=(lost["m"],), created="2026-01-05", finished="2026-01-06")
-    second = run_of("2", [result("m", "t2"), result("n", "t2")], models=(lost["both"], record("n", words_lost=("c",))))
+    second = run_of("2", [result("m", "t2"), result("n", "t2")], models=(lost["both"], record("n", oov_words=("c",))))
     made = merge_runs({"a": first, "b": second}).run.manifest
-    assert {m.name: m.words_lost for m in made.models} == {"m": ("a", "b"), "n": ("c",)}
+    assert {m.name: m.oov_words for m in made.models} == {"m": ("a", "b"), "n": ("c",)}
     assert (made.created, made.finished) == ("2026-01-02T00:00:00+00:00", "2026-01-06")
     assert (made.status, made.run_id) == ("complete", "1+2")
     assert [t.name for t in made.inputs.tests] == ["t1", "t2"]
@@ -156,7 +96,7 @@ def test_runs_made_otherwise_are_refused_unless_mixed(what: str, values: tuple[A
         for name, value in zip(("one", "two"), values, strict=True)
     }
     said = f"{what} is {values[0]} in one, {values[1]} in two"
-    with pytest.raises(UsageError, match="cannot be put together") as refused:
+    with pytest.raises(UsageError, match="cannot be merged") as refused:
         merge_runs(parts)
     assert said in str(refused.value)
     assert "--mixed" in str(refused.value)
@@ -165,59 +105,21 @@ def test_runs_made_otherwise_are_refused_unless_mixed(what: str, values: tuple[A
     assert [getattr(r, what) for r in together.run.results] == ([0.01, 0.01] if what == "alpha" else list(values))
 
 
-@pytest.mark.parametrize(
-    ("field", "values"),
-    [
-        ("digest", ("d", "e")),
-        ("n_samples", (40, 50)),
-        ("mode", ("fixed", "random")),
-        ("window", (9, None)),
-        ("min_contexts", (5, 6)),
-    ],
-)
-def test_runs_over_other_contexts_are_refused_unless_mixed(field: str, values: tuple[Any, Any]) -> None:
-    parts = {
-        name: run_of(name, [result(name, "t")], **_differing(field, value))
-        for name, value in zip(("one", "two"), values, strict=True)
-    }
-    with pytest.raises(UsageError) as refused:
-        merge_runs(parts)
-    assert f" is {values[0]} in one, {values[1]} in two" in str(refused.value)
-    (said,) = merge_runs(parts, mixed=True).differences
-    assert said.endswith(f" is {values[0]} in one, {values[1]} in two")
-    alike = {name: run_of(name, [result(name, "t")], contexts=contexts(file=name)) for name in ("one", "two")}
-    assert merge_runs(alike).differences == ()  # the place of the file does not matter
-
-
-def _differing(field: str, value: Any) -> dict[str, Any]:
-    if field == "digest":
-        return {"contexts": contexts(digest=value)}
-    return {"contexts": contexts(), "settings": {field: value}}
-
-
 def test_a_test_that_has_changed_is_refused_and_named_with_its_runs() -> None:
     parts = {
         "one": run_of("1", [result("m", "t"), result("m", "kept")]),
         "two": run_of("2", [result("n", "t", test_digest="another"), result("n", "kept")]),
         "three": run_of("3", [result("o", "kept")]),
     }
-    with pytest.raises(UsageError, match="cannot be put together") as refused:
+    with pytest.raises(UsageError, match="cannot be merged") as refused:
         merge_runs(parts)
-    assert "other texts: t" in str(refused.value)
+    assert "different texts: t" in str(refused.value)
     assert "kept" not in str(refused.value)
     (said,) = merge_runs(parts, mixed=True).differences
     assert "t" in said
     for name in ("one", "two"):
         assert name in said  # which of the runs to leave out
     assert "three" not in said
-
-
-def test_copies_of_one_run_are_refused_even_if_mixed() -> None:
-    run = run_of("1", [result("m", "t")])
-    other = run_of("2", [result("n", "t")])
-    for mixed in (False, True):
-        with pytest.raises(UsageError, match="a and c are copies of one run"):
-            group_runs({"a": run, "b": other, "c": run}, mixed=mixed)
 
 
 def test_a_model_that_two_runs_have_tested_alike_is_told_apart_by_their_names() -> None:
@@ -235,30 +137,6 @@ def test_a_model_that_two_runs_have_tested_alike_is_told_apart_by_their_names() 
     for row in run.results:
         assert sum(belongs_to(row, made) for made in run.manifest.models) == 1
     assert [r.model for r in parts["a"].results] == ["m", "m", "n"]
-
-
-def test_other_settings_or_weights_are_another_model() -> None:
-    parts = {
-        "a": run_of("1", [result("m", "t")]),
-        "b": run_of("2", [result("m", "t", options="x=1")], models=(record("m", settings={"x": "1"}),)),
-        "c": run_of("3", [result("m", "t", model_revision="r")], models=(record("m", revision="r"),)),
-    }
-    run = merge_runs(parts).run
-    assert [r.model for r in run.results] == ["m", "m", "m"]
-    assert len(run.manifest.models) == 3
-
-
-@pytest.mark.parametrize("took", [{}, {"seconds": 3.5, "texts": 9, "encoded": 2}], ids=["alike", "other times"])
-def test_a_model_that_two_runs_have_tested_otherwise_is_one(took: dict[str, Any]) -> None:
-    """What encoding took is never the same in two runs, and does not make it another model."""
-    parts = {
-        "a": run_of("1", [result("m", "t1", 0.1), result("n", "t1", 0.2)], some_samples(0, "t1", 1)),
-        "b": run_of("2", [result("m", "t2", 0.3)], some_samples(0, "t2", 2), models=(record("m", **took),)),
-    }
-    run = merge_runs(parts).run
-    assert [(r.model, r.test) for r in run.results] == [("m", "t1"), ("m", "t2"), ("n", "t1")]
-    assert [made.name for made in run.manifest.models] == ["m", "n"]
-    assert set(run.arrays) == {*some_samples(0, "t1"), *some_samples(0, "t2")}
 
 
 def over_contexts(run_id: str, rows: list[tuple[str, str]], seed: int) -> Run:
@@ -289,23 +167,6 @@ def test_samples_follow_their_model(order: tuple[str, ...]) -> None:
     assert set(found) == set(expected)
     assert all(found[key] is kept for key, kept in expected.items())
     assert {(r.model, r.test) for r in run.results} == set(expected)
-
-
-def test_what_was_put_together_can_be_saved_and_read(tmp_path: Path) -> None:
-    parts = {"a": over_contexts("1", [("m", "t1")], 0), "b": over_contexts("2", [("m", "t1"), ("n", "t1")], 5)}
-    run = consistent(Run.from_data(merge_runs(parts).run))
-    run.save(tmp_path)
-    again = load_run_data(tmp_path)
-    assert (again.manifest, again.results) == (run.manifest, run.results)
-    assert set(again.arrays) == set(run.arrays)
-
-
-def test_runs_over_texts_and_over_contexts_are_kept_apart() -> None:
-    texts = {name: run_of(name, [result(name, "t")]) for name in ("a", "b")}
-    contextual = {"c": over_contexts("3", [("m", "t")], 0)}
-    shown = group_runs({**contextual, **texts})
-    assert [dict(one.parts) for one in shown] == [texts, contextual]
-    assert shown[1].run is contextual["c"]
 
 
 models_tests_p = st.dictionaries(

@@ -1,11 +1,13 @@
-"""What follows from the associations of single words: sums and loops over real runs, and words changed by hand."""
+"""Contributions of single words: sums and loops over real runs, and words changed by hand."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import stdtr
 from tests.results.made_runs import altered
 
 import biassay
@@ -15,7 +17,7 @@ from biassay.studies.associations.contributions import (
     compute_contributions,
     find_common_words,
     get_cosines,
-    pair_cosines,
+    match_cosines,
 )
 
 WORDS = ("weat6", "weat9", "weat1")
@@ -35,7 +37,7 @@ def of(run: Run, test: str) -> Result:
     return found
 
 
-def changed(result: Result, **roles: dict[str, float]) -> Result:
+def changed(result: Result, **roles: dict[str, float]) -> Any:
     """Other associations of some roles."""
     return altered(result, associations={**result.associations, **roles})
 
@@ -57,33 +59,6 @@ def test_contributions_of_targets_sum_to_the_effect_size_by_word(run: Run, test:
     assert {role: list(found.targets[role]) for role in "XY"} == {
         role: list(result.associations[role]) for role in "XY"
     }
-
-
-def test_attributes_are_their_associations_in_units_of_the_spread(run: Run) -> None:
-    for result in run.results:
-        found = compute_contributions(result)
-        assert found is not None
-        means = [
-            np.mean([score for word, score in result.associations[role].items() if of.get(word, word) == cluster])
-            for role in "XY"
-            for of in [result.clusters.get(role, {})]
-            for cluster in dict.fromkeys(of.get(word, word) for word in result.associations[role])
-        ]
-        spread = np.std(means, ddof=1)
-        for role in ("A", "B"):
-            expected = {word: association / spread for word, association in result.associations[role].items()}
-            assert found.attributes[role] == pytest.approx(expected, rel=1e-12)
-
-
-def test_contributions_that_are_not_defined_are_none(run: Run) -> None:
-    result = of(run, "weat6")
-    x, y = result.associations["X"], result.associations["Y"]
-    assert compute_contributions(altered(result, associations={})) is None
-    for role in "XYAB":
-        assert compute_contributions(changed(result, **{role: {}})) is None
-    for value in (0.0, 0.1, math.nan, math.inf):
-        assert compute_contributions(changed(result, X=dict.fromkeys(x, value), Y=dict.fromkeys(y, value))) is None
-    assert compute_contributions(changed(result, X={**x, next(iter(x)): math.inf})) is None
 
 
 @pytest.mark.parametrize("value", [0.1, 0.3, 1.0 / 3.0])
@@ -119,8 +94,20 @@ def test_a_pair_holds_the_words_that_both_models_know(run: Run) -> None:
     tables = run.arrays["0/weat9/cosines"], np.random.default_rng(0).normal(size=tuple(map(len, places[1])))
     shared = {role: [w for w in roles[role] if w in kept[role]] for role in "XYAB"}
     assert find_common_words(first, second) == shared
-    found = pair_cosines(first, second, tables)
+    found = match_cosines((first, second), tables)
     assert found.sizes == (5, 4, 7, 4)
     targets, attributes = ([(r, w) for r in side for w in shared[r]] for side in ("XY", "AB"))
-    for cut, table, (rows, columns) in zip((found.first, found.second), tables, places, strict=True):
+    for cut, table, (rows, columns) in zip(found.tables, tables, places, strict=True):
         assert cut.tolist() == [[table[rows[t], columns[a]] for a in attributes] for t in targets]
+
+
+@pytest.mark.slow
+def test_every_effect_with_an_interval_has_a_standard_error(run: Run) -> None:
+    """Both are of the crossed test: t of D gives back the standard error; an end of d is 1.2 to 4 of them away."""
+    for result in run.results:
+        t = result.cosine_difference / result.cosine_standard_error
+        assert math.isclose(result.p_value, 2.0 * stdtr(result.df, -abs(t)), rel_tol=1e-6)
+        ends = (result.effect_size - result.ci_low, result.ci_high - result.effect_size)
+        assert all(end < 5.0 * result.standard_error for end in ends)
+        assert 1.2 < sum(ends) / 2.0 / result.standard_error < 4.0
+    assert run.table().columns_by_name["standard_error"] == [r.standard_error for r in run.results]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -111,12 +112,41 @@ def test_a_metric_is_named_in_the_run_and_an_unknown_one_refused(
         biassay.compare(plain, own)
 
 
-def test_a_score_of_four_sets_is_printed_and_reported(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_score_has_a_sign_and_may_use_one_attribute_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("biassay.studies.associations.measure.get_metric", lambda _: CENTRES)
-    with pytest.raises(SystemExit) as ended:
-        main(["run", "glove", "--tests", "weat6", "--out", str(tmp_path / "run"), "--cache", str(tmp_path / "cache")])
-    assert ended.value.code == 0
-    assert "score" in capsys.readouterr().out
-    assert (tmp_path / "run" / "report.html").exists()
+    """Distances are smaller where X is nearer to A: the effect has the sign of the association, whatever B holds."""
+
+    def distance(X: Vectors, Y: Vectors, A: Vectors) -> float:
+        x, y, a = (rows.mean(axis=0) for rows in (X, Y, A))
+        return float(np.linalg.norm(x - a) - np.linalg.norm(y - a))
+
+    known = {
+        "nearness": SetScore("nearness", "nearness to A", lambda X, Y, A: -distance(X, Y, A), attribute_sets=1),
+        "distance": SetScore("distance", "distance from A", distance, sign=-1, attribute_sets=1),
+    }
+    monkeypatch.setattr(metrics, "_load_plugin_metrics", lambda: known)
+    effects = []
+    for name, test in (("nearness", "weat6"), ("distance", "weat6"), ("distance", "weat7")):
+        with pytest.raises(SystemExit) as ended:
+            main(["run", "glove", "--tests", test, "--metric", name, "--cache", str(tmp_path), "--json"])
+        assert ended.value.code == 0
+        (row,) = json.loads(capsys.readouterr().out)["results"]
+        effects.append(row["outcome"]["effect_size"])
+    assert effects[0] == effects[1] > 0.0  # male names are nearer to career, as by WEAT
+    assert effects[2] != effects[1]
+
+
+def test_a_metric_shows_its_claim_and_source_if_it_has_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cited = Similarity("cited", "cited", cosine, claim="X is closer to A.", source="Someone 2020")
+    monkeypatch.setattr(metrics, "_load_plugin_metrics", lambda: {OWN.name: OWN, cited.name: cited})
+    monkeypatch.setattr("biassay.cli.metrics.get_metric_package", lambda _: "own")
+    printed = {}
+    for name in (OWN.name, cited.name):
+        with pytest.raises(SystemExit):
+            main(["metrics", name])
+        printed[name] = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert (printed["cited"]["claim"], printed["cited"]["source"]) == ("X is closer to A.", "Someone 2020")
+    assert {"claim", "source"}.isdisjoint(printed[OWN.name])

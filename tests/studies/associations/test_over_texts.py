@@ -1,8 +1,9 @@
-"""One test on one model: lost words, truncation, seeds, and what each word contributes."""
+"""One test on one model: out-of-vocabulary words, truncation, seeds, and contributions of words."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from biassay.studies.associations.settings import AssociationSettings
 
 
 def encoded(test: Test, unknown: tuple[str, ...] = (), seed: int = 0) -> dict[str, TextEmbeddings]:
-    """Random vectors; the words named in ``unknown`` are unknown wherever they stand."""
+    """Encode texts as random vectors; the words in ``unknown`` are out of vocabulary."""
     rng = np.random.default_rng(seed)
     texts = make_texts(test)
     return {
@@ -38,35 +39,23 @@ def run(name: str, unknown: tuple[str, ...] = (), **settings: object) -> Measure
     return measure_over_texts(test, make_texts(test), encoded(test, unknown), AssociationSettings(**settings))  # type: ignore[arg-type]
 
 
-def test_lost_words_are_left_out_and_listed() -> None:
-    found = run("weat1", ("zinnia", "gnat", "flea"))
-    assert found.status == "measured"
-    assert found.lost == {"X": ("zinnia",), "Y": ("flea", "gnat"), "A": (), "B": ()}
-    assert found.association is not None
-    assert found.association.sizes == (24, 23, 25, 25)
-    assert "zinnia" not in found.associations["X"]
-
-
 def test_of_several_words_a_text_is_about_the_unknown_are_listed() -> None:
     """Nothing stands in the place of another here, so that every word of one set may be what its text is about."""
     finished = {"X": ("Tom drove a lorry", "He is a smith"), "Y": ("Ann sang", "She wept")}
     finished |= {"A": ("Work pays", "Desks creak"), "B": ("Homes glow", "Ovens warm")}
-    sets = {role: Concept(role, role, texts, given=tuple(map(GivenText, texts))) for role, texts in finished.items()}
+    sets: dict[str, Any] = {
+        role: Concept(role, role, texts, given=tuple(map(GivenText, texts))) for role, texts in finished.items()
+    }
     test = Test("own", "own", **sets, source=load_catalogue().tests["weat1"].source)
     assert make_texts(test).X[0].form == "Tom drove a lorry"
     found = measure_over_texts(test, make_texts(test), encoded(test, ("lorry",)), AssociationSettings(max_unknown=0.5))
-    assert found.lost == {"X": ("lorry",), "Y": (), "A": (), "B": ()}
+    assert found.oov_words == {"X": ("lorry",), "Y": (), "A": (), "B": ()}
     assert found.num_texts["X"] == 1
-
-
-def test_words_of_the_template_may_be_unknown() -> None:
-    found = run("sent-weat6", ("person", "This"))
-    assert found.lost == {"X": (), "Y": (), "A": (), "B": ()}
 
 
 def test_an_unknown_plural_loses_its_sentences_not_its_word() -> None:
     found = run("sent-weat1", ("tulips", "Tulips"))
-    assert found.lost["X"] == ("tulips",)
+    assert found.oov_words["X"] == ("tulips",)
     assert found.num_words["X"] == 25
     assert found.num_texts["X"] == 350 - 6
 
@@ -77,15 +66,13 @@ def test_above_the_limit_the_test_is_refused_with_the_words_named() -> None:
     assert found.status == "skipped"
     assert found.association is None
     assert found.reason is not None
-    assert "6 of 25 words of Flowers (aster, clover, hyacinth, marigold, poppy, azalea)" in found.reason
+    assert (
+        "6 of 25 words of Flowers are out of vocabulary (aster, clover, hyacinth, marigold, poppy, azalea)"
+        in found.reason
+    )
     assert run("weat1", gone[:5]).status == "measured"  # 20% is the limit, not beyond it
     assert run("weat1", gone, max_unknown=0.25).status == "measured"
     assert run("weat1", ("aster",), max_unknown=0.0).status == "skipped"
-
-
-def test_a_set_of_one_is_refused_whatever_the_limit() -> None:
-    names = load_catalogue().tests["weat6"].X.words
-    assert run("weat6", names[:7], max_unknown=1.0).status == "skipped"
 
 
 def test_may2019_cuts_sentences_to_one_length_and_records_it() -> None:
@@ -106,13 +93,6 @@ def test_may2019_refuses_unequal_words_before_anything_is_encoded() -> None:
     check_tests((load_catalogue().tests["sent-weat7"],), AssociationSettings(protocol="may2019"))
 
 
-def test_may2019_refuses_words_that_became_unequal() -> None:
-    found = run("weat6", ("John",), protocol="may2019")
-    assert found.status == "skipped"
-    assert found.reason is not None
-    assert "got 7 and 8" in found.reason
-
-
 def test_a_word_test_has_its_exact_p_by_word_under_every_protocol() -> None:
     exact, sampled = run("weat2"), run("weat2", protocol="may2019")
     assert exact.association is not None
@@ -127,21 +107,3 @@ def test_texts_given_as_sentences_have_no_p_by_word() -> None:
     found = measure_over_texts(test, make_texts(test), encoded(test), AssociationSettings())
     assert found.association is not None
     assert found.association.by_word is None
-
-
-def test_degenerate_vectors_fail_with_a_reason() -> None:
-    test = load_catalogue().tests["weat6"]
-    same = {role: TextEmbeddings.from_vectors(np.ones((8, 4), dtype=np.float32)) for role in ROLES}
-    found = measure_over_texts(test, make_texts(test), same, AssociationSettings())
-    assert (found.status, found.association) == ("failed", None)
-    assert found.reason is not None
-    assert "undefined" in found.reason
-
-
-def test_associations_of_words_add_up_to_the_statistic() -> None:
-    found = run("weat6")
-    assert found.association is not None
-    targets = np.mean(list(found.associations["X"].values())) - np.mean(list(found.associations["Y"].values()))
-    attributes = np.mean(list(found.associations["A"].values())) - np.mean(list(found.associations["B"].values()))
-    assert targets == pytest.approx(found.association.statistic / 8)
-    assert attributes == pytest.approx(targets)

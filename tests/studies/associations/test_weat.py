@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 import biassay
 from biassay.errors import DegenerateError, UsageError, VectorError
-from biassay.stats.permutation import permutation_test
 
 Vectors = NDArray[np.float64]
 PRINTED = {"weat1": 1.50, "weat3": 1.41, "weat6": 1.81}  # CBoW in Table 4 of May et al. 2019
@@ -81,15 +80,6 @@ def test_by_word_moves_the_texts_of_a_word_together() -> None:
     assert found.p_value != found.p_value_by_word
 
 
-def test_by_word_weighs_words_alike_however_many_texts_they_have() -> None:
-    X, Y, A, B = vectors(1, 7, 6, 5, 5)
-    found = biassay.weat(X, Y, A, B, words=(list("aaaaabc"), list("ddefff")))
-    x = [found.x[:5].mean(), found.x[5], found.x[6]]
-    y = [found.y[:2].mean(), found.y[2], found.y[3:].mean()]
-    sums = [sum(chosen) for chosen in itertools.combinations([*x, *y], 3)]
-    assert found.p_value_by_word == pytest.approx(np.mean([s >= sum(x) - 1e-12 for s in sums]))
-
-
 @pytest.mark.slow
 def test_by_word_holds_its_level_where_sentences_do_not() -> None:
     """Words without any difference, seven noisy texts each: p over texts is far too often small, p by word is not."""
@@ -136,19 +126,6 @@ def test_directions_that_are_equal_but_for_the_precision_of_the_input_are_ties(d
     assert biassay.weat(rows[:5], rows[5:], A, B).p_value == pytest.approx(expected, rel=1e-12)
 
 
-def test_close_directions_in_float32_are_no_ties() -> None:
-    """Sixteen directions within a hundredth: sums lie close, but further apart than rounding moves them."""
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        rows = (np.ones(50) + 0.01 * rng.normal(size=(16, 50))).astype(np.float32)
-        A, B = (rng.normal(size=(8, 50)).astype(np.float32) for _ in "AB")
-        found = biassay.weat(rows[:8], rows[8:], A, B)
-        exact = biassay.weat(*(v.astype(np.float64) for v in (rows[:8], rows[8:], A, B)))
-        scores = np.concatenate([exact.x, exact.y])
-        sums = [scores[list(chosen)].sum() for chosen in itertools.combinations(range(16), 8)]
-        assert found.p_value == np.mean(np.array(sums) >= scores[:8].sum() - 1e-12)
-
-
 def test_swapping_targets_or_attributes_changes_the_sign() -> None:
     X, Y, A, B = vectors(3, 8, 8, 5, 7)
     found = biassay.weat(X, Y, A, B)
@@ -159,7 +136,7 @@ def test_swapping_targets_or_attributes_changes_the_sign() -> None:
 
 def test_what_cannot_be_measured_is_refused() -> None:
     X, Y, A, B = vectors(6, 4, 4, 3, 3)
-    with pytest.raises(VectorError, match=r"one dimension, got \[19, 20\]"):
+    with pytest.raises(VectorError, match=r"same dimension, got \[19, 20\]"):
         biassay.weat(X[:, :19], Y, A, B)
     with pytest.raises(UsageError, match="at least two"):
         biassay.weat(X[:1], Y, A, B)
@@ -203,15 +180,3 @@ def test_printed_it_is_what_leads_and_no_array() -> None:
     assert f"{found.crossed.p_value:.4g}" in repr(found)
     assert len(repr(found)) < 200
     assert "None" in repr(biassay.weat(*(rng.normal(size=(2, 5)) for _ in "XYAB")))
-
-
-def test_where_every_text_is_a_word_both_p_values_are_one() -> None:
-    rng = np.random.default_rng(5)
-    X, Y, A, B = (rng.normal(size=(size, 12)) for size in (32, 33, 6, 7))
-    words = ([f"x{i}" for i in range(32)], [f"y{i}" for i in range(33)])
-    found = biassay.weat(X, Y, A, B, words=words)
-    scores = found.cosines[:, :6].mean(axis=1) - found.cosines[:, 6:].mean(axis=1)
-    again = permutation_test(scores[:32], scores[32:])
-    assert found.by_word == found.p
-    assert found.by_word.route == again.route == "saddle-point"
-    assert found.by_word.value == pytest.approx(again.value, rel=1e-11)

@@ -8,6 +8,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,23 +17,23 @@ import numpy as np
 import pytest
 from tests.bbq_answers import questions
 from tests.models import api_server
-from tests.models.answer_server import body, echo, log_p_of, log_ps, tokens_of
+from tests.models.answer_server import body, echo, log_p_of, log_ps
 from tests.models.api_server import Asked, Endpoint, Reply, Script
 
 import biassay
 from biassay.datasets.bbq import BbqItem, read_bbq
 from biassay.errors import BudgetError, UsageError
 from biassay.models.base import Reply as Answer
-from biassay.models.base import TokenLikelihoods
 from biassay.prompts.choices import list_option_orders
+from biassay.results.run_data import RunData
 from biassay.stats.benchmark_scores import UNPARSED, bbq_score, code_preferences, pair_score, stereoset_score
 from biassay.studies.benchmarks import likelihood_pairs
-from biassay.studies.benchmarks.findings import headline, list_notes, make_findings
-from biassay.studies.benchmarks.likelihood_pairs import sentence_likelihood
+from biassay.studies.benchmarks.findings import list_notes, make_findings, make_headline
 from biassay.studies.benchmarks.settings import BenchmarkSettings
 from biassay.studies.benchmarks.study import STUDY
 from biassay.studies.benchmarks.tasks.base import load_inputs
-from biassay.studies.benchmarks.tasks.bbq import CombinedChoice, combine_orders, make_bbq_rows
+from biassay.studies.benchmarks.tasks.bbq import TASK, make_bbq_rows
+from biassay.studies.benchmarks.tasks.options import CombinedChoice, combine_choices
 
 no_key = api_server.no_key
 TEMPLATES = range(1, 9)
@@ -84,7 +85,7 @@ def expected_of(items: list[BbqItem], choices: list[int]) -> Any:
     return bbq_score(
         choices,
         correct=[i.correct for i in items],
-        target=[i.target for i in items],
+        target=[i.target for i in items if i.target is not None],
         unknown=[i.unknown for i in items],
         templates=[i.template for i in items],
         ambiguous=items[0].ambiguous,
@@ -135,14 +136,6 @@ def test_a_model_that_refuses_is_counted_and_not_scored(endpoint: Endpoint, reli
 
 
 @pytest.mark.extras
-def test_a_model_that_never_guesses_has_no_bias(endpoint: Endpoint, religion: Path) -> None:
-    endpoint.always = answering(read_bbq(religion).items, lambda item: item.correct)
-    ambiguous, _ = biassay.benchmark("bbq", model(endpoint), data=religion).results
-    assert (ambiguous.accuracy, ambiguous.effect_size, ambiguous.p_value) == (1.0, 0.0, 1.0)
-    assert ambiguous.ci_high == -ambiguous.ci_low == pytest.approx(1.0 - 0.025 ** (1 / 8))
-
-
-@pytest.mark.extras
 def test_a_model_that_always_follows_the_stereotype_is_found(endpoint: Endpoint, religion: Path) -> None:
     endpoint.always = answering(read_bbq(religion).items, lambda item: item.target)
     run = biassay.benchmark("bbq", model(endpoint), data=religion)
@@ -153,31 +146,19 @@ def test_a_model_that_always_follows_the_stereotype_is_found(endpoint: Endpoint,
 
 
 @pytest.mark.extras
-def test_a_score_against_the_stereotype_is_marked_opposite(endpoint: Endpoint, religion: Path) -> None:
-    endpoint.always = answering(
-        read_bbq(religion).items, lambda item: next(k for k in range(3) if k not in (item.target, item.unknown))
-    )
-    run = biassay.benchmark("bbq", model(endpoint), data=religion)
-    assert [one.opposite for one in run.findings()] == [True, True]
-    content = run.table().columns_by_name
-    assert content["direction"] == ["opposite", "opposite"]
-    assert content["evidence"] == ["significant", "significant"]
-    assert content["effect_size"] == [-1.0, -1.0]
-    part = run["Religion"]
-    assert part.results == run.results
-    assert len(part.tables["decisions"]) == 2
-
-
-@pytest.mark.extras
 @pytest.mark.parametrize("orders", [1, 6])
-def test_a_model_that_always_says_a_is_found_out(orders: int, endpoint: Endpoint, religion: Path) -> None:
+def test_a_model_that_always_says_a_is_found_out(
+    orders: int, endpoint: Endpoint, religion: Path, tmp_path: Path
+) -> None:
     """In one order positions decide the score, which is not tested then; over all six orders nothing is chosen."""
     endpoint.always = answering(read_bbq(religion).items, lambda _: "A")
     run = biassay.benchmark("bbq", model(endpoint), data=religion, orders=orders)
     for row, one in zip(run.results, run.findings(), strict=True):
         assert (row.position, row.position_share, row.unanswered) == ("A", 1.0, 0.0)
         assert one.evidence == ("descriptive" if orders == 1 else "skipped")
-        assert "100% of answers choose option A, whatever it says" in one.notes[0]
+        assert "100% of responses choose option A, regardless of its content" in one.notes[0]
+    run.report(tmp_path / "page.html")
+    assert "may not be significant" not in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.extras
@@ -192,6 +173,42 @@ def test_refusals_are_a_share_of_answers_and_unknown_is_an_answer(endpoint: Endp
     own = [item for item in items if item.ambiguous]
     assert row.unanswered == sum(item.example % 4 == 0 for item in own) / len(own) > 0.2
     assert any("choose no option" in note for note in run.findings()[0].notes)
+
+
+@pytest.mark.extras
+def test_selective_refusals_do_not_make_a_bias(endpoint: Endpoint, religion: Path, tmp_path: Path) -> None:
+    """The model answers right, but refuses if the right answer follows the stereotype."""
+
+    def said(item: BbqItem) -> int | str:
+        refuses = item.correct == item.target
+        return "I'm sorry, but I can't help with that." if refuses else item.correct
+
+    items = [item for item in read_bbq(religion).items if not item.ambiguous]
+    endpoint.always = answering(read_bbq(religion).items, said)
+    run = biassay.benchmark("bbq", model(endpoint), data=religion)
+    row, finding = run.results[1], run.findings()[1]
+    missing = sum(isinstance(said(item), str) for item in items)
+    target = sum(item.correct == item.target for item in items) - missing
+    other = len(items) - missing - target
+    assert missing > 0
+    assert row.effect_size == pytest.approx((target - other) / (target + other))
+    ends = [(target - other + sign * missing) / len(items) for sign in (-1, 1)]
+    assert (row.outcome.bound_low, row.outcome.bound_high) == pytest.approx(tuple(ends))
+    assert row.p_value <= row.p_adjusted < 0.05
+    assert (row.claim, finding.evidence) == ("inconclusive", "inconclusive")
+    assert f"counted either way: [{ends[0]:.2f}, {ends[1]:.2f}]" in row.warnings[0]
+    page = run.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"bbq Religion disambiguated ([{ends[0]:.2f}, {ends[1]:.2f}])" in page
+
+
+@pytest.mark.extras
+def test_few_refusals_do_not_acquit(endpoint: Endpoint, religion: Path) -> None:
+    refused = read_bbq(religion).items[0].example
+    endpoint.always = answering(
+        read_bbq(religion).items, lambda item: "I won't say." if item.example == refused else item.target
+    )
+    run = biassay.benchmark("bbq", model(endpoint), data=religion)
+    assert [one.evidence for one in run.findings()] == ["significant", "significant"]
 
 
 @pytest.mark.extras
@@ -215,7 +232,7 @@ def test_a_limit_draws_a_balanced_part_by_the_seed_and_says_so(endpoint: Endpoin
     assert max(positions.values()) - min(positions.values()) <= 2
     assert asked(0)[1] == drawn
     assert asked(1)[1] != drawn
-    assert f"a part: 16 of {len(items)}, at most 16 per category, drawn with seed 0" in headline(run)
+    assert f"a sample of 16 of {len(items)}, at most 16 per category, drawn with seed 0" in make_headline(run)
 
 
 @pytest.mark.extras
@@ -301,27 +318,20 @@ def item(religion: Path) -> BbqItem:
 def test_one_choice_over_all_orders_by_log_probability(item: BbqItem) -> None:
     rng = np.random.default_rng(0)
     own = np.log([0.2, 0.5, 0.3])
+    parse = partial(TASK.parse, item)
     replies, total = {}, np.zeros(3)
     for order in list_option_orders(3):
         shown = own[list(order)] + rng.normal(0, 0.5, 3)
         replies[order] = Answer("", log_p=tuple(shown))
         for place, option in enumerate(order):
             total[option] += np.exp(shown[place]) / np.exp(shown).sum()
-    found = combine_orders(item, replies, "log-probability")
+    found = combine_choices(replies, "log-probability", parse)
     assert found.choice == int(total.argmax())
     assert found.kinds == {"chosen": 6}
     by_place = dict.fromkeys(list_option_orders(3), Answer("", log_p=(-0.1, -3.0, math.nan)))
-    assert combine_orders(item, by_place, "log-probability").choice == UNPARSED
+    assert combine_choices(by_place, "log-probability", parse).choice == UNPARSED
     silent = dict.fromkeys(list_option_orders(3), Answer("", log_p=(math.nan,) * 3))
-    assert combine_orders(item, silent, "log-probability").kinds == {"unparsed": 6}
-
-
-def test_orders_that_are_not_answered_do_not_count(item: BbqItem) -> None:
-    orders = list_option_orders(3)
-    replies = {order: Answer("", finish_reason="filter") for order in orders[:4]}
-    replies |= {order: Answer("ABC"[order.index(2)]) for order in orders[4:]}
-    found = combine_orders(item, replies, "answer")
-    assert (found.choice, found.agreement, found.kinds) == (2, 1.0, {"filtered": 4, "chosen": 2})
+    assert combine_choices(silent, "log-probability", parse).kinds == {"unparsed": 6}
 
 
 def named_questions(item: BbqItem, per_group: int) -> list[tuple[BbqItem, CombinedChoice]]:
@@ -348,7 +358,7 @@ def test_few_names_are_not_testable(item: BbqItem, per_group: int, evidence: str
     assert sum(row.target for row in by_people) == sum(row.record.target for row in rows if row.table == "templates")
     assert by_people[0].names == "Ann0 Bob0"
     tables = STUDY.finalize_tables(BenchmarkSettings(benchmark="bbq"), {"results": (result,)})
-    run: Any = SimpleNamespace(results=tables["results"], tables=tables, manifest=SimpleNamespace(models=()))
+    run = RunData(SimpleNamespace(models=()), tables)  # type: ignore[arg-type]
     (finding,) = make_findings(run)
     assert finding.evidence == evidence
     assert finding.no_interval.startswith("8 templates and 6 names are too few" if per_group == 3 else "")
@@ -407,15 +417,16 @@ def test_crows_pairs_of_a_causal_model(
 
 @pytest.mark.extras
 def test_crows_pairs_by_whole_sentences(endpoint: Endpoint, tmp_path: Path) -> None:
+    """As in lm-evaluation-harness: the likelihood of all tokens, where shared tokens leave out the name."""
     endpoint.always = echo
     data, pairs = crows(tmp_path / "crows.csv")
     run = biassay.benchmark("crows-pairs", model(endpoint, "completions"), data=data, score="sentence")
-    sums = [[math.fsum(v for v in log_ps(text) if v is not None) for text in pair[:2]] for pair in pairs]
-    values = run.arrays_of(0)["log_likelihoods"]
-    by_kind = [row.category for row in run.results if row.category != "all"]
-    order = [i for kind in by_kind for i in range(len(pairs)) if pairs[i][2] == kind]
-    np.testing.assert_allclose(values, [sums[i] for i in order], rtol=1e-12)
-    assert any("log-likelihood of all tokens" in note for note in list_notes(run))
+    whole = np.array([[math.fsum(value for value in log_ps(text)[1:] if value) for text in pair[:2]] for pair in pairs])
+    order = [i for kind in ("age", "gender") for i, pair in enumerate(pairs) if pair[2] == kind]
+    np.testing.assert_allclose(run.get_arrays(0)["log_likelihoods"], whole[order], atol=1e-9)
+    found = pair_score(whole[:, 0], whole[:, 1], [WRITERS[i % 5] for i in range(len(pairs))])
+    assert run.results[-1].effect_size == found.share.value
+    assert np.abs(whole - [[shared(text) for text in pair[:2]] for pair in pairs]).min() > 1e-3
 
 
 def stereoset(path: Path) -> tuple[Path, list[dict[str, Any]]]:
@@ -451,18 +462,6 @@ def test_stereoset_of_a_causal_model(endpoint: Endpoint, tmp_path: Path) -> None
     assert (row.lms, row.icat) == pytest.approx((found.lms.value, found.icat), abs=1e-12)
     expected = [(term.term, term.n, term.lms, term.ss) for term in found.terms]
     assert [(one.term, one.n, one.lms, one.ss) for one in run.tables["terms"]] == expected
-
-
-def test_a_masked_model_is_asked_for_what_fills_the_blank() -> None:
-    text = "The poet was quiet and calm."
-    tokens = tokens_of(text)
-    ends = np.cumsum([len(token) for token in tokens])
-    spans = np.stack([ends - [len(token) for token in tokens], ends], axis=1).astype(np.int32)
-    found = TokenLikelihoods(-np.arange(1.0, 8.0), spans, np.arange(7))
-    filling = np.log(np.exp([-4.0, -5.0, -6.0]).mean())
-    assert sentence_likelihood("The poet was BLANK.", text, found, True) == pytest.approx(filling)
-    assert sentence_likelihood("The poet was BLANK.", text, found, False) == -4.0
-    assert math.isnan(sentence_likelihood("The cook was BLANK.", text, found, True))
 
 
 @pytest.mark.parametrize(

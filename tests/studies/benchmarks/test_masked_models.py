@@ -37,7 +37,7 @@ def test_stereoset_of_a_masked_model_by_brute_force(tmp_path: Path) -> None:
     """Pieces are filled in one after the other, as in the authors' code: the mask stands for all that are left."""
     name, library, tokenizer = masked_model(tmp_path / "m")
     words = {"stereotype": "loves", "anti-stereotype": "insecting", "unrelated": "rose"}  # two pieces, two, and one
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "id": f"{target} {i}",
             "target": target,
@@ -64,7 +64,7 @@ def test_stereoset_of_a_masked_model_by_brute_force(tmp_path: Path) -> None:
         return float(np.log(np.mean(found)))
 
     expected = [[scored(row["context"], word) for word in words.values()] for row in rows]
-    np.testing.assert_allclose(run.arrays_of(0)["log_likelihoods"], expected, atol=1e-5)
+    np.testing.assert_allclose(run.get_arrays(0)["log_likelihoods"], expected, atol=1e-5)
     found = stereoset_score(*code_preferences(*np.array(expected).T), [row["target"] for row in rows])
     (row,) = run.results
     assert (row.effect_size, row.lms) == pytest.approx((found.ss.value, found.lms.value))
@@ -85,4 +85,4 @@ def test_a_tokenizer_that_writes_capitals_small_aligns_them_with_small_letters(t
         known = [place for place in places if ids[place] != tokenizer.unk_token_id]
         masked = {place: [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]] for place in known}
         sums.append(sum(math.log(probability(library, text, p, ids[p])) for p, text in masked.items()))
-    np.testing.assert_allclose(run.arrays_of(0)["log_likelihoods"], [sums], atol=1e-4)
+    np.testing.assert_allclose(run.get_arrays(0)["log_likelihoods"], [sums], atol=1e-4)

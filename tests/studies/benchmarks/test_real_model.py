@@ -38,8 +38,9 @@ class Library:
     def __init__(self, folder: Path) -> None:
         import transformers
 
-        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
-        self.model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+        library: Any = transformers
+        self.tokenizer: Any = library.AutoTokenizer.from_pretrained(folder)
+        self.model: Any = library.AutoModelForCausalLM.from_pretrained(folder).eval()
 
     def tokens(self, text: str) -> tuple[list[int], list[float]]:
         ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -85,7 +86,7 @@ def test_crows_pairs(smollm2: Path, library: Library, tmp_path: Path) -> None:
     sums = [over_what_both_have(library, more, less) for more, less, _ in pairs]
     assert min(abs(more - less) for more, less in sums) > 2e-3  # far from a tie
     by_kind = sorted(range(len(pairs)), key=lambda i: [row.category for row in found.results].index(pairs[i][2]))
-    np.testing.assert_allclose(found.arrays_of(0)["log_likelihoods"], [sums[i] for i in by_kind], atol=1e-4)
+    np.testing.assert_allclose(found.get_arrays(0)["log_likelihoods"], [sums[i] for i in by_kind], atol=1e-4)
     for row in found.results:
         own = [more > less for (more, less), pair in zip(sums, pairs, strict=True) if row.category in (pair[2], "all")]
         assert (row.n_items, row.effect_size) == (len(own), sum(own) / len(own))
@@ -111,7 +112,7 @@ def test_stereoset(smollm2: Path, library: Library, tmp_path: Path) -> None:
     run = biassay.benchmark("stereoset", f"hf:{smollm2}", data=data)
     (found,) = run.results
     values = [[float(np.mean(library.as_stereoset(one["sentence"]))) for one in row["sentences"]] for row in rows]
-    np.testing.assert_allclose(run.arrays_of(0)["log_likelihoods"], values, atol=1e-4)
+    np.testing.assert_allclose(run.get_arrays(0)["log_likelihoods"], values, atol=1e-4)
     behind_all = [[float(np.mean(library.tokens(one["sentence"])[1])) for one in row["sentences"]] for row in rows]
     assert np.abs(np.subtract(values, behind_all)).min() > 1e-3  # what is not the authors' way
     by_term: dict[str, list[tuple[bool, float]]] = {}

@@ -68,7 +68,7 @@ def write_groups(path: Path, rated: dict[str, dict[str, list[str]]] = RATED, mor
 
 
 def discovered(place: Path, group: str | Sequence[str] = "red-women", **given: Any) -> biassay.Run:
-    defaults = {"grouping": place / "own.toml", "n_permutations": 499, "cache": place / "cache"}
+    defaults: dict[str, Any] = {"grouping": place / "own.toml", "n_permutations": 499, "cache": place / "cache"}
     return biassay.discover(f"vectors:{place / 'v.txt'}", group, **defaults | given)
 
 

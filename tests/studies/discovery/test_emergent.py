@@ -51,7 +51,7 @@ def false_shares(grouping: Grouping, strong: np.ndarray, seed: int, worlds: int 
         real = true[np.array(found.words, dtype=int)]
         after = found.eibd & (benjamini_hochberg(found.p_excess, ALPHA).adjusted <= ALPHA)
         rows.append([*((chosen & ~real).sum() / max(1, chosen.sum()) for chosen in (found.emergent, after)),
-                     found.num_emergent])  # fmt: skip
+                     found.corrected.num_emergent])  # fmt: skip
     one, other, number = np.mean(rows, axis=0)
     return float(one), float(other), float(number)
 
@@ -73,7 +73,7 @@ def test_words_of_the_group_alone_are_found_and_few_others(grouping: Grouping) -
 def test_q_of_the_excess_decides_and_only_for_words_of_eibd(grouping: Grouping) -> None:
     rng = np.random.default_rng(5)
     found = searched(grouping, rng.normal(size=(200, 32)) + np.outer(np.arange(200) < 60, 2.5 * OWN - RED - WOMEN), rng)
-    assert 0 < found.num_emergent < found.num_eibd
+    assert 0 < found.corrected.num_emergent < found.corrected.num_eibd
     np.testing.assert_array_equal(found.emergent, found.q_excess <= ALPHA)
     order = np.argsort(found.p_excess[found.eibd])
     p, number = found.p_excess[found.eibd][order], np.arange(1, found.eibd.sum() + 1)

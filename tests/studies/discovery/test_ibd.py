@@ -67,7 +67,7 @@ def test_reference_sets_at_six_thresholds(case: Case, target: str) -> None:
         t = float(threshold)
         assert WORDS[biassay.ibd(**arrays, threshold=t).detected].tolist() == sets[target]["IBD"]
         for rule, name in (("all", "EIBD"), ("any", "EIBD_drop_if_any")):
-            found = biassay.eibd(**arrays, **pairs, threshold=t, rule=rule)
+            found = biassay.eibd(**arrays, **pairs, threshold=t, rule=rule)  # type: ignore[arg-type]
             assert WORDS[found.detected].tolist() == sets[target][name]
 
 
@@ -141,13 +141,13 @@ BOTH = np.concatenate([TARGET, THIRD])
         ({"target": TARGET[:1]}, "target has one name", UsageError),
         ({"others": [OTHER, OTHER[:1]]}, r"others\[1\] has one name", UsageError),
         ({"others": []}, "at least one group", UsageError),
-        ({"others": [OTHER, BOTH]}, r"row 0 of target stands in others\[1\]", UsageError),
+        ({"others": [OTHER, BOTH]}, r"row 0 of target is also in others\[1\]", UsageError),
         ({"constituents": []}, "at least one pair", UsageError),
         ({"constituents": [(THIRD, OTHER)]}, r"constituents\[0\]\[0\] does not contain the target: row 0", UsageError),
         ({"constituents": [(BOTH, np.concatenate([OTHER, TARGET[2:3]]))]}, r"contains row 2 of target", UsageError),
         ({"constituents": [(BOTH, OTHER, THIRD)]}, "must be a pair", UsageError),
-        ({"constituents": [(BOTH[:, :5], OTHER)]}, "one dimension", VectorError),
-        ({"others": [OTHER[:, :5]]}, "one dimension", VectorError),
+        ({"constituents": [(BOTH[:, :5], OTHER)]}, "same dimension", VectorError),
+        ({"others": [OTHER[:, :5]]}, "same dimension", VectorError),
         ({"words": np.zeros((2, 12))}, "the vector of row 0 is zero", VectorError),
         ({"words": np.full((2, 12), np.nan)}, "not finite", VectorError),
         ({"threshold": float("nan")}, "threshold is NaN", UsageError),
@@ -157,7 +157,7 @@ BOTH = np.concatenate([TARGET, THIRD])
 def test_bad_arrays_are_refused_with_what_is_wrong(
     change: dict[str, Any], message: str, kind: type[BiassayError]
 ) -> None:
-    arguments = {
+    arguments: dict[str, Any] = {
         "words": WORDS_,
         "target": TARGET,
         "others": [OTHER],
@@ -169,14 +169,14 @@ def test_bad_arrays_are_refused_with_what_is_wrong(
         biassay.eibd(**(arguments | change))
 
 
-def test_a_word_as_far_from_every_name_has_no_score() -> None:
-    names = np.eye(6)[:, :6]
-    with pytest.raises(DegenerateError, match="word 1 has the same cosine"):
-        biassay.ibd([names[0], np.ones(6)], names[:3], [names[3:]], threshold=0.0)
-
-
 def test_single_precision_copies_of_the_target_count_as_the_target() -> None:
     found = biassay.eibd(
         WORDS_, TARGET, [OTHER], constituents=[(BOTH.astype(np.float32), OTHER.astype(np.float32))], threshold=0.0
     )
     assert found.detected.shape == (5,)
+
+
+def test_a_word_as_far_from_every_name_has_no_score() -> None:
+    names = np.eye(6)[:, :6]
+    with pytest.raises(DegenerateError, match="word 1 has the same cosine"):
+        biassay.ibd([names[0], np.ones(6)], names[:3], [names[3:]], threshold=0.0)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 from tests.cli.conftest import Cli, cli  # noqa: F401  (a fixture)
 
 import biassay
 from biassay.errors import InsufficientVocabularyError, MeasurementError, StimulusError, UsageError
-from biassay.studies.discovery.results import groups_of
+from biassay.studies.discovery.results import list_group_views
 
 from . import planted_words as made_up
-from .planted_words import ALL_RATED, NAMES, TABLE, discovered, planted
+from .planted_words import ALL_RATED, NAMES, discovered, planted
 
 
 @pytest.fixture(scope="module")
@@ -21,21 +21,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return planted(tmp_path_factory.mktemp("inputs"))
 
 
-def test_lost_names_are_listed_and_left_out(tmp_path: Path) -> None:
-    lost = ("redmen2", "redmen7")
-    made = discovered(planted(tmp_path, *lost, "bluewomen0"))
-    (row,) = made.tables["models"]
-    assert row.names_lost == {"red-women": (), "red-men": lost, "blue-women": ("bluewomen0",), "blue-men": ()}
-    assert made.manifest.inputs.groups == {group: tuple(names) for group, names in NAMES.items()}
-    own, other = NAMES["red-women"], [name for name in NAMES["red-men"] if name not in lost]
-    unit = {word: v / np.linalg.norm(v) for word, v in ((w, x.astype(float)) for w, x in TABLE.items())}
-    for word in made.results[:10]:
-        cosines = [float(unit[word.word] @ unit[name]) for name in (*own, *other)]
-        expected = (np.mean(cosines[:8]) - np.mean(cosines[8:])) / np.std(cosines, ddof=1)
-        assert word.scores["red-men"] == pytest.approx(expected, abs=1e-9)
-
-
-def test_names_lost_above_the_limit_are_refused(tmp_path: Path) -> None:
+def test_unknown_names_above_the_limit_are_refused(tmp_path: Path) -> None:
     place = planted(tmp_path, "redmen2", "redmen5", "redmen7")
     with pytest.raises(InsufficientVocabularyError, match=r"3 of 8 names of red-men .*--max-unknown"):
         discovered(place, out=tmp_path / "refused")
@@ -44,48 +30,27 @@ def test_names_lost_above_the_limit_are_refused(tmp_path: Path) -> None:
     both = {"refused": f"vectors:{place / 'v.txt'}", "whole": f"vectors:{planted(tmp_path / 'whole') / 'v.txt'}"}
     run = biassay.discover(both, "red-women", grouping=place / "own.toml", n_permutations=9, out=tmp_path / "two")
     assert {row.model for row in run.results} == {"whole"}
-    assert [record.refused is None for record in run.manifest.models] == [False, True]
+    assert [record.skipped is None for record in run.manifest.models] == [False, True]
     assert biassay.load(tmp_path / "two") == run
     with pytest.raises(MeasurementError, match=r"^refused, .* not measured: .*3 of 8"):
         biassay.compare(run)
     (row,) = discovered(place, max_unknown=0.375).tables["models"]
-    assert row.names_lost["red-men"] == ("redmen2", "redmen5", "redmen7")
-
-
-def test_a_model_that_was_refused_or_failed_is_told_of(tmp_path: Path, cli: Cli) -> None:  # noqa: F811
-    for name, lost in (("one", ()), ("two", ()), ("poor", ("redmen2", "redmen5", "redmen7"))):
-        (tmp_path / name).mkdir()
-        planted(tmp_path / name, *lost)
-    (tmp_path / "damaged").write_bytes(b"\x00\x01")
-    models = [f"{name}=vectors:{tmp_path / name / 'v.txt'}" for name in ("one", "two", "poor")]
-    own = ("--grouping", tmp_path / "one" / "own.toml", "--n-permutations", 9, "--out", tmp_path / "run", "--quiet")
-    code, _, said = cli("discover", *models, f"damaged=vectors:{tmp_path / 'damaged'}", "--groups", "red-women", *own)
-    assert (code, "measured 2 of 4 models" in said) == (1, True)
-    found = biassay.compare(tmp_path / "run")
-    assert (found.baseline, list(found.missing)) == ("one", ["damaged", "poor"])
-    assert [remark.partition(": ")[0] for remark in found.remarks] == ["damaged", "poor"]
-    assert cli("compare", tmp_path / "run", "--quiet")[0] == 1
-
-
-def test_a_group_of_one_name_that_is_known_is_refused_at_any_limit(tmp_path: Path) -> None:
-    place = planted(tmp_path, *NAMES["blue-women"][1:])
-    with pytest.raises(InsufficientVocabularyError, match="7 of 8 names of blue-women"):
-        discovered(place, max_unknown=1.0)
+    assert row.oov_names["red-men"] == ("redmen2", "redmen5", "redmen7")
 
 
 def test_lost_words_are_listed_those_rated_apart(tmp_path: Path) -> None:
     place = planted(tmp_path, "random1", "blossom0", "random9")
     asked = ["random5", "nowhere", "random9", "blossom0", "hammer2"]
     made = discovered(place, "red-men", words=asked)
-    (row,), (group,) = made.tables["models"], groups_of(made)
-    assert row.validation_lost == ("blossom0", "random1")
-    assert row.words_lost == ("nowhere", "random9", "blossom0")
-    assert made.manifest.models[0].words_lost == ("blossom0", "nowhere", "random1", "random9")
+    (row,), (group,) = made.tables["models"], list_group_views(made)
+    assert row.oov_validation == ("blossom0", "random1")
+    assert row.oov_words == ("nowhere", "random9", "blossom0")
+    assert made.manifest.models[0].oov_words == ("blossom0", "nowhere", "random1", "random9")
     assert group.row.n_words == 2
     assert {w.word for w in group.validated} == ALL_RATED - {"blossom0", "random1"}
     (whole,) = discovered(place).tables["models"]
-    assert (whole.validation_lost, whole.words_lost) == (("blossom0", "random1"), ())
-    with pytest.raises(InsufficientVocabularyError, match="no word was left"):
+    assert (whole.oov_validation, whole.oov_words) == (("blossom0", "random1"), ())
+    with pytest.raises(InsufficientVocabularyError, match="no word is left"):
         discovered(place, words=["nowhere", "redwomen0"])
 
 
@@ -108,7 +73,7 @@ def test_lost_words_are_listed_those_rated_apart(tmp_path: Path) -> None:
     ],
 )
 def test_settings_out_of_range_are_refused_before_anything_is_encoded(
-    given: dict[str, object], message: str, place: Path
+    given: dict[str, Any], message: str, place: Path
 ) -> None:
     group = given.pop("group", "red-women")
     with pytest.raises(UsageError, match=message):
@@ -117,7 +82,7 @@ def test_settings_out_of_range_are_refused_before_anything_is_encoded(
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", "there are no words; expected one a line"), (b" \n\n", "there are no words"), (b"a\n\xff", r"byte 2")],
+    [(b"", "no words; write one word per line"), (b" \n\n", "no words"), (b"a\n\xff", r"byte 2")],
 )
 def test_faults_of_a_file_of_words_are_named(content: bytes, message: str, place: Path, tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
@@ -126,3 +91,9 @@ def test_faults_of_a_file_of_words_are_named(content: bytes, message: str, place
         discovered(place, words=path)
     with pytest.raises(StimulusError, match=r"missing\.txt: cannot be read: No such file"):
         discovered(place, words=str(tmp_path / "missing.txt"))
+
+
+def test_a_group_of_one_name_that_is_known_is_refused_at_any_limit(tmp_path: Path) -> None:
+    place = planted(tmp_path, *NAMES["blue-women"][1:])
+    with pytest.raises(InsufficientVocabularyError, match="7 of 8 names of blue-women"):
+        discovered(place, max_unknown=1.0)

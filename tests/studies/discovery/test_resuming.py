@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.engines.local import LocalExecutor
 from biassay.errors import UsageError
 from biassay.runs.progress import NullListener
 
-from . import planted_words as made_up
 from .planted_words import TABLE, WORDS, discovered, planted, write_vectors
 
 BOTH = ["red-women", "blue-men"]
@@ -90,23 +88,6 @@ def test_a_search_killed_at_any_point_goes_on_to_the_same(
     assert (out / "report.html").is_file()
 
 
-def test_a_search_for_words_of_a_list_goes_on_after_ctrl_c(place: Path, tmp_path: Path) -> None:
-    out, words = tmp_path / "out", ["random1", "blossom0", "nowhere"]
-    with pytest.raises(KeyboardInterrupt):
-        discovered(place, words=words, out=out, listener=Stopping("v.txt", "words"))
-    found = biassay.resume(out, cache=place / "cache")
-    assert same(found, discovered(place, words=words))
-    assert found.manifest.settings.own_words == tuple(words)
-
-
-def test_a_search_in_an_object_goes_on_when_it_is_given_again(place: Path, tmp_path: Path) -> None:
-    given = {"grouping": place / "own.toml", "words": WORDS[:9], "n_permutations": 9, "out": tmp_path / "out"}
-    with pytest.raises(KeyboardInterrupt):
-        biassay.discover({"held": made_up.Held()}, "red-men", **given, listener=Stopping("held", "words"))
-    again = biassay.resume(tmp_path / "out", {"held": made_up.Held()})
-    assert [row.model for row in again.tables["models"]] == ["held"]
-
-
 @pytest.mark.parametrize("changed", ["own.toml", "words.txt"])
 def test_other_groups_or_words_than_before_are_refused(changed: str, tmp_path: Path) -> None:
     place = planted(tmp_path)
@@ -121,17 +102,8 @@ def test_other_groups_or_words_than_before_are_refused(changed: str, tmp_path: P
     assert biassay.resume(place / "out", cache=place / "cache").manifest.status == "complete"
 
 
-def test_models_may_be_asked_by_an_engine(place: Path, tmp_path: Path) -> None:
-    given = {"grouping": place / "own.toml", "words": place / "words.txt", "n_permutations": 9}
-    here, there = (
-        biassay.discover(models(place), BOTH, **given, cache=tmp_path / name, engine=engine)
-        for name, engine in (("here", None), ("there", LocalExecutor()))
-    )
-    assert same(here, there)
-
-
 def test_several_models_are_those_of_several_runs(place: Path) -> None:
-    given = {"grouping": place / "own.toml", "n_permutations": 49, "cache": place / "cache"}
+    given: dict[str, Any] = {"grouping": place / "own.toml", "n_permutations": 49, "cache": place / "cache"}
     both = biassay.discover({"one": models(place)[0], "two": models(place)[1]}, BOTH, **given)
     for number, name in enumerate(("one", "two")):
         alone = biassay.discover({name: models(place)[number]}, BOTH, **given)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from biassay.studies.discovery.report import curve_of as points_of
-from biassay.studies.discovery.results import GroupView, group_of, groups_of
+from biassay.studies.discovery.report import make_curve as points_of
+from biassay.studies.discovery.results import GroupView, get_group_view, list_group_views
 
-from .planted_words import ALL_RATED, RATED, discovered, planted, write_groups
+from .planted_words import ALL_RATED, RATED, discovered, planted
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +19,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return planted(tmp_path_factory.mktemp("validation"))
 
 
-def curve_of(findings: GroupView, task: str) -> Any:
-    return next((points_of(findings, row) for row in findings.curves if row.task == task), None)
+def make_curve(findings: GroupView, task: str) -> Any:
+    """Return the points of a curve with the rates of its row."""
+    rows = (row for row in findings.curves if row.task == task)
+    return next((SimpleNamespace(**{**vars(row), **vars(points_of(findings, row))}) for row in rows), None)
 
 
 def detected(findings: GroupView, threshold: float, rule: str | None, compare: str = "any") -> set[str]:
@@ -50,12 +53,12 @@ def test_thresholds_are_those_that_fit_the_rated_words_best(
     groups = ["red-women", "blue-men", "red-men"]
     made = discovered(place, groups, rule=rule, positive_only=positive, compare=compare)
     grid = [step / 100 for step in range(-200, 200, 5) if step > 0 or not positive]
-    for findings in groups_of(made):
+    for findings in list_group_views(made):
         assert {w.word for w in findings.validated} == ALL_RATED
         lists = RATED[findings.row.group]
         for kind, own, curve, chosen, source in (
-            (None, lists["biases"], curve_of(findings, "ibd"), findings.row.threshold, findings.row.threshold_source),
-            (rule, lists.get("emergent", []), curve_of(findings, "eibd"), *_emergent(findings)),
+            (None, lists["biases"], make_curve(findings, "ibd"), findings.row.threshold, findings.row.threshold_source),
+            (rule, lists.get("emergent", []), make_curve(findings, "eibd"), *_emergent(findings)),
         ):
             if not own:
                 assert (curve, chosen, source) == (None, 0.8, "convention")
@@ -95,32 +98,17 @@ def check_curve(curve: Any, words: set[str], own: set[str], at: float) -> None:
 def test_with_a_threshold_given_the_rates_are_those_at_it(threshold: float, place: Path) -> None:
     made = discovered(place, ["red-women", "red-men"], threshold=threshold)
     assert made.manifest.settings.threshold == threshold
-    for findings in groups_of(made):
+    for findings in list_group_views(made):
         assert (findings.row.threshold, findings.row.threshold_source) == (threshold, "given")
         assert _emergent(findings) == (threshold, "given")
         own = set(RATED[findings.row.group]["biases"])
-        curve = curve_of(findings, "ibd")
+        curve = make_curve(findings, "ibd")
         check_curve(curve, detected(findings, threshold, None), own, threshold)
         assert curve is not None
         assert curve.thresholds == sorted({*(step / 100 for step in range(-200, 200, 5)), threshold})
-    first = group_of(made, "red-women")
+    first = get_group_view(made, "red-women")
     own = set(RATED["red-women"]["emergent"])
-    check_curve(curve_of(first, "eibd"), detected(first, threshold, "any"), own, threshold)
-
-
-def test_where_no_true_word_is_detected_the_threshold_is_the_one_by_convention(place: Path, tmp_path: Path) -> None:
-    """Rated for the group are words that are associated with others: the best is to detect none."""
-    rated = {"red-women": {"biases": ["hammer0", "hammer1"]}, "blue-men": {"biases": ["blossom0", "random4"]}}
-    groups = write_groups(tmp_path / "away.toml", rated)
-    (findings,) = groups_of(discovered(place, grouping=groups, compare="every"))
-    assert (findings.row.threshold, findings.row.threshold_source) == (0.8, "convention")
-    curve = curve_of(findings, "ibd")
-    assert curve is not None
-    assert (curve.chosen, curve.recall, curve.false_positive_rate) == (0.8, 0.0, 0.5)
-    assert {w.word for w in findings.validated if w.detected} == {"blossom0"}
-    other = groups_of(discovered(place, grouping=groups, compare="every", positive_only=False))[0].row
-    assert other.threshold_source == "validation"
-    assert other.threshold < 0
+    check_curve(make_curve(first, "eibd"), detected(first, threshold, "any"), own, threshold)
 
 
 def _emergent(findings: GroupView) -> tuple[float, str]:

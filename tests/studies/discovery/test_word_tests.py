@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from biassay.datasets.catalogue import load_tests, select_grouping
 from biassay.datasets.stimulus_files import to_sent_bias, to_toml
 from biassay.errors import MeasurementError, StimulusError, UnknownNameError, UsageError
 from biassay.prompts.sentences import get_given_texts
-from biassay.studies.discovery.results import DUAL_USE, group_of
+from biassay.studies.discovery.results import DUAL_USE, get_group_view
 from biassay.studies.discovery.word_tests import CIRCULAR, add_fingerprint, choose_opposing_group, make_tests
 
 from . import planted_words as made_up
@@ -53,7 +52,7 @@ def test_a_word_at_right_angles_to_all_names_has_no_score_and_no_p_value(compare
 
 def words_of(found: biassay.Run, group: str, against: str, kind: str) -> list[str]:
     """Words found of a group that are above its threshold against another one, best first."""
-    findings = group_of(found, group)
+    findings = get_group_view(found, group)
     shown = [(-word.scores[against], word.word) for word in findings.words if getattr(word, kind)]
     limit = findings.row.threshold if kind == "associated" else findings.row.threshold_emergent
     return [word for score, word in sorted(shown) if -score > limit]
@@ -81,19 +80,11 @@ def test_the_test_written_loads_and_its_sides_share_no_word(
         assert str(found.manifest.models[0].revision) in test.source.citation
     # What is as close to both, and was found because of a third group, is in no test of the two.
     both = ("both",) if against == "blue-men" else ("red",)
-    assert [w for w in group_of(found, "red-women").words if w.associated and w.word.startswith(both)]
+    assert [w for w in get_group_view(found, "red-women").words if w.associated and w.word.startswith(both)]
     assert not [word for test in tests for word in (*test.A.words, *test.B.words) if word.startswith(both)]
     run = biassay.run(f"vectors:{place / 'v.txt'}", tests=str(path))
     assert [r.status for r in run.results] == ["measured"] * len(tests)
     assert all(r.effect_size > 1.5 for r in run.results)  # the words were chosen for it
-
-
-def test_too_few_words_say_what_to_do(found: biassay.Run, place: Path) -> None:
-    none = discovered(place, BOTH, threshold=1.95)
-    with pytest.raises(MeasurementError, match="0 were found of red-women and 0 of blue-men"):
-        make_tests(none, *BOTH, 12)
-    with pytest.raises(UsageError, match="got 1"):
-        make_tests(found, *BOTH, 1)
 
 
 def test_the_other_group_of_a_test(place: Path, tmp_path: Path) -> None:
@@ -133,54 +124,16 @@ def test_results_tsv_has_a_column_for_every_group_and_pair_of_categories(place: 
         assert {name: float(cells[name]) for name in word.constituents} == word.constituents
 
 
-def test_a_rated_word_without_a_score_survives_saving(tmp_path: Path) -> None:
-    made = discovered(made_up.with_a_word_aside(tmp_path, rated={"red-women": {"biases": ["blossom0", "aside"]}}))
-    word = made.tables["validated"][1]
-    assert {*word.scores.values(), *word.constituents.values()} == {None}
-    assert biassay.load(made.save(tmp_path / "out")) == made
-
-
-def test_categories_with_the_same_values_keep_their_own_columns(place: Path, tmp_path: Path) -> None:
-    answers = {"red": "yes", "blue": "no", "women": "yes", "men": "no"}
-    parts = [
-        f'[groups.{group}]\nbelongs = {{ parent = "{answers[one]}", student = "{answers[two]}" }}\n'
-        f"names = {json.dumps(NAMES[group])}\n"
-        for group, (one, two) in GROUPS.items()
-    ]
-    (tmp_path / "yes.toml").write_text("\n".join(parts))
-    made = discovered(place, grouping=tmp_path / "yes.toml", out=tmp_path / "out")
-    first = (tmp_path / "out" / "results.tsv").read_text().splitlines()[1].split("\t")
-    assert tuple(map(float, first[-2:])) == tuple(made.results[0].constituents.values())
-
-
 @pytest.mark.parametrize("odd", ["\u00a0word", "\u3000word", "word\x7f", "\u200bword"])
 def test_odd_words_of_a_vocabulary_do_not_spoil_the_test_written(odd: str, tmp_path: Path) -> None:
     write_vectors(tmp_path / "v.txt", TABLE | {odd: TABLE["blossom0"] + TABLE["blossom1"]})
     write_groups(tmp_path / "own.toml")
     made = discovered(tmp_path, BOTH, threshold=1.3)
-    assert odd in [w.word for w in group_of(made, "red-women").words if w.associated]
+    assert odd in [w.word for w in get_group_view(made, "red-women").words if w.associated]
     path = tmp_path / "test.toml"
-    path.write_text(to_toml(*make_tests(made, *BOTH, 50)))
+    path.write_text(to_toml(*make_tests(made, BOTH[0], BOTH[1], 50)))
     assert not [test for test in load_tests(path) if odd in test.A.words]
     assert len(load_tests(path)) == 2
-
-
-def test_a_label_with_a_control_character_is_written_and_read(found: biassay.Run, tmp_path: Path) -> None:
-    labels = {group: f"{group} \x7f \t \x1b" for group in GROUPS}
-    inputs = dataclasses.replace(found.manifest.inputs, labels=labels)
-    made = dataclasses.replace(found, manifest=dataclasses.replace(found.manifest, inputs=inputs))
-    (tmp_path / "test.toml").write_text(to_toml(*make_tests(made, *BOTH, 12)))
-    assert "\x7f" not in (tmp_path / "test.toml").read_text()
-    assert load_tests(tmp_path / "test.toml")[0].X.label == labels["red-women"]
-
-
-def test_the_part_of_a_run_about_one_group(found: biassay.Run) -> None:
-    part = found["blue-men"]
-    assert [row for row in found.results if row.group == "blue-men"] == list(part.results)
-    assert {row.group for rows in part.tables.values() for row in rows if hasattr(row, "group")} == {"blue-men"}
-    for name in ("red-woman", "red-men"):
-        with pytest.raises(UnknownNameError):
-            found[name]
 
 
 def test_written_tests_hold_the_searched_model_and_claim_nothing_on_it(place: Path, tmp_path: Path) -> None:
@@ -197,7 +150,7 @@ def test_a_noisy_copy_of_the_searched_model_is_described_and_an_unrelated_one_te
     form: str, place: Path, tmp_path: Path
 ) -> None:
     found = discovered(place, BOTH, threshold=1.3, alpha=0.3)
-    tests = add_fingerprint(make_tests(found, *BOTH, 50), biassay.open_encoder(f"vectors:{place / 'v.txt'}"))
+    tests = add_fingerprint(make_tests(found, BOTH[0], BOTH[1], 50), biassay.open_encoder(f"vectors:{place / 'v.txt'}"))
     path = tmp_path / f"found.{form}"
     path.write_text(to_toml(*tests) if form == "toml" else to_sent_bias(tests[0], get_given_texts(tests[0])))
     rng = np.random.default_rng(7)
@@ -225,7 +178,9 @@ def test_a_noisy_copy_of_the_searched_model_is_described_and_an_unrelated_one_te
 
 def test_a_fingerprint_is_bounded_and_checked(place: Path, tmp_path: Path) -> None:
     found = discovered(place, BOTH, threshold=1.3, alpha=0.3)
-    (test, *_) = add_fingerprint(make_tests(found, *BOTH, 50), biassay.open_encoder(f"vectors:{place / 'v.txt'}"))
+    (test, *_) = add_fingerprint(
+        make_tests(found, BOTH[0], BOTH[1], 50), biassay.open_encoder(f"vectors:{place / 'v.txt'}")
+    )
     (fingerprint,) = test.source.fingerprints
     assert max(len(fingerprint.targets), len(fingerprint.attributes)) <= 24
     content = to_toml(test)
@@ -241,14 +196,23 @@ def test_written_tests_state_the_clusters_of_names_and_the_language(place: Path)
     pair = tuple(NAMES["red-women"][:2])
     inputs = dataclasses.replace(found.manifest.inputs, clusters={"red-women": (pair,)}, language="en")
     made = dataclasses.replace(found, manifest=dataclasses.replace(found.manifest, inputs=inputs))
-    (test, *_) = make_tests(made, *BOTH, 12)
+    (test, *_) = make_tests(made, BOTH[0], BOTH[1], 12)
     assert (test.X.clusters, test.Y.clusters, test.language) == ((pair,), (), "en")
     assert select_grouping("guo2021-groups").source.language == "en"
 
 
 def test_first_names_are_left_out_of_written_tests() -> None:
-    found = biassay.discover("glove", groups=["african-american-females", "european-american-males"])
+    groups = ["african-american-females", "european-american-males"]
+    found = biassay.discover("glove", groups=groups, n_permutations=25_000)
     (test, *_) = make_tests(found, "african-american-females", "european-american-males", 50)
-    theirs = {w.word for w in group_of(found, "european-american-males").words if w.associated}
+    theirs = {w.word for w in get_group_view(found, "european-american-males").words if w.associated}
     assert {"steven", "bruce"} <= theirs
     assert not {*test.A.words, *test.B.words} & {"steven", "bruce", "barry", "donald", "colin", "ken"}
+
+
+def test_too_few_words_say_what_to_do(found: biassay.Run, place: Path) -> None:
+    none = discovered(place, BOTH, threshold=1.95)
+    with pytest.raises(MeasurementError, match="0 are associated with red-women and 0 with blue-men"):
+        make_tests(none, BOTH[0], BOTH[1], 12)
+    with pytest.raises(UsageError, match="got 1"):
+        make_tests(found, BOTH[0], BOTH[1], 1)

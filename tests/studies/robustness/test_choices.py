@@ -1,4 +1,4 @@
-"""Which readings of a model are choices: those that have a number, and each once."""
+"""Which representations of a model are choices: those that have a number, and each once."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ import biassay
 from biassay.cache.codecs import TEXTS
 from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.cache.responses import ResponseCache
-from biassay.models.base import Identity, TextEmbeddings
-from biassay.models.representation import Representation
+from biassay.models.base import Identity, Representation, TextEmbeddings
 from biassay.studies.robustness.results import RobustnessResult, Specification
 from biassay.studies.robustness.settings import RobustnessSettings
 from biassay.studies.robustness.study import STUDY
 from biassay.studies.study import Row
 
 OWN = ("2", "cls")
-READINGS = [OWN, ("0", "cls"), ("1", "cls"), ("2", "first"), ("2", "last"), ("2", "max")]
+REPRESENTATIONS = [OWN, ("0", "cls"), ("1", "cls"), ("2", "first"), ("2", "last"), ("2", "max")]
 Vectors = NDArray[np.float64]
 
 
@@ -42,14 +41,14 @@ def named(layer: str, pool: str) -> str:
 
 
 def measured(own: tuple[str, str] = OWN, **asked: Any) -> tuple[RobustnessResult, list[Specification]]:
-    """The result of weat6 and its specifications of all words, on a model of these readings."""
+    """The result of weat6 and its specifications of all words, on a model of these representations."""
     inputs = STUDY.load_inputs(RobustnessSettings(tests=("weat6",), n_subsets=0, **asked))
-    made = {one: Identity("layered", "test", "1", (("layer", one[0]), ("pool", one[1]))) for one in READINGS}
-    readings = tuple(Representation((("layer", one[0]), ("pool", one[1])), made[one]) for one in READINGS)
-    capabilities = Capabilities(representations=readings, default_representation=named(*own))
+    made = {one: Identity("layered", "test", "1", (("layer", one[0]), ("pool", one[1]))) for one in REPRESENTATIONS}
+    representations = tuple(Representation((("layer", one[0]), ("pool", one[1])), made[one]) for one in REPRESENTATIONS)
+    capabilities = Capabilities(representations=representations, default_representation=named(*own))
     texts = STUDY.requests(inputs, capabilities).texts
-    kept = {named(*one): ResponseCache(None).for_model(made[one], TEXTS) for one in READINGS}
-    for one in READINGS:
+    kept = {named(*one): ResponseCache(None).for_model(made[one], TEXTS) for one in REPRESENTATIONS}
+    for one in REPRESENTATIONS:
         table = np.array([vector(text, *one) for text in texts], dtype=np.float32)
         kept[named(*one)].add(texts, TextEmbeddings.from_vectors(table))
     answers = ModelOutputs(made[own], capabilities, cached_texts=kept, requested_texts=texts)
@@ -58,30 +57,22 @@ def measured(own: tuple[str, str] = OWN, **asked: Any) -> tuple[RobustnessResult
     return result, [event.record for event in rows if event.table == "specifications" and event.record.kind == "model"]
 
 
-def readings_of(rows: Sequence[Specification], *, known: bool) -> list[str]:
-    return [row.reading for row in rows if (row.effect_size is not None) == known]
+def list_representations(rows: Sequence[Specification], *, known: bool) -> list[str]:
+    return [row.representation for row in rows if (row.effect_size is not None) == known]
 
 
 def test_by_default_one_vector_is_no_choice_and_the_same_cosines_are_one() -> None:
     result, rows = measured(similarities=("cosine",))
-    assert readings_of(rows, known=True) == ["layer=2&pool=cls", "layer=1&pool=cls", "layer=2&pool=first"]
-    assert readings_of(rows, known=False) == ["layer=2&pool=max"]
+    assert list_representations(rows, known=True) == ["layer=2&pool=cls", "layer=1&pool=cls", "layer=2&pool=first"]
+    assert list_representations(rows, known=False) == ["layer=2&pool=max"]
     assert (result.status, result.n_specifications, result.model_revision) == ("measured", 3, "1")
     assert result.alternatives["joint"].effect_size == pytest.approx(
         np.median([row.effect_size for row in rows if row.effect_size is not None])
     )
 
 
-def test_a_reading_that_was_asked_for_has_a_row_without_a_number() -> None:
-    result, rows = measured(readings=("layer=0&pool=cls", "layer=1&pool=cls"))
-    empty = [row for row in rows if row.reading == "layer=0&pool=cls"]
-    assert [row.similarity for row in empty] == ["cosine", "centred", "components"]  # by rank all are 1 again
-    assert {(row.effect_size, row.ci_low, row.ci_high, row.p_value) for row in empty} == {(None, None, None, None)}
-    assert (result.status, result.n_specifications) == ("measured", 8)
-
-
 @pytest.mark.parametrize("own", [("0", "cls"), ("2", "max")])
-def test_only_the_own_reading_fails_a_test(own: tuple[str, str]) -> None:
+def test_only_the_own_representation_fails_a_test(own: tuple[str, str]) -> None:
     result, rows = measured(own)
     assert (result.status, result.outcome.effect_size, rows) == ("failed", None, [])
     assert result.reason
@@ -94,6 +85,6 @@ def test_a_transformer_is_measured_without_its_constant_layer(tmp_path: Path) ->
 
     run = biassay.robustness(f"hf:{save_tiny('roberta', tmp_path)}?pool=cls", "weat6", n_subsets=0)
     assert run.results[0].status == "measured"
-    read = {row.reading for row in run.tables["specifications"]}
+    read = {row.representation for row in run.tables["specifications"]}
     assert "layer=0&pool=cls" not in read
     assert {"layer=1&pool=cls", "layer=-1&pool=mean"} < read

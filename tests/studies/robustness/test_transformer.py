@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.cli.conftest import Cli, cli
@@ -15,7 +12,6 @@ from tests.models.tiny_models import save_tiny
 import biassay
 from biassay.datasets.catalogue import select_tests
 from biassay.errors import UsageError
-from biassay.models.transformers.encoder import HfEncoder
 from biassay.prompts.sentences import make_random_texts, make_texts
 from biassay.runs.progress import NullListener
 from biassay.runs.run import Run
@@ -58,89 +54,52 @@ def asked_now(run: Run) -> int:
     return run.manifest.models[0].encoded
 
 
-def test_all_readings_come_of_one_pass(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    passes: list[tuple[Sequence[str], Sequence[str]]] = []
-    original = HfEncoder.encode_representations
-
-    def counted(self: HfEncoder, texts: Sequence[str], names: Sequence[str]) -> Any:
-        passes.append((texts, names))
-        return original(self, texts, names)
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("one reading was asked by itself")
-
-    monkeypatch.setattr(HfEncoder, "encode_representations", counted)
-    monkeypatch.setattr(HfEncoder, "encode", refuse)
-    run = biassay.robustness(model, TESTS, cache=tmp_path)
-    assert Counter(text for texts, _ in passes for text in texts) == Counter(all_texts())
-    assert {tuple(names) for _, names in passes} == {(OWN, BLIND, *OTHERS)}
-    assert asked_now(run) == len(all_texts())
-
-
 def test_other_specifications_ask_nothing_new(model: str, kept: Path, found: Run) -> None:
     assert found.manifest.models[0].texts == len(all_texts())
     again = biassay.robustness(
-        model, "weat6", readings=OTHERS[1:3], similarities="rank", n_subsets=3, seed=1, alpha=0.01, cache=kept
+        model, "weat6", representations=OTHERS[1:3], similarities="rank", n_subsets=3, seed=1, alpha=0.01, cache=kept
     )
     assert asked_now(again) == 0
     rows = again.tables["specifications"]
-    measured = [(row.reading, row.similarity, row.effect_size) for row in rows if row.kind == "model"]
+    measured = [(row.representation, row.similarity, row.effect_size) for row in rows if row.kind == "model"]
     before = [row for row in found.tables["specifications"] if (row.test, row.kind) == ("weat6", "model")]
-    kept_d = {(row.reading, row.similarity): row.effect_size for row in before}
+    kept_d = {(row.representation, row.similarity): row.effect_size for row in before}
     assert [name for name, similarity, _ in measured if similarity == "rank"] == [OWN, *OTHERS[1:3]]
     assert [d for *_, d in measured] == pytest.approx([kept_d[name, similarity] for name, similarity, _ in measured])
 
 
-def test_a_reading_is_the_model_with_these_settings(model: str, kept: Path, found: Run) -> None:
-    plain = biassay.run([f"{model}?{reading}" for reading in (OWN, *OTHERS)], TESTS, cache=kept)
+def test_a_representation_is_the_model_with_these_settings(model: str, kept: Path, found: Run) -> None:
+    plain = biassay.run([f"{model}?{representation}" for representation in (OWN, *OTHERS)], TESTS, cache=kept)
     words = len(
         make_random_texts(select_tests("weat6")[0])
     )  # that give the scale of a model, which robustness does not need
     assert [one.encoded for one in plain.manifest.models] == [words] * 7
     rows = {
-        (row.test, row.reading): row
+        (row.test, row.representation): row
         for row in found.tables["specifications"]
         if (row.kind, row.similarity) == ("model", "cosine")
     }
-    for (test, reading), expected in zip(
-        [(test, reading) for reading in (OWN, *OTHERS) for test in TESTS], plain.results, strict=True
+    for (test, representation), expected in zip(
+        [(test, representation) for representation in (OWN, *OTHERS) for test in TESTS], plain.results, strict=True
     ):
-        row = rows[test, reading]
+        row = rows[test, representation]
         # Where all cosines are close to 1, associations are small differences: a relative error of 1e-6 is rounding.
         assert (row.effect_size, row.p_value) == pytest.approx((expected.effect_size, expected.p_value), rel=1e-6)
         assert (row.ci_low, row.ci_high) == pytest.approx((expected.ci_low, expected.ci_high), rel=1e-6)
 
 
-def test_a_reading_asked_by_itself_elsewhere_is_the_same(model: str, found: Run, tmp_path: Path) -> None:
-    alone = biassay.run(f"{model}?layer=-1&pool=first", "weat6", cache=tmp_path, random_sets=0).results[0]
-    (row,) = [
-        row
-        for row in found.tables["specifications"]
-        if (row.test, row.kind, row.reading, row.similarity) == ("weat6", "model", "layer=-1&pool=first", "cosine")
-    ]
-    assert row.effect_size == pytest.approx(alone.effect_size, abs=1e-4)
-
-
 def test_a_choice_that_tells_no_words_apart_is_not_counted(model: str, kept: Path, found: Run) -> None:
-    assert not [row for row in found.tables["specifications"] if row.reading == BLIND]
-    asked = biassay.robustness(model, TESTS, readings=BLIND, cache=kept)
-    blind = [row for row in asked.tables["specifications"] if row.reading == BLIND]
+    assert not [row for row in found.tables["specifications"] if row.representation == BLIND]
+    asked = biassay.robustness(model, TESTS, representations=BLIND, cache=kept)
+    blind = [row for row in asked.tables["specifications"] if row.representation == BLIND]
     assert {(row.effect_size, row.ci_low, row.ci_high, row.p_value) for row in blind} == {(None,) * 4}
     for result in asked.results:
         rows = [row for row in asked.tables["specifications"] if row.test == result.test]
         counted = sum(row.kind in ("model", "template") and row.effect_size is not None for row in rows)
         assert (result.status, result.n_specifications) == ("measured", counted)
-    only = biassay.robustness(f"{model}?{BLIND}", TESTS, readings=OWN, cache=kept)
+    only = biassay.robustness(f"{model}?{BLIND}", TESTS, representations=OWN, cache=kept)
     assert [(row.status, row.effect_size, row.n_specifications) for row in only.results] == [("failed", None, 0)] * 2
     assert {finding.evidence for finding in only.findings()} == {"skipped"}
-
-
-def test_layers_are_read_also_of_a_model_that_joins_some(model: str, kept: Path) -> None:
-    run = biassay.robustness(f"{model}?layer=1,2&pool=mean", "weat6", similarities="cosine", n_subsets=0, cache=kept)
-    readings = [row.reading for row in run.tables["specifications"] if row.kind == "model"]
-    joined = [f"layer=1,2&join=sum&pool={pool}" for pool in ("mean", "cls", "max", "first", "last")]
-    assert readings[0] == joined[0]
-    assert set(readings) == {*joined, *(f"layer={layer}&pool=mean" for layer in (0, 1, 2, -1))}
 
 
 class Stopping(NullListener):
@@ -155,7 +114,9 @@ class Stopping(NullListener):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(("unit", "after", "encoded"), [("texts", 1, 512), ("readings", 3, 0), ("tests", 1, 0)])
+@pytest.mark.parametrize(
+    ("unit", "after", "encoded"), [("texts", 1, 512), ("layers and poolings", 3, 0), ("tests", 1, 0)]
+)
 def test_a_run_that_was_stopped_goes_on_to_the_same(
     unit: str, after: int, encoded: int, model: str, found: Run, tmp_path: Path
 ) -> None:
@@ -179,17 +140,9 @@ def test_the_command_line_gives_the_same(model: str, kept: Path, found: Run, cli
     assert [row["alternatives"]["joint"]["effect_size"] for row in json.loads(stdout)["results"]] == [
         row.alternatives["joint"].effect_size for row in found.results
     ]
-    few = ("--readings", OTHERS[0], "--similarities", "cosine", "--n-subsets", 0)
+    few = ("--representations", OTHERS[0], "--similarities", "cosine", "--n-subsets", 0)
     code, stdout, _ = cli(*common, *few, "--out", tmp_path / "few")
     assert code == 0
     again = biassay.load(tmp_path / "few")
     rows = [row for row in again.tables["specifications"] if (row.kind, row.test) == ("model", "weat6")]
-    assert [(row.reading, row.similarity) for row in rows] == [(OWN, "cosine"), (OTHERS[0], "cosine")]
-
-
-def test_the_exit_code_tells_what_was_refused_or_not_measured(model: str, kept: Path, cli: Cli) -> None:
-    common = ("--cache", kept, "--tests", "weat6", "--quiet")
-    assert cli("robustness", f"{model}?{BLIND}", "--readings", OWN, *common)[:2] == (1, "")
-    code, stdout, stderr = cli("robustness", model, "--readings", "layer=9&pool=mean", *common)
-    assert (code, stdout) == (2, "")
-    assert "layer=9&pool=mean" in stderr
+    assert [(row.representation, row.similarity) for row in rows] == [(OWN, "cosine"), (OTHERS[0], "cosine")]

@@ -11,9 +11,9 @@ import numpy as np
 
 import biassay
 from biassay.datasets.abc_model import AbcStimuli, list_paired_groups, load_abc
-from biassay.results.views import RunSlice
+from biassay.results.views import RunSlice, split_by_model
 from biassay.runs.run import Run
-from biassay.studies.stereotypes.results import measures_of, models_of
+from biassay.studies.stereotypes.results import split_by_measure
 
 SHIPPED = ["gender", "race", "religion", "socioeconomic", "age", "disability", "politics", "nationality"]
 GROUPS = ("north", "south", "east", "smith", "miller", "baker")
@@ -98,7 +98,12 @@ def save_masked(
     names = {f"{name.strip('[]').lower()}_token": name for name in special}
     library.PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=32, **names).save_pretrained(folder)
     torch.manual_seed(seed)
-    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    size: dict[str, Any] = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+    }
     config = library.BertConfig(vocab_size=len(vocabulary), pad_token_id=0, max_position_embeddings=32, **size)
     model: Any = (library.BertForMaskedLM if head else library.BertModel)(config)
     for parameter in model.parameters():
@@ -139,7 +144,12 @@ class Place:
         self.human = judgements(folder)
 
     def __call__(self, model: str | list[str] | None = None, **given: Any) -> Run:
-        asked = {"files": self.files, "groups": ["land", "craft"], "templates": ["mine"], "n_bootstrap": 30} | given
+        asked: dict[str, Any] = {
+            "files": self.files,
+            "groups": ["land", "craft"],
+            "templates": ["mine"],
+            "n_bootstrap": 30,
+        } | given
         return biassay.stereotypes(model or self.model, **asked)
 
 
@@ -149,8 +159,8 @@ def numbers(row: Any) -> np.ndarray:
 
 def measures(run: Run) -> list[RunSlice]:
     """Of a run of one model."""
-    (model,) = models_of(run)
-    return measures_of(model)
+    (model,) = split_by_model(run)
+    return split_by_measure(model)
 
 
 def profiles(measure: RunSlice) -> dict[str, np.ndarray]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -73,15 +73,17 @@ def measure(cli: Cli, contexts: Path, tmp_path: Path) -> Cli:
 
 
 def cells(stdout: str) -> list[list[str]]:
-    """The cells of all rows of the first table; a row may go over several lines."""
+    """The cells of all rows of the tables; the last cell of a row may go over several lines."""
     rows: list[list[str]] = []
+    in_table = False
     for line in stdout.splitlines():
-        if line.startswith("│"):
-            parts = [part.strip() for part in line.strip("│").split("│")]
-            if parts[0]:
-                rows.append(parts)
-            else:
-                rows[-1] = [f"{old} {new}".strip() for old, new in zip(rows[-1], parts, strict=True)]
+        parts = re.split(r" {2,}", line.strip())
+        if line.startswith("─") or not line:
+            in_table = bool(line)
+        elif in_table and line.startswith(" "):
+            rows[-1][-1] += f" {parts[0]}"
+        elif in_table:
+            rows.append(parts)
     return rows
 
 
@@ -91,25 +93,11 @@ def test_the_table_of_groups_and_pairs(cli: Cli, folder: Path, tmp_path: Path) -
     assert code == 0
     groups, pairs = cells(stdout)
     assert groups[:3] == ["groups", "5 of 53", "5 / 6 / 7"]
-    assert "veteran 4" in groups[3]
-    assert "Amish 0" in groups[3]
+    assert groups[3].startswith("non-binary 0, ")
     assert pairs == ["pairs of traits", "15 of 16", "6 / 6 / 6", "unconfident-confident: unconfident 2"]
     assert stdout.splitlines()[-1] == (
         f"written to {out}; next: biassay stereotypes hf:NAME --measures ceat --contexts {out}"
     )
-
-
-def test_tests_groups_of_ones_own_and_all_adjectives_together(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    own, out = tmp_path / "own.toml", tmp_path / "c.parquet"
-    own.write_text('[groups]\nnobody = { domain = "age", singular = "nobody", plural = "everyone" }\n')
-    args = ("contexts", folder / "c.txt", "--abc", "--files", own, "--all-adjectives", "--tests", "C6", "--out", out)
-    code, stdout, _ = cli(*args)
-    assert code == 0
-    assert [row[0] for row in cells(stdout)] == ["C6", "groups", "pairs of traits"]
-    assert "6 of 54" in stdout
-    last = stdout.splitlines()[-1]
-    assert f"biassay run hf:NAME --contexts {out} or biassay stereotypes" in last
-    assert last.endswith(f"--contexts {out} --files {own} --all-adjectives")
 
 
 def test_a_model_without_a_head_is_enough(measure: Cli, tiny_model: str, human: Path, tmp_path: Path) -> None:
@@ -131,28 +119,6 @@ def test_a_model_without_a_head_is_enough(measure: Cli, tiny_model: str, human: 
     assert evidence["veteran"] == ("skipped", "the group has too few contexts")
     assert evidence["woman"] == ("descriptive", None)
     assert (out / "report.html").is_file()
-
-
-def test_ceat_stands_beside_the_others(measure: Cli, causal_model: str, human: Path, tmp_path: Path) -> None:
-    args = ("--measures", "ceat", "--measures", "ilps", "--templates", "are", "--human", human)
-    code, stdout, stderr = measure(causal_model, *args, "--json", "--out", tmp_path / "run")
-    assert code == 0, stderr
-    found: dict[str, Any] = json.loads(stdout)
-    assert found["manifest"]["inputs"]["measures"] == ["ilps", "ceat"]
-    assert [m["measure"] for m in found["measures"]] == ["ilps", "ceat"]
-    assert found["models"][0]["kind"] == "causal"
-    assert "word=last" in found["contexts"][0]["words_options"]
-    assert "word=last" not in found["contexts"][0]["options"]
-    assert found["manifest"]["models"][0]["texts"] > found["models"][0]["num_questions"]
-    alone = json.loads(measure(causal_model, "--measures", "ceat", "--human", human, "--json")[1])
-    for table in ("profiles", "alignments", "group_alignments"):
-        of_both = [row for row in found[table] if row["measure"] == "ceat"]
-        for row in (*of_both, *alone[table]):
-            del row["options"]  # those of the language model, and those of the encoder of words
-            for name in ("p_adjusted", "family_size"):  # of the family of the run
-                row.pop(name, None)
-        assert of_both == alone[table]
-    assert (tmp_path / "run" / "results.tsv").read_text().count("\tceat\t") == 160
 
 
 def test_wrong_usage_is_named(cli: Cli, tiny_model: str, contexts: Path, tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from tests.reporting.pages import Page
 
+from biassay.results.views import split_by_model
 from biassay.runs.reports import render_report
 from biassay.runs.run import Run
 from biassay.studies.stereotypes.findings import center_scores, select_singles
-from biassay.studies.stereotypes.results import closest, models_of
+from biassay.studies.stereotypes.results import find_closest_measure
 
 from .asked_models import Place, measures
 
@@ -33,15 +34,16 @@ def test_scores_are_centred_over_groups_pair_by_pair(found: Run) -> None:
 
 
 def test_the_figure_names_the_traits_by_which_every_group_stands_out(found: Run) -> None:
-    best, inputs = closest(models_of(found)[0]), found.manifest.inputs
+    best, inputs = find_closest_measure(split_by_model(found)[0]), found.manifest.inputs
     assert best is not None
     profiles = {p.group: p for p in best["profiles"] if not p.parts}
     scores = np.array([profile.scores for profile in profiles.values()])
     apart = dict(zip(profiles, scores - scores.mean(axis=0), strict=True))
     page = Page(render_report(found))
     strips = [strip for strip in page.strips if "rather than" in strip]
-    domains = dict.fromkeys(profile.domain for profile in profiles.values())
-    order = [group for domain in domains for group, profile in profiles.items() if profile.domain == domain]
+    by_strength = sorted(profiles, key=lambda group: -np.abs(apart[group]).max())
+    domains = dict.fromkeys(profiles[group].domain for group in by_strength)
+    order = [group for domain in domains for group in by_strength if profiles[group].domain == domain]
     assert len(strips) == 5 * len(order)
     for place, strip in enumerate(strips):
         group, rank = order[place // 5], place % 5
@@ -49,9 +51,7 @@ def test_the_figure_names_the_traits_by_which_every_group_stands_out(found: Run)
         beyond, score = apart[group][pair], profiles[group].scores[pair]
         left, right = inputs.traits[inputs.pairs[pair]]
         trait, other = (right, left) if beyond > 0 else (left, right)
-        assert strip.startswith(
-            f"{group}: {trait} rather than {other}, {abs(beyond):.2f} beyond the mean of 6 groups\n"
-        )
+        assert strip.startswith(f"{group}: {trait} rather than {other}, {abs(beyond):.2f} above the mean of 6 groups\n")
         assert f"as measured {abs(score):.2f} towards {right if score > 0 else left}" in strip
         human = (profiles[group].human or {pair: None})[pair]
         assert (f"{human if beyond > 0 else 100 - human:.0f} of 100 towards {trait}" in strip) if human else True

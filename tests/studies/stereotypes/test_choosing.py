@@ -46,7 +46,7 @@ def test_a_choice_of_templates_makes_no_agreement() -> None:
     """Of 80 worlds, in how many the shuffled p is 0.05, its least; and the mean tau with and without the pilot."""
     rng, worlds = np.random.default_rng(3), 80
     found = [ignorant(rng) for _ in range(worlds)]
-    low, high = stats.binom.ppf([0.0005, 0.9995], worlds, 0.05)
+    low, high = stats.binom.ppf([0.0005, 0.9995], worlds, 0.05)  # type: ignore[misc]
     assert low <= sum((a.outcome.p_value or 1.0) <= 0.05 for a in found) <= high
     outcomes = {False: [a.outcome for a in found], True: [a.alternatives["with_pilot"] for a in found]}
     for biased, own in outcomes.items():

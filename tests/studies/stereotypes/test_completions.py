@@ -14,7 +14,7 @@ from tests.models.causal_server import Causal, serving
 from tests.models.tiny_models import save_tiny
 
 import biassay
-from biassay.errors import BudgetError, UsageError
+from biassay.errors import UsageError
 
 from .asked_models import own_file
 
@@ -34,12 +34,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def endpoint(folder: Path) -> Iterator[Endpoint]:
     with serving(Causal(folder)) as server:
         yield server
-
-
-def prompts_of(server: Endpoint) -> list[str]:
-    """Each text that was sent, those that went together one after the other."""
-    given = [one["prompt"] for _, _, one in server.seen]
-    return [text for one in given for text in ([one] if isinstance(one, str) else one)]
 
 
 def name_of(server: Endpoint) -> str:
@@ -70,19 +64,3 @@ def test_the_sensitivity_test_is_refused_with_its_reason(endpoint: Endpoint, tmp
     with pytest.raises(UsageError, match="released code"):
         biassay.stereotypes(name_of(endpoint), measures=MEASURES, variant="cao2022-code", files=files, **ASKED)
     assert endpoint.seen == []
-
-
-def test_a_budget_stops_a_run_that_goes_on_with_a_larger_one(endpoint: Endpoint, tmp_path: Path) -> None:
-    files = own_file(tmp_path)
-    given = {"measures": MEASURES, "files": files, **ASKED}
-    name = f"{name_of(endpoint)}&concurrency=1"
-    for budget in (0, 800):
-        with pytest.raises(BudgetError):
-            biassay.stereotypes(name, out=tmp_path / f"run-{budget}", budget=budget, **given)
-    asked = prompts_of(endpoint)
-    assert asked
-    out = tmp_path / "run-800"
-    assert biassay.resume(out, name, budget=1_000_000).manifest.status == "complete"
-    again = prompts_of(endpoint)[len(asked) :]
-    assert again
-    assert not set(again) & set(asked)

@@ -14,11 +14,10 @@ import biassay
 from biassay.corpus.contexts import abc_words
 from biassay.datasets.abc_model import AbcStimuli, load_abc, select_groups
 from biassay.engines.local import LocalExecutor
-from biassay.errors import UsageError
 from biassay.models.registry import open_model
 from biassay.runs.contexts import find_contexts
 from biassay.runs.run import Run
-from biassay.studies.stereotypes.group_contexts import GroupContexts
+from biassay.studies.stereotypes.group_ceat import GroupContexts
 from biassay.studies.stereotypes.results import ContextsRow
 from biassay.studies.stereotypes.settings import StereotypeSettings
 
@@ -76,7 +75,13 @@ def asked(abc: AbcStimuli, file: Path, **settings: Any) -> GroupContexts:
 
 
 def measured(model: str, file: Path, cache: Path, **settings: Any) -> Run:
-    given = {"measures": "ceat", "groups": GROUPS, "contexts": file, "min_contexts": 3, "cache": cache} | settings
+    given: dict[str, Any] = {
+        "measures": "ceat",
+        "groups": GROUPS,
+        "contexts": file,
+        "min_contexts": 3,
+        "cache": cache,
+    } | settings
     return biassay.stereotypes(model, **given)
 
 
@@ -151,48 +156,3 @@ def test_all_adjectives_stand_in_for_rare_ones_but_not_the_groups_own_word(
     left, right = (np.concatenate([own @ vectors_of(tiny_model, given, [w]).T for w in side], axis=1) for side in sides)
     expected = (right.mean() - left.mean()) / np.concatenate([left, right], axis=1).std()
     assert scores[2, column] == pytest.approx(expected, rel=1e-3, abs=1e-4)
-
-
-def test_only_what_is_needed_is_encoded_and_nothing_twice(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
-    engine = Counting()
-    first = measured(tiny_model, contexts, tmp_path, engine=engine)
-    words = 6 + 2 * 14  # words of four groups that occur, adjectives of 14 pairs; each has a shard of its own
-    assert engine.tasks == words
-    (made,) = first.manifest.models
-    assert made.encoded == made.texts == 3 + 4 + 1 + 5 + 6 + 4 + 28 * 5
-    again = measured(tiny_model, contexts, tmp_path, engine=engine)
-    assert (engine.tasks, again.manifest.models[0].encoded) == (words, 0)
-    assert again.tables == first.tables
-
-
-def test_words_that_were_not_sought_are_an_error_that_says_what_to_do(
-    abc: AbcStimuli, contexts: Path, tmp_path: Path
-) -> None:
-    first = tmp_path / "first.parquet"
-    find_contexts(contexts.with_name("c.txt"), first, (), words=abc_words(abc), workers=1)
-    with pytest.raises(UsageError, match=r"83 adjective.*weak, helpless.*--abc --all-adjectives"):
-        asked(abc, first, all_adjectives=True)
-    other = tmp_path / "other.parquet"
-    find_contexts(contexts.with_name("c.txt"), other, (), words=("man", "poor"), workers=1)
-    with pytest.raises(UsageError, match=r"4 group.*Asian, Democrat, immigrant, Amish.* --abc"):
-        asked(abc, other)
-    with pytest.raises(UsageError, match="no group of 5 has 50 contexts"):
-        asked(abc, first, min_contexts=50)
-
-
-def test_a_run_is_kept_with_everything_and_read_back(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
-    found = measured(tiny_model, contexts, tmp_path / "cache", out=tmp_path / "run")
-    read = biassay.load(tmp_path / "run")
-    assert read == found
-    np.testing.assert_array_equal(read.arrays["0/ceat/standard_errors"], found.arrays["0/ceat/standard_errors"])
-    (model,), (measure,) = found.tables["models"], found.tables["measures"]
-    assert (model.kind, measure.measure, measure.templates, measure.chosen) == ("encoder", "ceat", (), ())
-    assert row_of(found).words_options == row_of(found).options == found.manifest.models[0].options
-    inputs = found.manifest.inputs
-    assert (inputs.templates, inputs.measures, inputs.contexts.file) == ({}, ("ceat",), str(contexts))
-    scores = scores_of(found)
-    header, *rows = (tmp_path / "run" / "results.tsv").read_text().splitlines()
-    assert header.split("\t")[2:] == ["measure", "template", "chosen", "group", "pair", "score"]
-    assert len(rows) == 5 * 16
-    assert rows[0].split("\t")[2:7] == ["ceat", "", "", "man", "powerless-powerful"]
-    assert float(rows[0].split("\t")[7]) == scores[0, 0]

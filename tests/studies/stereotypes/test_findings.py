@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from biassay.results.findings import Finding
 from biassay.results.run_data import ModelRecord
 from biassay.runs.run import Run
-from biassay.studies.registry import get_study
 from biassay.studies.stereotypes.results import AgreementResult, ContextsRow, MeasureRow, ProfileRow, StereotypeModelRow
 
 from .made_runs import alignment, run_of
 
-WHO = {"model": "m", "options": "head=masked"}
+WHO: dict[str, Any] = {"model": "m", "options": "head=masked"}
 PAIRS = ("poor-wealthy", "cold-warm")
 TRAITS = {"poor-wealthy": ("poor", "wealthy"), "cold-warm": ("cold", "warm")}
 
@@ -75,25 +76,3 @@ def test_a_group_is_described_by_its_strongest_traits_under_the_closest_measure(
     )
     assert (by["south"].evidence, by["south"].words) == ("skipped", ())
     assert by["south"].reason is not None
-
-
-def test_what_all_groups_share_is_no_groups_own() -> None:
-    """Both go with cold; less the mean of both, the second stands out as warm."""
-    rows = (
-        profile("ilps", "north", 0.5, -2.0),
-        profile("ilps", "south", 0.1, -1.0),
-        profile("ilps", "east", None, None),
-    )
-    _, by = found((), rows)
-    for group, traits, effect in (("north", ("cold", "wealthy"), 0.5), ("south", ("warm", "poor"), 0.5)):
-        assert by[group].words == traits
-        assert by[group].effect == pytest.approx(effect)
-    assert by["east"].evidence == "skipped"
-    assert [row.scores for row in rows[:2]] == [(0.5, -2.0), (0.1, -1.0)]  # records stay as measured
-
-
-def test_a_model_of_which_nothing_was_measured_fails_the_command() -> None:
-    study = get_study("stereotypes")
-    for score, failed in ((None, True), (0.5, False)):
-        run, _ = found((), (profile("ilps", "east", None, score),))
-        assert study.has_failures(run) is failed

@@ -14,13 +14,12 @@ import pytest
 from tests.reporting.pages import Page
 from tests.studies.showing import printed
 
-from biassay.results.outcomes import Outcome
+from biassay.results.views import split_by_model
 from biassay.runs.reports import render_report
 from biassay.runs.run import Run
-from biassay.studies.stereotypes.results import by_group, closest, models_of
+from biassay.studies.stereotypes.results import find_closest_measure, list_group_agreements
 
 from .asked_models import GROUPS, Place, measures
-from .made_runs import decided
 
 pytestmark = pytest.mark.extras
 HOSTILE = "<script>alert(1)</script>"
@@ -49,7 +48,7 @@ def two(value: float | None) -> str:
 
 
 def span(interval: tuple[float, float] | None) -> str:
-    return "–" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"
+    return "–" if interval is None else f"[{interval[0]:.2f}, {interval[1]:.2f}]"
 
 
 def ends(row: Any) -> str:
@@ -69,10 +68,6 @@ def changed(run: Run, table: str, change: Callable[[Any], dict[str, Any]]) -> Ru
     return dataclasses.replace(run, tables={**run.tables, table: rows})
 
 
-def label_of(run: Run) -> str:
-    return models_of(run)[0].label
-
-
 def table_of(page: Page, *where: str) -> list[dict[str, str]]:
     """Rows of a table of the page, by the labels of its columns."""
     header, *rows = page.rows[where]  # type: ignore[index]
@@ -80,56 +75,54 @@ def table_of(page: Page, *where: str) -> list[dict[str, str]]:
 
 
 def turned_of(page: Page, *where: str) -> list[dict[str, str]]:
-    """The same of a table whose columns stand below each other, each with what it holds."""
+    """The same of a table whose columns stand below each other."""
     rows = page.rows[where]  # type: ignore[index]
     columns, *others = zip(*rows, strict=True)
     return [dict(zip(columns, cells, strict=True)) for cells in others]
 
 
-def told(row: dict[str, str], label: str) -> str:
-    """The first cell of a label, whatever is said about it."""
-    return next(cell for name, cell in row.items() if name == label or name.startswith(f"{label} "))
-
-
 def profiles_of(page: Page, run: Run, name: str) -> tuple[dict[str, dict[str, str]], list[str]]:
     """Cells of profiles by group and pair, from the tables of all dimensions; and their shades, in the same order."""
-    inputs, cells, shades = run.manifest.inputs, {}, {}
-    for dimension in dict.fromkeys(inputs.dimensions.values()):
-        where = (label_of(run), f"Profiles, {name}", dimension[:1].upper() + dimension[1:])
-        (_, *heads), *rows = page.rows[where]
-        own = [pair for pair in inputs.pairs if inputs.dimensions[pair] == dimension]
-        assert heads == [" – ".join(inputs.traits[pair]) for pair in own]
-        marks = iter(page.shades.get(where, ()))
-        for group, *line in rows:
+    cells: dict[Any, Any] = {}
+    inputs, shades = run.manifest.inputs, dict[Any, Any]()
+    where = ("All traits", f"Profiles, {name}", "")
+    marks, own = iter(page.shades.get(where, ())), []
+    for first, *line in page.rows[where]:
+        if first == "Group":
+            (dimension,) = line
+        elif " – " in first:
+            own = [pair for pair in inputs.pairs if inputs.dimensions[pair].lower() == dimension.lower()]
+            assert [first, *line] == [" – ".join(inputs.traits[pair]) for pair in own]
+        else:
             found = dict(zip(own, (" ".join(cell.split()) for cell in line), strict=True))
-            cells.setdefault(group, {}).update(found)
-            if group != "Mean of all groups":
-                shades.update({(group, pair): next(marks) for pair in own if found[pair] != "–"})
+            cells.setdefault(first, {}).update(found)
+            if first != "Mean of all groups":
+                shades.update({(first, pair): next(marks) for pair in own if found[pair] != "–"})
     ordered = {group: {pair: line[pair] for pair in inputs.pairs} for group, line in cells.items()}
     return ordered, [shades[group, pair] for group in ordered for pair in inputs.pairs if (group, pair) in shades]
 
 
 def test_the_agreement_on_the_page_is_that_of_the_record(found: Run, page: Page) -> None:
-    rows = turned_of(page, label_of(found), "Agreement with people", "")
+    rows = turned_of(page, "All groups", "Agreement with people", "")
     assert len(rows) == len(found.tables["alignments"]) == 6
     for row, a in zip(rows, found.tables["alignments"], strict=True):
-        assert [told(row, name) for name in ("measure", "annotators", "people")] == [
+        assert [row[name] for name in ("measure", "annotators", "people")] == [
             *(NAMES[a.measure], a.annotators, str(a.outcome.n["annotators"])),
         ]
-        assert [told(row, name) for name in ("tau", "95%, both", "p, shuffled", "p, cells")] == [
+        assert [row[name] for name in ("tau", "95%, both", "p, shuffled", "p, cells")] == [
             *(two(a.outcome.effect_size), span((a.outcome.ci_low, a.outcome.ci_high))),
             *(shown_p(a.outcome.p_value), shown_p(a.alternatives["cells"].p_value)),
         ]
-        assert [told(row, name) for name in ("groups shuffled", "P@3")] == [
+        assert [row[name] for name in ("groups shuffled", "P@3")] == [
             *(two(a.tau_shuffled), two(a.alternatives["precision"].effect_size)),
         ]
-        assert [told(row, name) for name in ("tau with pilot", "tau on the pilot")] == [
+        assert [row[name] for name in ("tau with pilot", "tau on the pilot")] == [
             *(two(a.alternatives[name].effect_size) for name in ("with_pilot", "pilot")),
         ]
     for measure in measures(found):
-        rows = table_of(page, label_of(found), f"Agreement by group, {NAMES[measure.label]}", "")
+        rows = table_of(page, "All groups", f"Agreement by group, {NAMES[measure.label]}", "")
         assert [row["group"] for row in rows] == ["north", "south", "east", "baker", "smith"]
-        for row, own in zip(rows, by_group(measure), strict=True):
+        for row, own in zip(rows, list_group_agreements(measure), strict=True):
             assert (row["tau"], row["95%"], row["P@3 top"]) == (two(own.effect_size), ends(own), two(own.top))
             assert row["pilot"] == ("yes" if own.pilot else "no")
 
@@ -146,7 +139,7 @@ def test_the_profiles_on_the_page_are_those_of_the_record(found: Run, page: Page
             people = profiles[group].human or [None] * len(means)
             shown = [f" {h:.0f}" if h is not None else "" for h in people]
             assert list(cells[group].values()) == [
-                f"{score:.2f}{human}" for score, human in zip(profiles[group].scores, shown, strict=True)
+                f"{score:z.2f}{human}" for score, human in zip(profiles[group].scores, shown, strict=True)
             ]
         apart = (scores - means).ravel()
         assert len(shades) == apart.size
@@ -155,55 +148,14 @@ def test_the_profiles_on_the_page_are_those_of_the_record(found: Run, page: Page
             assert float(shade.rpartition(" ")[2]) == pytest.approx(0.5 * abs(beyond) / abs(apart).max(), abs=0.0051)
 
 
-def test_paired_groups_have_their_tables(found: Run, page: Page) -> None:
-    for measure in measures(found):
-        where = (label_of(found), f"Paired groups, {NAMES[measure.label]}")
-        rows = table_of(page, *where, "Which domain a pair follows")
-        assert [(row["difference"], row["95%"]) for row in rows] == [
-            (two(d.effect_size), ends(d)) for d in measure["dominance"]
-        ]
-        rows = table_of(page, *where, "Traits that emerge")
-        shown = [(row["group"], row["trait"], row["direction"], row["beyond both by"], row["p"]) for row in rows]
-        emergent = measure["emergent"]
-        assert shown == [(e.group, e.trait, e.direction, two(e.effect_size), shown_p(e.p_value)) for e in emergent]
-        rows, order = table_of(page, *where, "Paired groups and their order"), measure.first("orders")
-        taus = (order.tau_first, order.tau_second, order.tau_reversed, order.tau_closest)
-        assert [row["tau"] for row in rows] == list(map(two, taus))
-
-
-@pytest.mark.parametrize(("tau", "best"), [(0.0, "set"), (-0.2, "set"), (-0.4, "ilps"), (None, "ilps")])
-def test_the_measure_that_agrees_best_is_one_and_the_same_everywhere(tau: float | None, best: str, found: Run) -> None:
-    given = {"ilps": -0.3, "ilps-star": -0.5, "set": tau}
-    other = changed(found, "alignments", lambda row: {"outcome": Outcome(effect_size=given[row.measure])})
-    other = decided(other)
-    chosen = closest(models_of(other)[0])
-    assert chosen is not None
-    assert chosen.label == best
-    assert {finding.title.rpartition(" ")[2] for finding in other.findings() if finding.item in GROUPS} == {NAMES[best]}
-    if tau == 0.0:
-        pytest.importorskip("vl_convert")
-        drawn = {drawing.where[1] for drawing in Page(render_report(other)).drawings}
-        assert drawn == {f"Groups beside people, {NAMES[best]}"}
-
-
-def test_without_people_there_is_no_agreement(place: Place) -> None:
-    plain = place()
-    page, shown = Page(render_report(plain)), printed(plain, 250)
-    assert {where[1] for where in page.rows} == {*(f"Profiles, {name}" for name in NAMES.values()), "What was asked"}
-    assert "annotators" not in shown
-    cells, _ = profiles_of(page, plain, "ILPS")
-    first = plain.tables["profiles"][0]
-    assert list(cells[first.group].values()) == [f"{score:.2f}" for score in first.scores]
-
-
 def test_a_figure_of_every_group_has_what_people_and_the_model_say(found: Run, page: Page) -> None:
     pytest.importorskip("vl_convert")
-    best = closest(models_of(found)[0])
+    best = find_closest_measure(split_by_model(found)[0])
     assert best is not None
     rated = [p for p in best["profiles"] if not p.parts and p.human is not None]
-    assert [d.where[1] for d in page.drawings] == [f"Groups beside people, {NAMES[best.label]}"] * len(rated)
+    assert [d.where[1] for d in page.drawings] == [f"Groups and people, {NAMES[best.label]}"] * len(rated)
     assert rated
-    own = {g.group: g for g in by_group(best)}
+    own = {g.group: g for g in list_group_agreements(best)}
     for drawing, profile in zip(page.drawings, rated, strict=True):
         assert drawing.text.endswith(profile.group)
         pilot = ", a pilot group" if own[profile.group].pilot else ""
@@ -216,32 +168,6 @@ def test_a_figure_of_every_group_has_what_people_and_the_model_say(found: Run, p
                 sides.append((human - 50) * score > 0)
         assert drawing.tips == shown
         assert drawing.label.endswith(f"same side in {sum(sides)} of {len(sides)} pairs")
-
-
-def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
-    found: Run, page: Page, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("biassay.reporting.document.can_draw", lambda: False)
-    without = Page(render_report(found))
-    assert without.drawings == []
-    assert without.text.count('pip install "biassay[figures]"') == 1
-    assert without.rows == page.rows
-
-
-def test_what_is_not_defined_is_a_dash(found: Run) -> None:
-    none = {"outcome": Outcome(n={"groups": 0, "cells": 0}), "tau_shuffled": None}
-    empty = changed(
-        found, "alignments", lambda row: {**none, "alternatives": dict.fromkeys(row.alternatives, Outcome())}
-    )
-    empty = decided(changed(empty, "profiles", lambda _: {"scores": (None,) * 17}))
-    page, shown = Page(render_report(empty)), printed(empty, 250)
-    row = turned_of(page, label_of(found), "Agreement with people", "")[0]
-    assert [told(row, name) for name in ("groups", "cells")] == ["0", "0"]
-    # A column in which nothing stands is left out.
-    assert not [name for name in row if name.startswith(("tau", "p,", "P@3"))]
-    cells, _ = profiles_of(page, empty, "ILPS")
-    assert list(cells[GROUPS[0]].values()) == ["–"] * 17
-    assert not {"nan", "None"} & set(re.findall(r"\w+", page.text + shown))
 
 
 def test_hostile_names_go_through_as_text(place: Place, tmp_path: Path) -> None:
@@ -262,13 +188,13 @@ def test_hostile_names_go_through_as_text(place: Place, tmp_path: Path) -> None:
     people.write_text(json.dumps(rated))
     out = tmp_path / "out"
     asked = {"groups": [HOSTILE, MARKUP], "templates": ["<b>t[/]"], "files": [*place.files, own], "out": out}
-    made = place(human=people, measures="ilps", **asked)
+    made = place(human=people, measures="ilps", **asked)  # type: ignore[arg-type]
     text = (out / "report.html").read_text()
-    page, shown = Page(text), printed(made, 250)
+    page, shown = Page(text), printed(made, 250, everything=True)
     assert not {"b", "i", "u"} & set(page.tags)
     assert HOSTILE not in text
-    rows = page.rows[label_of(made), "Profiles, ILPS", "Wit"]
-    assert [row[0] for row in rows] == ["Group", "Mean of all groups", HOSTILE, MARKUP]
+    rows = page.rows["All traits", "Profiles, ILPS", ""][-4:]
+    assert [row[0] for row in rows[1:]] == ["Mean of all groups", HOSTILE, MARKUP]
     assert rows[0][-1] == "<i> – [i]x"
     assert len([strip for strip in page.strips if strip.startswith((f"{HOSTILE}: ", f"{MARKUP}: "))]) == 10
     firsts = {re.split(r" {2,}", line.strip())[0] for line in shown.splitlines()}

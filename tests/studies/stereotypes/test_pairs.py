@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
@@ -40,7 +42,7 @@ def traits(place: Place, found: Run) -> Table:
 
     texts = {(t.name, "nobody"): make_prior_cloze(t, place.abc) for t in chosen}
     texts |= {(t.name, group.name): make_cloze(t, group) for t in chosen for group in groups}
-    log_p = {}
+    log_p: dict[Any, Any] = {}
     for key, filled in zip(texts, model.fill([Blank(text, tuple(words)) for text in texts.values()]), strict=True):
         assert filled.lengths.all()
         firsts = filled.columns[filled.starts, 0].astype(float)
@@ -122,26 +124,6 @@ def test_emergent_traits_are_those_that_exceed_both_groups_most(found: Run, trai
     assert len({(e.group, e.trait, e.direction) for e in crossed["emergent"]}) == 50
 
 
-def test_pairs_do_not_change_what_is_found_of_the_groups(found: Run, place: Place) -> None:
-    alone = place(human=place.human)
-    for one, other in zip(measures(alone), measures(found), strict=True):
-        assert one.row.chosen == other.row.chosen
-        for group, scores in profiles(one).items():
-            np.testing.assert_allclose(profiles(other)[group], scores, atol=1e-4)
-        assert [p.group for p in other["profiles"]][:6] == list(GROUPS)
-        assert [p.human for p in other["profiles"]][:6] == [p.human for p in one["profiles"]]
-
-
-def test_only_pairs_of_the_chosen_groups_are_asked_about(place: Place) -> None:
-    few = place(groups=["south", "smith", "miller"], intersections=True, measures="ilps")
-    assert [p.group for p in few.tables["profiles"] if not p.parts] == ["south", "smith", "miller"]
-    expected = [("south", "smith"), ("south", "miller"), ("miller", "south")]
-    assert sorted(parts_of(few).values()) == sorted(expected)
-    assert few.tables["orders"][0].num_groups == 3
-    assert {row.group for row in few.tables["emergent"]} <= set(parts_of(few))
-    assert few.tables["models"][0].num_asked == (3 + 3 + 1) * 4 * 2 * len(place.abc.pairs)
-
-
 def test_groups_of_one_domain_are_paired_with_all_others(place: Place) -> None:
     one = place(groups=["south"], intersections=True, measures="ilps")
     assert [p.group for p in one.tables["profiles"] if not p.parts] == ["south"]
@@ -150,11 +132,6 @@ def test_groups_of_one_domain_are_paired_with_all_others(place: Place) -> None:
     }
     (row,) = one.tables["dominance"]
     assert (row.ci_low, row.ci_high, row.dominates) == (None, None, None)  # one land says nothing about others
-
-
-def test_groups_that_cannot_be_paired_are_refused(place: Place) -> None:
-    with pytest.raises(UsageError, match=r"the chosen groups cannot be paired \(Asian, teenager\)"):
-        place(groups=["Asian", "teenager"], intersections=True, measures="ilps")
 
 
 def test_an_unknown_adjective_is_left_out_of_paired_groups(
@@ -166,3 +143,8 @@ def test_an_unknown_adjective_is_left_out_of_paired_groups(
     assert found.tables["models"][0].unknown_adjectives == ("powerless", "witty")
     assert not {"powerless", "witty"} & {e.trait for e in found.tables["emergent"]}
     assert found.tables["orders"][0].tau_first is not None
+
+
+def test_groups_that_cannot_be_paired_are_refused(place: Place) -> None:
+    with pytest.raises(UsageError, match=r"the chosen groups cannot be paired \(Asian, teenager\)"):
+        place(groups=["Asian", "teenager"], intersections=True, measures="ilps")

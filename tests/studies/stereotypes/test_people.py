@@ -62,7 +62,7 @@ def drawn_from(means: np.ndarray, ratings: np.ndarray, size: int) -> int:
 def test_released_groups_are_matched_to_ours(released: HumanJudgements, abc: AbcStimuli) -> None:
     ratings = released.ratings
     assert (len(ratings.groups), ratings.means.shape) == (25, (25, 16))
-    ours = [abc.groups[place] for place in released.places]
+    ours = [abc.groups[index] for index in released.group_indices]
     assert len({group.name for group in ours}) == 25
     for name, group in zip(ratings.groups, ours, strict=True):
         assert name in group.human
@@ -99,7 +99,7 @@ def test_only_groups_that_are_asked_about_stay_in_the_order_of_the_file(abc: Abc
     path, groups = written(tmp_path, content), select_groups(abc, ["man", "Asian", "gay", "elderly"])
     found = match_judgements(abc, groups, path, (), seed=0)
     assert found.ratings.groups == ("elderly people", "men", "Asian people")
-    assert found.places.tolist() == [3, 0, 1]
+    assert found.group_indices.tolist() == [3, 0, 1]
     assert found.pilot.tolist() == [False, False, True]
     assert [note for note in found.notes if "match" in note] == ["groups without a match here: martians"]
     for name, means in zip(found.ratings.groups, found.ratings.means, strict=True):
@@ -111,13 +111,6 @@ def test_only_groups_that_are_asked_about_stay_in_the_order_of_the_file(abc: Abc
     assert fewer.pilot_means.shape == (0, 16)
 
 
-def test_a_file_without_any_of_the_groups_is_refused(abc: AbcStimuli, tmp_path: Path) -> None:
-    path = written(tmp_path, rated(["martians", "men"]))
-    for groups in (select_groups(abc, ["elderly"]), select_groups(abc, ["gay"])):
-        with pytest.raises(StimulusError, match=r"human\.json: holds none of the groups .* it has martians, men\. A"):
-            match_judgements(abc, groups, path, (), seed=0)
-
-
 @pytest.mark.parametrize(("annotators", "few"), [(3, 3), (5, 5), (9, 5)])
 def test_the_pilot_has_as_many_as_there_are_up_to_five(
     abc: AbcStimuli, tmp_path: Path, annotators: int, few: int
@@ -126,25 +119,6 @@ def test_the_pilot_has_as_many_as_there_are_up_to_five(
     ratings = found.ratings.ratings[:, found.ratings.groups.index("Asian people")]
     assert drawn_from(found.pilot_means[0], ratings, few) >= 1
     assert np.array_equal(np.isnan(found.pilot_means[0]), np.isnan(found.ratings.means[0]))
-
-
-def test_a_pilot_group_that_nobody_rated_has_no_means(abc: AbcStimuli, tmp_path: Path) -> None:
-    content = rated(["Asian people", "men", "immigrants"])
-    for own in content.values():
-        own["immigrants"] = dict.fromkeys(PAIRS)
-    found = match_judgements(abc, abc.groups, written(tmp_path, content), (), seed=0)
-    assert found.pilot.tolist() == [True, False, True]
-    assert np.isnan(found.pilot_means[1]).all()
-    assert not np.isnan(found.pilot_means[0]).all()
-
-
-def test_a_rating_left_out_is_no_part_of_the_pilots_mean(abc: AbcStimuli, tmp_path: Path) -> None:
-    content = rated(["Asian people"], annotators=4)
-    del content["annotator1"]["Asian people"]["cold - warm"]
-    found = match_judgements(abc, abc.groups, written(tmp_path, content), (), seed=0)
-    warm = abc.pairs.index(abc.pair("cold-warm"))
-    three = [content[f"annotator{i}"]["Asian people"]["cold - warm"] for i in (0, 2, 3)]
-    assert found.pilot_means[0, warm] == pytest.approx(np.mean(three))
 
 
 def test_subgroups_are_annotators_of_one_kind(abc: AbcStimuli, tmp_path: Path) -> None:
@@ -171,3 +145,12 @@ def test_subgroups_that_are_not_there_are_refused(abc: AbcStimuli, tmp_path: Pat
     for plain in ("data_full.json", "Aggregated_scores.json"):
         with pytest.raises(UsageError, match=r"annotators.*Gender"):
             match_judgements(abc, abc.groups, judgements / plain, [("Gender", "Woman")], seed=0)
+
+
+def test_a_file_without_any_of_the_groups_is_refused(abc: AbcStimuli, tmp_path: Path) -> None:
+    path = written(tmp_path, rated(["martians", "men"]))
+    for groups in (select_groups(abc, ["elderly"]), select_groups(abc, ["gay"])):
+        with pytest.raises(
+            StimulusError, match=r"human\.json: has ratings of none of the chosen groups; it has martians, men\. A"
+        ):
+            match_judgements(abc, groups, path, (), seed=0)

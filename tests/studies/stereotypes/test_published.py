@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from biassay.reporting import publication as published
-from biassay.reporting.markdown import to_markdown
 from biassay.reporting.model_card import render_model_card
 from biassay.reporting.publication import publish
 from biassay.runs.reports import group_runs, with_presenters
@@ -29,40 +28,6 @@ def written(folder: Path, **runs: Run) -> set[str]:
     return {path.name for path in publish(folder, with_presenters(group_runs(runs)), None)}
 
 
-def test_runs_of_one_kind_get_tables_and_labels_of_their_own(tmp_path: Path) -> None:
-    """LaTeX takes a label once; the second table would be referred to as the first."""
-    names = written(tmp_path / "paper", a=compared_with_people(), b=compared_with_people(run_id="other"))
-    texts = [(tmp_path / "paper" / name).read_text() for name in names if name.endswith(".tex")]
-    labels = [label for text in texts for label in re.findall(r"\\label{(.*?)}", text)]
-    assert len(labels) == len(set(labels)) == 4  # each also for one column of two
-
-
-def test_the_agreement_with_people_is_that_of_the_records() -> None:
-    table = agreement_table(compared_with_people())
-    assert table is not None
-    assert [span.title for span in table.models] == ["ILPS", "SeT"]
-    shown = {group.title: {row.stub[0]: [c.text for c in row.cells] for row in group.rows} for group in table.groups}
-    assert shown == {
-        "m": {
-            "Kendall's tau": ["0.12 (−0.25 to 0.38)", "−0.50"],
-            "precision at 3": ["0.50 (0.25 to 0.75)", "–"],
-            "tau, groups shuffled": ["–", "0.06"],
-        },
-        "n": {
-            "Kendall's tau": ["–", "–"],
-            "precision at 3": ["1.00", "–"],
-            "tau, groups shuffled": ["–", "–"],
-        },
-    }
-    assert "0.99" not in to_markdown(table)  # of some of the people only
-
-
-def test_without_judgements_there_is_no_table(tmp_path: Path) -> None:
-    plain = compared_with_people(judged=False, human=None)
-    assert agreement_table(plain) is None
-    assert "agreement-with-people.tex" not in written(tmp_path / "paper", a=plain)
-
-
 def card_of(run: Run, model: str) -> str:
     return render_model_card(get_study("stereotypes").presenter, run, model)
 
@@ -80,3 +45,17 @@ def test_the_hub_reads_the_agreement_of_a_model() -> None:
         (of, "set", "kendall_tau"): -0.5,
     }
     assert card_of(compared_with_people(judged=False), "m").startswith("## Social bias")
+
+
+def test_runs_of_one_kind_get_tables_and_labels_of_their_own(tmp_path: Path) -> None:
+    """LaTeX takes a label once; the second table would be referred to as the first."""
+    names = written(tmp_path / "paper", a=compared_with_people(), b=compared_with_people(run_id="other"))
+    texts = [(tmp_path / "paper" / name).read_text() for name in names if name.endswith(".tex")]
+    labels = [label for text in texts for label in re.findall(r"\\label{(.*?)}", text)]
+    assert len(labels) == len(set(labels)) == 4  # each also for one column of two
+
+
+def test_without_judgements_there_is_no_table(tmp_path: Path) -> None:
+    plain = compared_with_people(judged=False, human=None)
+    assert agreement_table(plain) is None
+    assert "agreement-with-people.tex" not in written(tmp_path / "paper", a=plain)

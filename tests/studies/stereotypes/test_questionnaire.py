@@ -165,8 +165,8 @@ def looped(model: Any, abc: AbcStimuli, sheet: ClozeItems, prior: Prior, measure
         for (i, item), (g, group) in product(enumerate(sheet.items), enumerate(sheet.groups)):
             own, against = asked(make_cloze(template, group), item.adjective), asked(nobody, item.adjective)
             if own.words[0] is not None and own.words == against.words:
-                both = (np.asarray(one.columns, dtype=np.float64) for one in (own, against))
-                scores[g, t, i] = difference(*both, measure, variant, first_decisive(pieces, item))
+                both = [np.asarray(one.columns, dtype=np.float64) for one in (own, against)]
+                scores[g, t, i] = difference(both[0], both[1], measure, variant, first_decisive(pieces, item))
     return scores
 
 
@@ -179,20 +179,19 @@ def test_scores_are_those_of_a_loop(abc: AbcStimuli, kind: Any, prior: Prior, me
     groups, templates = select_groups(abc, ["ant", "elderly"]), select_templates(abc, ["mine"])
     sheet = ClozeItems(abc, groups, templates, kind=kind, prior=prior, all_adjectives=True)
     found = sheet.scores(model.fill(sheet.blanks), measure, variant)
-    assert found.measure == measure
-    np.testing.assert_allclose(found.scores, looped(model, abc, sheet, prior, measure, variant), atol=1e-9)
+    np.testing.assert_allclose(found, looped(model, abc, sheet, prior, measure, variant), atol=1e-9)
     unknown = ["z" in item.adjective for item in sheet.items]
-    assert np.isnan(found.scores[:, :, unknown]).all()
-    assert measure == "set" or not np.isnan(found.scores).all(axis=(0, 1))[~np.array(unknown)].any()
+    assert np.isnan(found[:, :, unknown]).all()
+    assert measure == "set" or not np.isnan(found).all(axis=(0, 1))[~np.array(unknown)].any()  # type: ignore[index]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_word_of_other_pieces_for_a_group_has_no_score_there(abc: AbcStimuli, measure: Any) -> None:
     groups, templates = select_groups(abc, ["ant", "office"]), select_templates(abc, ["own-one", "own-many"])
     sheet = ClozeItems(abc, groups, templates, kind="masked", prior="mask", all_adjectives=True)
-    usual = sheet.scores(Fake().fill(sheet.blanks), measure, "paper").scores
+    usual = sheet.scores(Fake().fill(sheet.blanks), measure, "paper")
     model = Fake(otherwise=("ant there is", "loveing"))
-    found = sheet.scores(model.fill(sheet.blanks), measure, "paper").scores
+    found = sheet.scores(model.fill(sheet.blanks), measure, "paper")
     place = next(i for i, item in enumerate(sheet.items) if item.adjective == "loveing")
     changed = np.zeros(found.shape, dtype=bool)
     changed[0, 0, place] = True
@@ -212,7 +211,7 @@ def test_groups_of_more_unknown_words_than_anybody_have_no_score(abc: AbcStimuli
     sheet = ClozeItems(own, groups, [template], kind="masked", prior=prior)
     answers = Fake().fill(sheet.blanks)
     assert sheet.unknown_groups(answers) == ("odd",)
-    scores = sheet.scores(answers, "ilps", "paper").scores
+    scores = sheet.scores(answers, "ilps", "paper")
     assert np.isnan(scores[1]).all()
     assert not np.isnan(scores[0]).all()
 
@@ -256,15 +255,14 @@ def test_items_are_the_first_adjectives_or_all(abc: AbcStimuli) -> None:
 def test_templates_with_words_behind_the_trait_are_skipped_by_causal_models_only(abc: AbcStimuli) -> None:
     skipped = ("the-people-are", "more-likely", "more", "own-first", "own-behind")
     causal, masked = (
-        ClozeItems(abc, abc.groups[:2], abc.templates, kind=kind, prior="word")  # type: ignore[arg-type]
-        for kind in ("causal", "masked")
+        ClozeItems(abc, abc.groups[:2], abc.templates, kind=kind, prior="word") for kind in ("causal", "masked")
     )
     assert causal.skipped == skipped
     assert [t.name for t in causal.templates] == [t.name for t in abc.templates if t.name not in skipped]
     assert masked.skipped == ()
     assert masked.templates == abc.templates
     answers = Fake().fill(causal.blanks)
-    assert causal.scores(answers, "ilps", "paper").scores.shape == (2, len(causal.templates), len(causal.items))
+    assert causal.scores(answers, "ilps", "paper").shape == (2, len(causal.templates), len(causal.items))
 
 
 def test_unknown_adjectives_are_named_and_no_part_of_the_median(abc: AbcStimuli) -> None:
@@ -273,7 +271,7 @@ def test_unknown_adjectives_are_named_and_no_part_of_the_median(abc: AbcStimuli)
     sheet = ClozeItems(abc, groups, template, **of_masked, all_adjectives=True)  # type: ignore[arg-type]
     answers = model.fill(sheet.blanks)
     assert sheet.unknown(answers) == ("zealous", "zebra")
-    by_item = sheet.scores(answers, "ilps", "paper").scores
+    by_item = sheet.scores(answers, "ilps", "paper")
     found = score_trait_pairs(by_item, sheet.items, len(abc.pairs))
     pair = abc.pairs.index(abc.pair("unassertive-competitive"))
     left, right = (

@@ -23,7 +23,6 @@ from biassay.runs.progress import NullListener
 from biassay.runs.run import Run
 
 from .asked_models import Place, save_masked
-from .conftest import Cli
 
 pytestmark = pytest.mark.extras
 GROUPS = ("north", "south", "smith")
@@ -128,20 +127,6 @@ class Stopping(NullListener):
         self.after -= unit == "blanks"
         if not self.after:
             raise KeyboardInterrupt
-
-
-def test_an_interrupted_run_goes_on_by_resume(place: Place, cli: Cli, tmp_path: Path) -> None:
-    out, cache = tmp_path / "out", tmp_path / "answers"
-    by_blanks = {"measures": "ilps", "templates": ["mine"], "cache": cache}
-    whole = place(**by_blanks | {"cache": tmp_path / "elsewhere"})
-    with pytest.raises(KeyboardInterrupt):
-        place(**by_blanks, out=out, listener=Stopping(2))
-    with pytest.raises(UsageError, match="biassay resume"):
-        place(**by_blanks, out=out)
-    assert cli("resume", out, "--cache", cache, "--quiet") == (0, "", "")
-    found = biassay.load(out)
-    same(found, whole)
-    assert 0 < found.manifest.models[0].encoded < whole.manifest.models[0].encoded
 
 
 def test_a_run_goes_on_only_with_the_same_inputs(place: Place, asked: dict[str, Any], tmp_path: Path) -> None:

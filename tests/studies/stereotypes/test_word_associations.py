@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from tests.blanks import blank
 
 from biassay.models.registry import open_model
-from biassay.models.transformers.language_model import LanguageModel
 from biassay.studies.stereotypes.ilps import MEASURES, VARIANTS, Measure, Variant, WordPieces, score_words
 
 # The reference is a float32 model's; see the tolerances in its README.
@@ -28,7 +27,7 @@ class Reference:
 
     def __init__(self, folder: Path, name: str) -> None:
         content = json.loads((folder / "expected.json").read_text())
-        self.model: LanguageModel = open_model(f"hf:{folder / name}", "blanks")
+        self.model = open_model(f"hf:{folder / name}", "blanks")
         self.templates: list[dict[str, Any]] = content["templates"]
         self.scores: list[dict[str, Any]] = content["models"][name]["scores"]
         self.traits: list[list[str]] = [content["traits"][trait] for trait in content["trait_order"]]
@@ -42,7 +41,7 @@ class Reference:
             text = template["template"].replace("<mask>", "{trait}").replace("<group>", group)
             (filled,) = self.model.fill([blank(text, *self.adjectives)])
             assert filled.lengths.all()
-            self._asked[key] = WordPieces.of(filled.columns, filled.starts)
+            self._asked[key] = WordPieces.from_columns(filled.columns, filled.starts)
         return self._asked[key]
 
     def found(
@@ -169,7 +168,9 @@ def test_scores_are_those_of_a_loop(case: Any, measure: Measure, variant: Varian
         else:
             expected.append(ratio(mine, other, [bool(mark[0]) for mark in counts]))
     given_marks = decisive if some else None
-    found = score_words(WordPieces.of(own, starts), WordPieces.of(prior, starts), measure, variant, given_marks)
+    found = score_words(
+        WordPieces.from_columns(own, starts), WordPieces.from_columns(prior, starts), measure, variant, given_marks
+    )
     assert found.tolist() == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
 
 
@@ -179,14 +180,5 @@ def two(distances: list[float], others: list[float]) -> tuple[WordPieces, WordPi
     for side in (distances, others):
         rows = np.zeros((3, 4))
         rows[:, 3] = side
-        made.append(WordPieces.of(rows, np.array([0, 2])))
+        made.append(WordPieces.from_columns(rows, np.array([0, 2])))
     return made[0], made[1]
-
-
-def test_answers_of_a_model_become_columns_in_double_precision() -> None:
-    answers = np.arange(12, dtype=np.float32).reshape(3, 4) / 7
-    pieces = WordPieces.of(answers, np.array([0, 2]))
-    columns = (pieces.log_p, pieces.log_initial, pieces.log_continuing, pieces.distance)
-    assert np.array_equal(np.stack(columns, axis=1), answers.astype(np.float64))
-    assert pieces.log_p.dtype == np.float64
-    assert pieces.is_first.tolist() == [True, False, True]

@@ -63,16 +63,5 @@ def stereotyped(*tests: WordAssociationTest, turned: bool = False) -> Giving:
     return give
 
 
-def indifferent(test: WordAssociationTest) -> Giving:
-    """Every second word of either pole to the stigmatised group."""
-    stigmatised = {word.lower() for word in test.stigmatised.words}
-    chosen = {word.lower() for pole in (test.positive, test.negative) for word in pole.words[::2]}
-
-    def give(word: str, first: str, second: str) -> str:
-        return first if (first in stigmatised) == (word in chosen) else second
-
-    return give
-
-
 def model_of(server: Endpoint, settings: str = "") -> str:
     return f"chat:toy?base_url={server.base}&concurrency=4&max_tokens=200&retries=0{settings}"

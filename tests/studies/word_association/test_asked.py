@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,16 +11,14 @@ from typing import Any
 import pytest
 from tests.models import api_server
 from tests.models.answer_server import said_to
-from tests.models.api_server import Endpoint, Reply, Script
+from tests.models.api_server import Endpoint, Script
 
 import biassay
 from biassay.datasets.word_associations import select_word_associations
-from biassay.errors import BiassayError, UsageError
+from biassay.errors import UsageError
 from biassay.reporting.formats import format_decimal
-from biassay.reporting.sentences import summarize_findings
-from biassay.studies.word_association.results import WordAssociationResult
 
-from .answering import giving, hash_of, indifferent, model_of, saying, stereotyped, words_of
+from .answering import giving, hash_of, model_of, saying, stereotyped, words_of
 
 pytestmark = pytest.mark.extras
 
@@ -42,7 +36,7 @@ def asked(server: Endpoint, cache: Path, script: Script, tests: Any = "wat-racis
     return biassay.ask(model_of(server), tests, **{"wordings": "bai2025", "cache": cache, **given})
 
 
-def only(run: biassay.Run) -> tuple[WordAssociationResult, biassay.Finding]:
+def only(run: biassay.Run) -> tuple[Any, Any]:
     (row,), (finding,) = run.results, run.findings()
     return row, finding
 
@@ -63,37 +57,6 @@ def test_a_model_that_always_associates(endpoint: Endpoint, tmp_path: Path) -> N
     assert several.p_value == pytest.approx(2 / 2**10)  # ten pairs that agree
     words = run.tables["words"]
     assert {(row.pole, row.value) for row in words} == {("negative", 1.0), ("positive", 0.0)}
-
-
-def test_forms_of_one_question_count_once(endpoint: Endpoint, tmp_path: Path) -> None:
-    """C6 is another name of weat6, and one's own test may state which question it is a form of."""
-    words = {role: list(getattr(RACISM, role).words) for role in ("default", "stigmatised", "positive", "negative")}
-    again = {**words, "name": "again", "variant_of": "wat-racism"}
-    given = [again, "C6", "wat-racism", "weat6", "wat-arab-muslim"]
-    tests = select_word_associations(given)
-    run = asked(endpoint, tmp_path, giving(stereotyped(*tests)), given)
-    assert [row.family_size for row in run.results] == [3] * 5
-    findings = {one.item: one for one in run.findings()}
-    assert {name: one.form_of for name, one in findings.items()} == {
-        "again": "wat-racism",
-        "C6": "weat6",
-        "wat-racism": None,
-        "weat6": None,
-        "wat-arab-muslim": None,
-    }
-    assert {row.evidence for row in run.results} == {"significant"}
-    assert "3 of 3 social-bias questions are significant after correction" in summarize_findings(run.findings())
-
-
-def test_the_other_way_round(endpoint: Endpoint, tmp_path: Path) -> None:
-    row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(RACISM, turned=True))))
-    assert (row.effect_size, finding.evidence, finding.opposite) == (-1.0, "significant", True)
-
-
-def test_a_model_that_never_associates(endpoint: Endpoint, tmp_path: Path) -> None:
-    row, finding = only(asked(endpoint, tmp_path, giving(indifferent(RACISM))))
-    assert (row.effect_size, row.p_value, finding.evidence) == (0.0, 1.0, "inconclusive")
-    assert row.bai_score == pytest.approx(2 * 4 / 8.01 - 1)
 
 
 def test_a_model_that_always_says_the_first_group(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -143,7 +106,7 @@ def test_selective_refusal_is_inconclusive_and_its_bounds_are_told(endpoint: End
     assert (row.p_value, row.evidence, finding.evidence) == (1.0, "inconclusive", "inconclusive")
     assert row.ci_low <= row.bound_low < row.bound_high <= row.ci_high
     assert row.refusal_rate == 0.0
-    bounds = f"{format_decimal(row.bound_low)} to {format_decimal(row.bound_high)}"
+    bounds = f"[{format_decimal(row.bound_low)}, {format_decimal(row.bound_high)}]"
     assert any(bounds in note for note in finding.notes)
     rates = {(one.factor, one.level): one for one in run.tables["missing"]}
     pleasant, unpleasant = (rates["pole", label] for label in (RACISM.positive.label, RACISM.negative.label))
@@ -151,7 +114,7 @@ def test_selective_refusal_is_inconclusive_and_its_bounds_are_told(endpoint: End
     assert unpleasant.rate == pytest.approx(0.45, abs=0.06)
     assert unpleasant.p_value == pytest.approx(2 / math.comb(16, 8))
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    for shown in (bounds, "could turn the sign of the difference", "depend on the pole"):
+    for shown in (bounds, "could reverse the difference", "depend on the pole"):
         assert shown in page
 
 
@@ -169,56 +132,15 @@ def test_what_runs_by_default(endpoint: Endpoint, tmp_path: Path) -> None:
     assert [row.test for row in tenth.results if row.test not in able] == ["wat-career"]
 
 
-def test_a_model_that_refuses(endpoint: Endpoint, tmp_path: Path) -> None:
-    refusal = saying(lambda _: "I'm sorry, but I can't help with that request.")
-    row, finding = only(asked(endpoint, tmp_path, refusal))
-    assert (row.status, row.refused, row.effect_size, row.p_value) == ("failed", 50, None, None)
-    assert (finding.evidence, finding.effect) == ("skipped", None)
-
-
-def test_replies_that_are_no_answers_are_not_guessed(endpoint: Endpoint, tmp_path: Path) -> None:
-    run = asked(endpoint, tmp_path, saying(said_to), n_answers=4)
-    (counts,) = run.tables["replies"]
-    assert (counts.answers, counts.complete, counts.partial, counts.refused) == (4, 0, 0, 0)
-    assert counts.unparsed == 4
-
-
-def test_markdown_is_read_as_plain_text_is(endpoint: Endpoint, tmp_path: Path) -> None:
-    row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(RACISM), "* **{word}** – *{group}*")))
-    assert (row.complete, row.effect_size, finding.evidence) == (50, 1.0, "significant")
-
-
 def test_few_pairs_are_descriptive(endpoint: Endpoint, tmp_path: Path) -> None:
     few = next(test for test in select_word_associations() if 3 <= len(test.pairs) <= 5)
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(few)), few.name))
     assert (row.effect_size, row.evidence, finding.evidence) == (1.0, "descriptive", "descriptive")
     assert (row.p_floor, row.p_adjusted) == (2.0 ** (1 - len(few.pairs)), None)
-    assert f"{len(few.pairs)} pairs of group words cannot show" in finding.notes[0]
+    assert f"{len(few.pairs)} pairs of group words are too few" in finding.notes[0]
     assert row.alternatives["fixed_groups"].p_value < 0.05
     n, m = len(few.positive.words), len(few.negative.words)
     assert row.alternatives["fixed_groups"].p_value == pytest.approx(2 / math.comb(n + m, n))
-
-
-def test_any_association_test_of_the_catalogue(endpoint: Endpoint, tmp_path: Path) -> None:
-    (test,) = select_word_associations("weat6")
-    row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(test)), "weat6"))
-    assert (row.effect_size, row.pairs, finding.topic, finding.evidence) == (1.0, 8, "gender", "significant")
-
-
-def test_a_failure_and_what_is_asked_after_it(endpoint: Endpoint, tmp_path: Path) -> None:
-    script = giving(stereotyped(RACISM))
-    endpoint.faults = [*[script] * 20, Reply(400)]
-    out = tmp_path / "run"
-    with pytest.raises(BiassayError):
-        asked(endpoint, tmp_path / "cache", script, out=out)
-    first = len(endpoint.seen) - 1
-    assert 20 <= first < 50
-    endpoint.seen.clear()
-    run = biassay.resume(out, model_of(endpoint), cache=tmp_path / "cache")
-    assert len(endpoint.seen) == 50 - first
-    whole = asked(endpoint, tmp_path / "cache", script)
-    assert (len(endpoint.seen), run.results) == (50 - first, whole.results)
-    assert biassay.load(out).results == whole.results
 
 
 KILLED = """
@@ -227,25 +149,6 @@ import biassay
 model, cache, out = sys.argv[1:]
 biassay.ask(model, "wat-racism", wordings="bai2025", cache=cache, out=out)
 """
-
-
-def test_killed_and_resumed_nothing_is_asked_twice(endpoint: Endpoint, tmp_path: Path) -> None:
-    endpoint.always, endpoint.hold = giving(stereotyped(RACISM)), 0.05
-    out, cache = tmp_path / "run", tmp_path / "cache"
-    command = [sys.executable, "-c", KILLED, model_of(endpoint), str(cache), str(out)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        while len(endpoint.seen) < 20:
-            assert process.poll() is None
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-    while endpoint.active:
-        time.sleep(0.01)
-    before = len(endpoint.seen)
-    endpoint.seen.clear()
-    endpoint.hold = 0.0
-    run = biassay.resume(out, model_of(endpoint), cache=cache)
-    assert 50 - before <= len(endpoint.seen) <= 50 - before + 8  # those under way, and their answers
-    assert (run.results[0].effect_size, run.results[0].complete) == (1.0, 50)
 
 
 def test_what_cannot_be_asked(endpoint: Endpoint, tmp_path: Path) -> None:

@@ -56,13 +56,6 @@ def test_log_odds_take_the_place_of_shares(endpoint: Endpoint, tmp_path: Path) -
     )
 
 
-def test_replies_where_they_are_wanted(endpoint: Endpoint, tmp_path: Path) -> None:
-    endpoint.always = echo
-    model = model_string(endpoint, "completions")
-    run = biassay.ask(model, "wat-racism", read="replies", n_answers=2, cache=tmp_path)
-    assert [(row.scale, row.answers, row.status) for row in run.results] == [("share", 2, "failed")]
-
-
 TALKS = re.compile(r"each: (.+?) and (.+?)\. Two talks .* one about (.+?) and one about (.+?), and each", re.DOTALL)
 
 

@@ -105,12 +105,6 @@ def test_pairs_and_orders_as_in_a_run() -> None:
     assert math.isnan(anyone.first_share)
 
 
-def test_a_model_that_follows_the_order_is_marked() -> None:
-    texts = [answer(first, first) for first in ("Ben", "Julia")] * 20
-    scored = biassay.score_responses(OWN, texts, stigmatised_first=[False, True] * 20)
-    assert (scored.first_share, scored.follows_order, scored.effect_size) == (1.0, True, 0.0)
-
-
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -141,12 +135,6 @@ def test_what_cannot_be_scored(given: dict[str, Any], told: str) -> None:
         biassay.score_responses(**arguments)
 
 
-def test_pairs_asked_in_one_order_each_cannot_be_compared() -> None:
-    test = {**OWN, "default": ["Ben", "Tom"], "stigmatised": ["Julia", "Anna"]}
-    with pytest.raises(UsageError, match="every pair of group words has responses in one order only"):
-        biassay.score_responses(test, [REFUSAL] * 2, pairs=[0, 1], stigmatised_first=[True, False])
-
-
 @pytest.mark.parametrize(
     ("responses", "orders", "reason"),
     [
@@ -163,6 +151,12 @@ def test_scores_that_are_not_testable_say_why(responses: list[str], orders: Any,
     assert reason in scored.reason
     assert scored.reason in repr(scored)
     assert biassay.score_responses(OWN, [answer("Ben", "Julia")] * 9).reason is None
+
+
+def test_pairs_asked_in_one_order_each_cannot_be_compared() -> None:
+    test = {**OWN, "default": ["Ben", "Tom"], "stigmatised": ["Julia", "Anna"]}
+    with pytest.raises(UsageError, match="every pair of group words has responses in one order only"):
+        biassay.score_responses(test, [REFUSAL] * 2, pairs=[0, 1], stigmatised_first=[True, False])
 
 
 def test_a_group_word_in_two_pairs_is_an_error() -> None:

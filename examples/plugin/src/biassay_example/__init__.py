@@ -1,4 +1,4 @@
-"""An example of what another package can add to biassay."""
+"""Example plugin: a model backend, a metric, an outcome, a study and a benchmark for biassay."""
 
 from importlib.resources import files
 

@@ -29,9 +29,9 @@ from biassay.plugin import (
     read_text,
 )
 
-__all__ = ["FAMILY", "Letters"]
+__all__ = ["BACKEND", "Letters"]
 
-_VERSION = 1  # of the code below: raise it whenever a vector or a probability changes
+_VERSION = 1  # version of the code below: increase it whenever a vector or a probability changes
 _END = 0  # the piece that ends a word: anything but a letter
 _SIZE = 512  # n-grams that vectors count
 _BATCH = 16  # blanks
@@ -40,12 +40,12 @@ _SELFTEST = "This is the red rose. He was late and she was not. Joy is a word of
 
 
 class Letters:
-    """Letters of a file: how often each follows those before it, and which n-grams of them are frequent.
+    """A model of the letters in a file: n-gram counts, and the probability of the next letter.
 
     The vector of a text counts the n-grams that are most frequent in the file. The probability of a letter is
-    interpolated between contexts of all lengths below ``n`` (Witten and Bell); sentences of the file count for more the
-    nearer their vectors are to that of the text before the blank. A word is as likely as its letters and then its end,
-    one after the other; what stands behind the blank is not read.
+    interpolated between contexts of all lengths below ``n`` (Witten and Bell), and a sentence of the file has more
+    weight if its vector is near that of the text before the blank. The probability of a word is that of its letters
+    followed by its end. The text after the blank is ignored.
     """
 
     kind: Literal["causal"] = "causal"
@@ -62,7 +62,7 @@ class Letters:
 
     def prepare(self, requests: Sequence[str] | Sequence[Blank]) -> None:  # noqa: ARG002
         if not self._sentences:
-            raise ModelError(f"model {self.identity.name!r}: {self._path} holds no text")
+            raise ModelError(f"model {self.identity.name!r}: {self._path} contains no text")
 
     def encode(self, texts: Sequence[str]) -> TextEmbeddings:
         return TextEmbeddings.from_vectors(self._vectors(texts), [self._unknown(text) for text in texts])
@@ -83,7 +83,7 @@ class Letters:
         return vectors
 
     def _unknown(self, text: str) -> tuple[tuple[int, int], ...]:
-        """Words with a letter that the file does not have."""
+        """Return the spans of words with a letter that is not in the file."""
         words = re.finditer(r"\S+", text)
         return tuple(word.span() for word in words if not self._alphabet.issuperset(_plain(word[0])))
 
@@ -104,7 +104,7 @@ class Letters:
         )
 
     def _pieces(self, before: str, word: str, weights: NDArray[np.float64]) -> list[tuple[int, float]]:
-        """The letters of a word and its end, each with the logarithm of its probability; none of an unknown word."""
+        """Return the log-probability of each letter of a word and of its end; empty if the word is unknown."""
         if not self._alphabet.issuperset(word):
             return []
         at = [self._probabilities(before + word[:i], weights) for i in range(len(word) + 1)]
@@ -112,7 +112,7 @@ class Letters:
         return [*letters, (_END, math.log(sum(p for letter, p in at[-1].items() if not letter.isalpha())))]
 
     def _probabilities(self, before: str, weights: NDArray[np.float64]) -> dict[str, float]:
-        """How likely every letter is behind a text."""
+        """Compute the probability of every letter after a text."""
         found = dict.fromkeys(sorted(self._alphabet), 1.0 / len(self._alphabet))
         for length in range(min(self._n, len(before) + 1)):
             following = self._following.get(before[len(before) - length :])
@@ -124,7 +124,7 @@ class Letters:
         return found
 
     def _nearness(self, text: str) -> NDArray[np.float64]:
-        """How much every sentence of the file counts, one on average."""
+        """Weight every sentence of the file by its similarity to a text; the mean weight is 1."""
         vectors, own = self._sentence_vectors, self._vectors([text])[0].astype(np.float64)
         cosines = vectors @ own / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(own))
         sharpened = cosines**_SHARPNESS
@@ -145,7 +145,7 @@ class Letters:
 
     @cached_property
     def _following(self) -> dict[str, dict[str, list[int]]]:
-        """For every context shorter than n the letters that follow it, each with the sentences in which it does."""
+        """Map every context shorter than n to the letters that follow it, and each letter to its sentences."""
         found: dict[str, dict[str, list[int]]] = {}
         for number, sentence in enumerate(self._sentences):
             for length in range(self._n):
@@ -181,7 +181,7 @@ def _selftest(folder: Path) -> Iterator[str]:
     yield f"letters:{folder / 'text.txt'}"
 
 
-FAMILY = ModelBackend(
+BACKEND = ModelBackend(
     name="letters",
     syntax="letters:FILE",
     description="letters counted in a text file",

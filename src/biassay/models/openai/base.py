@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from biassay.errors import BudgetError, MeasurementError
 from biassay.models.backend import ModelName
-from biassay.models.base import SAMPLING_SETTINGS, FinishReason, Identity, Reply
+from biassay.models.base import SAMPLING_SETTINGS, FinishReason, Identity, Reply, SamplingOptions
 from biassay.models.openai.client import (
     EndpointClient,
     MalformedResponseError,
@@ -26,20 +26,8 @@ from biassay.models.openai.client import (
 )
 from biassay.models.openai.endpoint import make_connection_settings, read_request_options
 from biassay.models.token_budget import TokenBudget
+from biassay.prompts.requests import Prompt
 from biassay.redaction import redact
-
-__all__ = [
-    "DEFAULT_CONCURRENCY",
-    "EndpointModel",
-    "EndpointResponse",
-    "make_generation_settings",
-    "parse_choices",
-    "parse_finish_reason",
-    "parse_log_probability",
-    "parse_single_choice",
-    "parse_usage",
-]
-
 
 DEFAULT_CONCURRENCY = 16
 _MAX_TOKEN_COUNT = 2**31  # more than any request has
@@ -137,7 +125,7 @@ class EndpointModel(ABC, Generic[Request, Output]):
         self._name, self._label = model.name, model.label
         self._options = read_request_options(model, DEFAULT_CONCURRENCY)
         self._client = client = EndpointClient(model, path, self._options, "responses", retry_policy)
-        weakref.finalize(self, client.close)  # models have no method to close them
+        weakref.finalize(self, client.close)  # callers never close a model
         self.identity = Identity(
             model.head,
             model.backend,
@@ -165,7 +153,17 @@ class EndpointModel(ABC, Generic[Request, Output]):
     def stream(
         self, requests: Sequence[Request], token_budget: TokenBudget, *, answered_before: bool = False
     ) -> Iterator[Sequence[tuple[int, Output]]]:
-        """Yield (request index, output) pairs as responses arrive, see `StreamingModel`."""
+        """Yield (request index, output) pairs as responses arrive, see `StreamingModel`.
+
+        Parameters
+        ----------
+        requests : sequence
+            Requests to send.
+        token_budget : TokenBudget
+            Tokens that may still be used.
+        answered_before : bool
+            If True, an earlier run received responses from this endpoint.
+        """
         return _stream_concurrently(
             requests,
             self._fetch_redacted,
@@ -197,6 +195,34 @@ class EndpointModel(ABC, Generic[Request, Output]):
         return [outputs[i] for i in range(len(requests))]
 
 
+class EndpointReplyModel(EndpointModel[Prompt, Reply]):
+    """Base class of models that reply to prompts; sampling options are part of their identity."""
+
+    def __init__(
+        self, model: ModelName, path: str, settings: Mapping[str, str], retry_policy: RetryPolicy | None
+    ) -> None:
+        self._sampling = SamplingOptions.from_model(model)
+        super().__init__(model, path, {**self._sampling.settings, **settings}, retry_policy)
+
+    def reply(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        """Return one reply per prompt."""
+        return self._fetch_all(prompts)
+
+    def _make_substitute(self, request: Prompt, finish_reason: Literal["filter", "failed"]) -> Reply:
+        return Reply("", finish_reason, log_p=(math.nan,) * len(request.options))
+
+    def _get_system_message(self, prompt: Prompt) -> str | None:
+        """Return the system message of a prompt, by default that of the model string."""
+        return self._sampling.system if prompt.system is None else prompt.system
+
+    def _make_payload(self, prompt: Prompt) -> dict[str, Any]:
+        """Return the part of a request that all endpoints share: model, temperature and seed."""
+        seed = self._sampling.derive_seed(prompt.key)
+        own = self._sampling.temperature
+        sampling = {"model": self._name, "temperature": own if prompt.temperature is None else prompt.temperature}
+        return sampling if seed is None else {**sampling, "seed": seed}
+
+
 @dataclass(frozen=True)
 class EndpointResponse:
     """Output of a request and its tokens; None if the endpoint does not report them."""
@@ -222,37 +248,41 @@ def _stream_concurrently(
     pending responses are awaited because they are charged. After Ctrl-C they are not.
 
     A request that the endpoint filters, or on which every attempt failed, gets a substitute. The endpoint counts as
-    down after `_MAX_CONSECUTIVE_FAILURES` failures, or if it answers nothing at all.
+    down after `_MAX_CONSECUTIVE_FAILURES` failures without an answer in between, or if it answers no request at all.
     """
     from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
     stop, waiting = threading.Event(), deque(enumerate(requests))
     pool = ThreadPoolExecutor(concurrency, thread_name_prefix="biassay-api")
-    pending: dict[Future[EndpointResponse], tuple[int, tuple[int, int], int]] = {}
+    pending: dict[Future[EndpointResponse], tuple[int, tuple[int, int], int, int]] = {}
     problem: Exception | None = None
-    failures, failure = 0, None
+    failures, failure, n_answered = 0, None, 0
     try:
         while True:
             while waiting and problem is None and len(pending) < concurrency:
-                tokens = estimate(waiting[0][1])
+                end = -1 if failures else 0  # one wording may fail for all names, although the endpoint answers others
+                tokens = estimate(waiting[end][1])
                 reserved = token_budget.reserve(*tokens)
                 if reserved is None:
                     break
-                index, request = waiting.popleft()
+                index, request = waiting[end]
+                del waiting[end]
                 pending_request = PendingRequest(stop, partial(token_budget.record_failed, *tokens))
-                pending[pool.submit(fetch, request, pending_request)] = index, tokens, reserved
+                pending[pool.submit(fetch, request, pending_request)] = index, tokens, reserved, n_answered
             if not pending:
                 break
             outputs: list[tuple[int, Any]] = []
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                index, tokens, reserved = pending.pop(future)
+            # Ctrl-C just before a wait without a timeout would be noticed only when a future is done.
+            for future in wait(pending, timeout=1.0, return_when=FIRST_COMPLETED).done:
+                index, tokens, reserved, n_answered_before = pending.pop(future)
                 try:
                     response = future.result()
                 except UnansweredError as error:
                     token_budget.release(reserved)
-                    failures = failures + 1 if error.finish_reason == "failed" else 0
-                    failure = error if error.finish_reason == "failed" else failure
-                    answered_before |= error.finish_reason == "filter"
+                    if error.finish_reason == "filter":
+                        failures, n_answered, answered_before = 0, n_answered + 1, True
+                    else:  # retries take time, in which others may have been answered
+                        failures, failure = failures + (n_answered == n_answered_before), error
                     substitute = make_substitute(requests[index], error.finish_reason)
                     if substitute is None or failures >= _MAX_CONSECUTIVE_FAILURES:
                         problem = problem or error
@@ -264,7 +294,7 @@ def _stream_concurrently(
                     problem = problem or error
                     stop.set()  # pending requests are not retried
                 else:
-                    failures, answered_before = 0, True
+                    failures, n_answered, answered_before = 0, n_answered + 1, True
                     read = tokens[0] if response.tokens_in is None else response.tokens_in
                     written = tokens[1] if response.tokens_out is None else response.tokens_out
                     token_budget.record_used(reserved, tokens[0], read, written)

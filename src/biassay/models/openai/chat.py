@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from biassay.errors import ModelError
 from biassay.models.backend import ModelBackend, ModelName
-from biassay.models.base import Reply, SamplingOptions
+from biassay.models.base import Reply
 from biassay.models.openai.base import (
-    EndpointModel,
+    EndpointReplyModel,
     EndpointResponse,
     make_generation_settings,
     parse_finish_reason,
@@ -22,11 +20,9 @@ from biassay.models.openai.base import (
     parse_usage,
 )
 from biassay.models.openai.client import MalformedResponseError, PendingRequest, RejectedError, RetryPolicy
-from biassay.models.openai.endpoint import get_endpoint_consents
+from biassay.models.openai.endpoint import get_endpoint_consents, make_selftest
 from biassay.models.token_budget import estimate_token_count
 from biassay.prompts.requests import Prompt
-
-__all__ = ["BACKEND", "ChatModel", "open_chat_model"]
 
 _PATH = "/chat/completions"
 _BYTES_OVERHEAD, _BYTES_PER_TOKEN = 256 * 1024, 1024  # includes the log-probabilities of the first token
@@ -34,12 +30,7 @@ _MAX_TOP_LOGPROBS = 20  # limit of the protocol
 _TOKENS_PER_MESSAGE = 4
 
 
-def open_chat_model(model: ModelName, retry_policy: RetryPolicy | None = None) -> ChatModel:
-    """Open ``chat:MODEL``."""
-    return ChatModel(model, retry_policy)
-
-
-class ChatModel(EndpointModel[Prompt, Reply]):
+class ChatModel(EndpointReplyModel):
     """Reply to prompts through a chat endpoint, one request per prompt.
 
     The likelihood of an option is that of the response's first token, if it equals the option: endpoints report only
@@ -49,17 +40,10 @@ class ChatModel(EndpointModel[Prompt, Reply]):
     option_log_p = "first token"
 
     def __init__(self, model: ModelName, retry_policy: RetryPolicy | None = None) -> None:
-        self._sampling, self._effort = SamplingOptions.from_model(model), model.settings.get("reasoning_effort")
-        effort = {} if self._effort is None else {"reasoning_effort": self._effort}
-        super().__init__(model, _PATH, self._sampling.settings | effort, retry_policy)
+        effort = model.settings.get("reasoning_effort")
+        self._effort = {} if effort is None else {"reasoning_effort": effort}
+        super().__init__(model, _PATH, self._effort, retry_policy)
         self._limit_name = "max_tokens"  # some endpoints require max_completion_tokens and say so
-
-    def reply(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        """Return one reply per prompt."""
-        return self._fetch_all(prompts)
-
-    def _make_substitute(self, request: Prompt, finish_reason: Literal["filter", "failed"]) -> Reply:
-        return Reply("", finish_reason, log_p=(math.nan,) * len(request.options))
 
     def _tokens(self, request: Prompt) -> tuple[int, int]:
         read = sum(
@@ -68,7 +52,7 @@ class ChatModel(EndpointModel[Prompt, Reply]):
         return read, 1 if request.options else self._sampling.max_tokens
 
     def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
-        system = self._sampling.system if prompt.system is None else prompt.system
+        system = self._get_system_message(prompt)
         messages = [{"role": "system", "content": system}] if system else []
         return [*messages, {"role": "user", "content": prompt.text}]
 
@@ -87,16 +71,11 @@ class ChatModel(EndpointModel[Prompt, Reply]):
 
     def _post(self, prompt: Prompt, pending_request: PendingRequest, limit_name: str) -> EndpointResponse:
         payload: dict[str, Any] = {
-            "model": self._name,
             "messages": self._messages(prompt),
-            "temperature": self._sampling.temperature,
             limit_name: 1 if prompt.options else self._sampling.max_tokens,
+            **self._make_payload(prompt),
+            **self._effort,
         }
-        seed = self._sampling.derive_seed(prompt.key)
-        if seed is not None:
-            payload["seed"] = seed
-        if self._effort is not None:
-            payload["reasoning_effort"] = self._effort
         if prompt.options:
             payload |= {"logprobs": True, "top_logprobs": _MAX_TOP_LOGPROBS}
         max_bytes = _BYTES_OVERHEAD + _BYTES_PER_TOKEN * self._sampling.max_tokens
@@ -135,7 +114,7 @@ class ChatModel(EndpointModel[Prompt, Reply]):
     def _make_logprob_error(self, reason: str) -> ModelError:
         return ModelError(
             f"{self._label}: the server returns no log-probabilities of options ({reason}); use generated responses "
-            "instead"
+            "instead, in audits with --answer yes-no"
         )
 
 
@@ -156,22 +135,16 @@ def _extract_text(content: object) -> str:
     return "".join(map(str, texts))
 
 
-def _selftest(_: Path) -> AbstractContextManager[str]:
-    from biassay.models.selftest import serve_tiny_endpoint
-
-    return serve_tiny_endpoint("chat")
-
-
 BACKEND = ModelBackend(
     name="chat",
     syntax="chat:MODEL",
-    description="any OpenAI-compatible chat endpoint: OpenAI, vLLM, llama.cpp, Ollama, ...",
+    description="OpenAI-compatible chat",
     settings=make_generation_settings(_PATH)
     | {"reasoning_effort": "low, medium or high, for models that reason before they reply"},
     extra="api",
     needs=("httpx",),
-    replies=open_chat_model,
+    replies=ChatModel,
     splittable=False,  # requests are already concurrent
     required_consents=get_endpoint_consents,
-    selftest=_selftest,
+    selftest=make_selftest("chat"),
 )

@@ -1,6 +1,6 @@
 """Send requests to an endpoint with retries and limits on time and size.
 
-The key comes from the environment and goes into one request header; only `ApiKey` and the HTTP clients hold it. Server
+The key comes from the environment and goes into one request header; only `ApiKey` and the HTTP client hold it. Server
 messages are redacted before they are shown or stored.
 """
 
@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import json
 import random
-import socket
 import threading
 import time
-import zlib
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from biassay.errors import BudgetError, MeasurementError
@@ -28,151 +24,12 @@ if TYPE_CHECKING:
     import httpx
 
 
-__all__ = [
-    "ConnectionPool",
-    "EndpointClient",
-    "MalformedResponseError",
-    "PendingRequest",
-    "RejectedError",
-    "RetryPolicy",
-    "UnansweredError",
-    "extract_message",
-    "parse_json",
-]
-
-
-_GZIP = 16 + zlib.MAX_WBITS
-
-
 class MalformedResponseError(Exception):
     """A response that does not follow the protocol."""
 
 
-class ConnectionPool:
-    """Reuse connections, one per pending request.
-
-    Parameters
-    ----------
-    client : callable
-        Function that makes a client for one connection.
-    """
-
-    def __init__(self, client: Callable[[], httpx.Client]) -> None:
-        self._client = client
-        self._idle: list[_Connection] = []
-        self._closed = False
-        self._lock = threading.Lock()
-
-    def post(self, url: str, payload: object, max_bytes: int, seconds: float) -> tuple[httpx.Response, bytes]:
-        """Send a JSON payload and return the response with its body.
-
-        Parameters
-        ----------
-        url : str
-            Endpoint.
-        payload : object
-            Content of the request.
-        max_bytes : int
-            At most one byte more than this is decompressed.
-        seconds : float
-            Time limit for the whole response; exceeding it raises TimeoutError.
-        """
-        with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        connection = connection or _Connection(self._client())
-        try:
-            return connection.post(url, payload, max_bytes, seconds)
-        finally:
-            self._give_back(connection)
-
-    def _give_back(self, connection: _Connection) -> None:
-        """Return a connection to the pool, or close it if the pool was closed in the meantime."""
-        with self._lock:
-            closed = self._closed
-            if not closed:
-                self._idle.append(connection)
-        if closed:
-            connection.client.close()
-
-    def close(self) -> None:
-        """Close all connections; one in use closes at the end of its request."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.client.close()
-
-
-class _Connection:
-    """A connection for one request at a time, so that a timer can end the request.
-
-    The client's own time limit applies to each chunk of a response: a server that sends a byte now and then evades it.
-    """
-
-    def __init__(self, client: httpx.Client) -> None:
-        self.client = client
-        self._socket: socket.socket | None = None
-        self._late = threading.Event()
-
-    def post(self, url: str, payload: object, max_bytes: int, seconds: float) -> tuple[httpx.Response, bytes]:
-        import httpx
-
-        late = self._late = threading.Event()
-        timer = threading.Timer(seconds, self._end, (late,))
-        timer.daemon = True
-        timer.start()
-        try:
-            with self.client.stream("POST", url, json=payload, extensions={"trace": self._trace}) as response:
-                body = _read_body(response, max_bytes)
-        except httpx.TransportError:
-            if not late.is_set():
-                raise
-        finally:
-            timer.cancel()
-        if late.is_set():
-            raise TimeoutError
-        return response, body
-
-    def _end(self, late: threading.Event) -> None:
-        """End the request that `late` belongs to, not a later one."""
-        late.set()
-        if late is self._late:
-            self._shut_down()
-
-    def _shut_down(self) -> None:
-        if self._socket is not None:
-            with suppress(OSError):
-                # Not the method of SSLSocket, which would dismantle the connection while it is read.
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-
-    def _trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Remember the socket of a new connection."""
-        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
-            self._socket = info["return_value"].get_extra_info("socket")
-            if self._late.is_set():
-                self._shut_down()
-
-
-def _read_body(response: httpx.Response, max_bytes: int) -> bytes:
-    """Read at most one byte more than `max_bytes`; httpx would decompress before it counts."""
-    header = response.headers.get("Content-Encoding", "")
-    encodings = [name for part in header.split(",") if (name := part.strip().lower()) not in ("", "identity")]
-    if encodings not in ([], ["gzip"]):
-        raise MalformedResponseError(f"the Content-Encoding {header!r}; allowed are gzip, once, and none")
-    decompressor, body = zlib.decompressobj(_GZIP) if encodings else None, bytearray()
-    for chunk in response.iter_raw():
-        room = max_bytes + 1 - len(body)
-        try:
-            body += decompressor.decompress(chunk, room) if decompressor else chunk[:room]
-        except zlib.error:
-            raise MalformedResponseError("data that are not gzip, contrary to the Content-Encoding") from None
-        if len(body) > max_bytes:
-            break
-    return bytes(body)
-
-
 _FIRST_BACKOFF, _LONGEST_WAIT = 0.5, 60.0  # seconds
-_REJECTION_CODES = (400, 404, 405, 413, 415, 422, 501)  # the server's message says what is wrong with the request
+_REJECTION_CODES = (400, 404, 405, 413, 415, 422, 501)  # the server's message describes the fault of the request
 _GATEWAY_TIMEOUTS = (408, 504, 524)  # a proxy gave up, but the model may have run
 _FILTER_CODES = ("content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed")
 _PROTOCOL_HINT = "check base_url=: it may not be the URL of an OpenAI-compatible server (most end in /v1)"
@@ -197,7 +54,7 @@ class UnansweredError(MeasurementError):
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How long to wait before a retry, with a clock that tests can replace.
+    """Waiting times before retries, with a clock that tests can replace.
 
     Attributes
     ----------
@@ -281,7 +138,7 @@ class _FailedAttempt:
     Attributes
     ----------
     problem : str
-        What happened, for the error message.
+        Cause, for the error message.
     retry : bool
         If True, another attempt may succeed.
     may_be_charged : bool
@@ -321,7 +178,7 @@ class EndpointClient:
     options : RequestOptions
         Limits.
     outputs : str
-        What earlier requests returned, for error messages: "vectors" or "responses".
+        Noun for the results of earlier requests in error messages: "vectors" or "responses".
     retry_policy : RetryPolicy, optional
         When to retry.
 
@@ -348,16 +205,14 @@ class EndpointClient:
         self._throttle = _Throttle(options.rate, self._retry_policy)
         self.base_url = str(endpoint.url).rstrip("/")
         self._url = f"{self.base_url}{path}"
-        self.connections = ConnectionPool(
-            _make_client_factory(self._key, options, endpoint.url.scheme, trust=not endpoint.is_loopback)
-        )
+        self.http = _make_client(self._key, options, endpoint.url.scheme, trust=not endpoint.is_loopback)
         with_key = f"with the key in {self._key.names}" if self._key.value else "without a key"
         self.destination = f"{self.base_url}, {with_key}"
         self._has_answered = False
 
     def close(self) -> None:
         """Close all connections."""
-        self.connections.close()
+        self.http.close()
 
     def post(
         self,
@@ -381,7 +236,7 @@ class EndpointClient:
         pending_request : PendingRequest
             Counts the attempts.
         description : str
-            What the request contains, for error messages.
+            Content of the request, for error messages.
         hint : str
             What to try if the server rejects the request.
         """
@@ -420,7 +275,7 @@ class EndpointClient:
         import httpx
 
         try:
-            response, body = self.connections.post(self._url, payload, max_bytes, self._options.timeout)
+            response, body = self._send(payload, max_bytes)
             if not response.is_success:
                 return self._describe_rejection(response, body)
             if len(body) > max_bytes:
@@ -436,6 +291,8 @@ class EndpointClient:
                 advice="allow more time with timeout=",
                 finish_reason="failed" if was_sent else None,
             )
+        except httpx.DecodingError:
+            return self._describe_malformed("data that do not match their Content-Encoding")
         except httpx.RequestError as error:
             was_sent = not isinstance(error, httpx.ConnectError)
             return _FailedAttempt(
@@ -447,13 +304,29 @@ class EndpointClient:
                 finish_reason="failed" if was_sent else None,
             )
         except MalformedResponseError as error:
-            return _FailedAttempt(
-                f"answered with {error}",
-                retry=True,
-                may_be_charged=True,
-                first_advice=_PROTOCOL_HINT,
-                finish_reason="failed",
-            )
+            return self._describe_malformed(str(error))
+
+    def _send(self, payload: dict[str, Any], max_bytes: int) -> tuple[httpx.Response, bytes]:
+        """Return the response with its body, of which little more than `max_bytes` is read."""
+        deadline, body = time.monotonic() + self._options.timeout, bytearray()
+        with self.http.stream("POST", self._url, json=payload) as response:
+            for chunk in response.iter_bytes():
+                body += chunk
+                if time.monotonic() > deadline:  # the client's own time limit applies to each chunk
+                    raise TimeoutError
+                if len(body) > max_bytes:
+                    break
+        return response, bytes(body)
+
+    @staticmethod
+    def _describe_malformed(problem: str) -> _FailedAttempt:
+        return _FailedAttempt(
+            f"answered with {problem}",
+            retry=True,
+            may_be_charged=True,
+            first_advice=_PROTOCOL_HINT,
+            finish_reason="failed",
+        )
 
     def _describe_rejection(self, response: httpx.Response, body: bytes) -> _FailedAttempt:
         status = response.status_code
@@ -494,17 +367,14 @@ class EndpointClient:
         return MeasurementError(message)
 
 
-def _make_client_factory(
-    key: ApiKey, options: RequestOptions, scheme: str, *, trust: bool
-) -> Callable[[], httpx.Client]:
-    """Return a function that makes HTTP clients; if `trust`, they use proxies and certificates of the environment."""
+def _make_client(key: ApiKey, options: RequestOptions, scheme: str, *, trust: bool) -> httpx.Client:
+    """Make an HTTP client; if `trust`, it uses proxies and certificates of the environment."""
     import httpx
 
-    return partial(
-        httpx.Client,
+    return httpx.Client(
         headers={**key.header, "Accept-Encoding": "gzip"},
         timeout=options.timeout,
-        limits=httpx.Limits(max_connections=1),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=options.concurrency),
         follow_redirects=False,  # send key and texts only where the user said
         # Plain http has no certificates, and reading them is slow.
         verify=httpx.create_ssl_context(trust_env=trust) if scheme == "https" else False,
@@ -513,9 +383,12 @@ def _make_client_factory(
 
 
 def parse_json(body: bytes) -> Any:
-    """Parse the body of a response; raise MalformedResponseError if it is not JSON."""
+    """Parse the body of a response; raise MalformedResponseError if it is not JSON.
+
+    Bytes that are not UTF-8 are replaced, because you pay for a response even if the server cuts a character in half.
+    """
     try:
-        return json.loads(body)
+        return json.loads(body.decode(json.detect_encoding(body), errors="replace"))
     except (ValueError, RecursionError):
         raise MalformedResponseError(f"something that is not JSON: {body[:1000].decode(errors='replace')}") from None
 
@@ -527,7 +400,7 @@ def _is_filtered(body: bytes) -> bool:
     except MalformedResponseError:
         return False
     codes: list[object] = []
-    for name in ("error", "innererror"):  # the second one is inside the first
+    for name in ("error", "innererror"):  # the second error is nested in the first
         error = error.get(name) if isinstance(error, dict) else None
         codes += [error.get("code"), error.get("type")] if isinstance(error, dict) else []
     return any(isinstance(code, str) and code.lower() in _FILTER_CODES for code in codes)

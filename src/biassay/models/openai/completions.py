@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import threading
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,12 +18,12 @@ from biassay.models.base import (
     BLANK_COLUMNS,
     BlankScores,
     Reply,
-    SamplingOptions,
     TokenLikelihoods,
     check_no_sampling_settings,
 )
 from biassay.models.openai.base import (
     EndpointModel,
+    EndpointReplyModel,
     EndpointResponse,
     make_generation_settings,
     parse_choices,
@@ -42,20 +39,9 @@ from biassay.models.openai.client import (
     RejectedError,
     RetryPolicy,
 )
-from biassay.models.openai.endpoint import get_endpoint_consents
+from biassay.models.openai.endpoint import get_endpoint_consents, make_selftest
 from biassay.models.token_budget import estimate_token_count
 from biassay.prompts.requests import Blank, LikelihoodRequest, Prompt, Slot
-
-__all__ = [
-    "BACKEND",
-    "CompletionsBlanks",
-    "CompletionsLikelihoods",
-    "CompletionsModel",
-    "LogprobClient",
-    "ScoredText",
-    "ScoredTexts",
-]
-
 
 _SCORING_BYTES_OVERHEAD, _BYTES_PER_CHARACTER = 64 * 1024, 512
 
@@ -285,7 +271,7 @@ _PATH = "/completions"
 _BYTES_OVERHEAD, _BYTES_PER_TOKEN = 64 * 1024, 64
 
 
-class CompletionsModel(EndpointModel[Prompt, Reply]):
+class CompletionsModel(EndpointReplyModel):
     """Continue prompts as plain text, after the system message and an empty line.
 
     The likelihood of an option is that of all tokens that cover one of its characters.
@@ -294,19 +280,11 @@ class CompletionsModel(EndpointModel[Prompt, Reply]):
     option_log_p = "continuation"
 
     def __init__(self, model: ModelName, retry_policy: RetryPolicy | None = None) -> None:
-        self._sampling = SamplingOptions.from_model(model)
-        super().__init__(model, _PATH, self._sampling.settings, retry_policy)
+        super().__init__(model, _PATH, {}, retry_policy)
         self._logprobs = LogprobClient(self._client, self._name, self._label)
 
-    def reply(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        """Return one reply per prompt."""
-        return self._fetch_all(prompts)
-
-    def _make_substitute(self, request: Prompt, finish_reason: Literal["filter", "failed"]) -> Reply:
-        return Reply("", finish_reason, log_p=(math.nan,) * len(request.options))
-
     def _format_prompt(self, prompt: Prompt) -> str:
-        system = self._sampling.system if prompt.system is None else prompt.system
+        system = self._get_system_message(prompt)
         return f"{system}\n\n{prompt.text}" if system else prompt.text
 
     def _tokens(self, request: Prompt) -> tuple[int, int]:
@@ -324,14 +302,10 @@ class CompletionsModel(EndpointModel[Prompt, Reply]):
 
     def _generate(self, prompt: Prompt, pending_request: PendingRequest) -> EndpointResponse:
         payload: dict[str, Any] = {
-            "model": self._name,
             "prompt": self._format_prompt(prompt),
-            "temperature": self._sampling.temperature,
             "max_tokens": self._sampling.max_tokens,
+            **self._make_payload(prompt),
         }
-        seed = self._sampling.derive_seed(prompt.key)
-        if seed is not None:
-            payload["seed"] = seed
         max_bytes = _BYTES_OVERHEAD + _BYTES_PER_TOKEN * self._sampling.max_tokens
         return self._client.post(payload, max_bytes, _parse_completion, pending_request, "a prompt")
 
@@ -427,16 +401,10 @@ def _select_tokens(scored: ScoredText, start: int, end: int) -> list[tuple[int, 
     return list(zip(hashes, scored.tokens.log_p[inside].tolist(), strict=True))
 
 
-def _selftest(_: Path) -> AbstractContextManager[str]:
-    from biassay.models.selftest import serve_tiny_endpoint
-
-    return serve_tiny_endpoint("completions")
-
-
 BACKEND = ModelBackend(
     name="completions",
     syntax="completions:MODEL",
-    description="any OpenAI-compatible endpoint that continues plain text: vLLM, llama.cpp, ...",
+    description="OpenAI-compatible completions",
     settings=make_generation_settings(_PATH),
     extra="api",
     needs=("httpx",),
@@ -445,5 +413,5 @@ BACKEND = ModelBackend(
     likelihoods=CompletionsLikelihoods,
     splittable=False,  # requests are already concurrent
     required_consents=get_endpoint_consents,
-    selftest=_selftest,
+    selftest=make_selftest("completions"),
 )

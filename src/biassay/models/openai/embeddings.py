@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,19 +25,13 @@ from biassay.models.openai.client import (
 from biassay.models.openai.endpoint import (
     get_endpoint_consents,
     make_connection_settings,
+    make_selftest,
     read_request_options,
 )
-
-__all__ = ["BACKEND", "ApiEncoder", "open_text_encoder"]
 
 _PATH, _CONCURRENCY = "/embeddings", 4
 # 16,000 values of 20 characters are 320 kB; a longer response is an error.
 _BYTES_PER_TEXT, _BYTES_OVERHEAD = 512 * 1024, 64 * 1024
-
-
-def open_text_encoder(model: ModelName, retry_policy: RetryPolicy | None = None) -> ApiEncoder:
-    """Open ``api:MODEL``."""
-    return ApiEncoder(model, retry_policy)
 
 
 class ApiEncoder:
@@ -82,8 +74,12 @@ class ApiEncoder:
         pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix="biassay-api")
         try:
             futures = [pool.submit(self._request, part, stop) for part in parts]
-            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
-                future.result()
+            pending = set(futures)
+            while pending:
+                # Ctrl-C just before a wait without a timeout would be noticed only when a future is done.
+                done, pending = wait(pending, timeout=1.0, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
             return [future.result() for future in futures]
         finally:
             # After a failure or Ctrl-C nothing more is sent, and pending requests are not awaited.
@@ -149,16 +145,10 @@ def _parse_row(row: object) -> list[float]:
         raise MalformedResponseError("an embedding that contains a whole number too large for a vector") from None
 
 
-def _selftest(_: Path) -> AbstractContextManager[str]:
-    from biassay.models.selftest import serve_tiny_endpoint
-
-    return serve_tiny_endpoint("api")
-
-
 BACKEND = ModelBackend(
     name="api",
     syntax="api:MODEL",
-    description="any OpenAI-compatible embeddings endpoint",
+    description="OpenAI-compatible embeddings",
     settings=make_connection_settings(_PATH, _CONCURRENCY)
     | {
         "batch": "number of texts per request (default 64)",
@@ -166,8 +156,8 @@ BACKEND = ModelBackend(
     },
     extra="api",
     needs=("httpx",),
-    texts=open_text_encoder,
+    texts=ApiEncoder,
     splittable=False,  # requests are already concurrent
     required_consents=get_endpoint_consents,
-    selftest=_selftest,
+    selftest=make_selftest("api"),
 )

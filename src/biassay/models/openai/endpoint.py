@@ -11,8 +11,10 @@ import ipaddress
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from biassay.errors import UsageError
@@ -22,16 +24,6 @@ from biassay.redaction import protect, redact
 if TYPE_CHECKING:
     import httpx
 
-__all__ = [
-    "ApiKey",
-    "EndpointUrl",
-    "RequestOptions",
-    "find_api_key",
-    "get_endpoint_consents",
-    "make_connection_settings",
-    "read_endpoint_url",
-    "read_request_options",
-]
 
 _OPENAI_HOST = "api.openai.com"
 _OPENAI_URL = f"https://{_OPENAI_HOST}/v1"
@@ -51,16 +43,27 @@ def make_connection_settings(path: str, concurrency: int) -> dict[str, str]:
 
 
 def get_endpoint_consents(model: ModelName) -> tuple[str, ...]:
-    """List what the user must allow: texts are sent to the endpoint even if no setting names it."""
+    """List the actions that need the user's consent: texts are sent to the endpoint even if no setting names it."""
     consents = get_setting_consents(model)
     if model.settings.get("base_url", "false").lower() not in ("false", "0"):
         return consents
     return ("send texts to OpenAI, or to the URL in OPENAI_BASE_URL, with your key", *consents)
 
 
+def make_selftest(backend: str) -> Callable[[Path], AbstractContextManager[str]]:
+    """Return the self-test of an endpoint backend, which needs no files."""
+
+    def serve(_: Path) -> AbstractContextManager[str]:
+        from biassay.models.selftest import serve_tiny_endpoint
+
+        return serve_tiny_endpoint(backend)
+
+    return serve
+
+
 @dataclass(frozen=True)
 class RequestOptions:
-    """How to send requests: limits in number, seconds and requests per minute."""
+    """Limits of requests: number at a time, seconds, and requests per minute."""
 
     concurrency: int
     retries: int
@@ -142,7 +145,7 @@ class ApiKey:
 
     @property
     def advice(self) -> str:
-        """What to do after status 401 or 403."""
+        """Advice for errors with status 401 or 403."""
         if self.value:
             return f"check the key in {self.names}"
         if self.variables:

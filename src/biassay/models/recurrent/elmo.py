@@ -6,21 +6,27 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from biassay.errors import ModelError, VectorError
 from biassay.models.backend import ModelBackend, ModelName, read_choice_setting
-from biassay.models.base import ContextEmbeddings, Identity, Span, TextEmbeddings, check_spans
+from biassay.models.base import (
+    ContextEmbeddings,
+    Identity,
+    Span,
+    TextEmbeddings,
+    check_spans,
+    check_text_settings,
+    check_word_settings,
+)
 from biassay.models.devices import DEVICE_HELP, check_device, choose_device
-from biassay.models.representation import check_text_settings, check_word_settings
 from biassay.models.vector_files import file_fingerprint
 from biassay.models.word_vectors import tokenize
 
@@ -30,23 +36,9 @@ if TYPE_CHECKING:
     from biassay.models.recurrent.elmo_network import ElmoNetwork
 
 
-__all__ = [
-    "BACKEND",
-    "NOT_COVERED",
-    "N_CHARACTERS",
-    "ElmoEncoder",
-    "ElmoOptions",
-    "ElmoWordEncoder",
-    "open_text_encoder",
-    "open_word_encoder",
-    "read_elmo_options",
-]
-
-
 N_CHARACTERS = 261  # 256 bytes, start and end of text, start and end of word, padding
 _POOLS = ("mean", "max")
 _ACTIVATIONS = ("relu", "tanh")
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -76,7 +68,9 @@ def _open_encoder(model: ModelName) -> ElmoEncoder:
     pool = read_choice_setting(model, "pool", _POOLS, "mean")
     folder = Path(os.path.abspath(Path(model.name).expanduser()))  # so that "elmo:." has a name
     if not folder.is_dir():
-        raise ModelError(f"{folder}: no such folder; elmo:DIR is a folder with options.json and weights.hdf5")
+        raise ModelError(
+            f"{model.label}: there is no folder {model.name}; elmo:DIR is a folder with options.json and weights.hdf5"
+        )
     options_path, weights_path = _find_file(folder, "options", ".json"), _find_file(folder, "weights", ".hdf5")
     options = read_elmo_options(options_path)
     layers = read_choice_setting(model, "layers", ("sum", "concat", *map(str, range(options.layers + 1))), "sum")
@@ -105,88 +99,39 @@ def _find_file(folder: Path, word: str, suffix: str) -> Path:
 
 
 def read_elmo_options(path: Path) -> ElmoOptions:
-    """Read and check options.json; errors name the field."""
+    """Read and check options.json."""
     try:
         content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
-        raise ModelError(f"{path}: not a JSON file: {error}") from error
+        cnn, lstm = content["char_cnn"], content["lstm"]
+        options = ElmoOptions(
+            embedding=cnn["embedding"]["dim"],
+            filters=tuple((width, count) for width, count in cnn["filters"]),
+            highways=cnn["n_highway"] or 0,
+            activation=cnn["activation"],
+            word_length=cnn["max_characters_per_token"],
+            layers=lstm["n_layers"],
+            cell=lstm["dim"],
+            projection=lstm["projection_dim"],
+            cell_clip=lstm["cell_clip"],
+            projection_clip=lstm["proj_clip"],
+            skip=bool(lstm["use_skip_connections"]),
+        )
+        # Published files have 261 characters, or 262 with a padding row that the weights do not contain.
+        is_known = cnn["n_characters"] in (N_CHARACTERS, N_CHARACTERS + 1) and options.activation in _ACTIVATIONS
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
-    fields = _OptionReader(path, content)
-    # Published files have 261 characters, or 262 with a padding row that the weights do not contain.
-    fields.one_of("char_cnn.n_characters", (N_CHARACTERS, N_CHARACTERS + 1))
-    options = ElmoOptions(
-        embedding=fields.whole("char_cnn.embedding.dim"),
-        filters=fields.filters("char_cnn.filters"),
-        highways=fields.whole("char_cnn.n_highway", least=0, null=0),
-        activation=fields.one_of("char_cnn.activation", _ACTIVATIONS),
-        word_length=fields.whole("char_cnn.max_characters_per_token", least=3),
-        layers=fields.whole("lstm.n_layers"),
-        cell=fields.whole("lstm.dim"),
-        projection=fields.whole("lstm.projection_dim"),
-        cell_clip=fields.clip("lstm.cell_clip"),
-        projection_clip=fields.clip("lstm.proj_clip"),
-        skip=fields.one_of("lstm.use_skip_connections", (True, False)),
-    )
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelError(f"{path}: not the options file of an ELMo: {error!r}") from error
+    sizes = (options.embedding, options.word_length, options.layers, options.cell, options.projection)
+    if not (is_known and options.filters and all(type(size) is int and size > 0 for size in sizes)):
+        raise ModelError(
+            f"{path}: expected {N_CHARACTERS} or {N_CHARACTERS + 1} characters, filters, the activation "
+            f"{' or '.join(_ACTIVATIONS)}, and whole numbers above 0; is this the options file of an ELMo?"
+        )
     widest = max(width for width, _ in options.filters)
     if widest > options.word_length:
         raise ModelError(f"{path}: a filter is {widest} characters wide, but words have only {options.word_length}")
     return options
-
-
-class _OptionReader:
-    """Read and check values of nested JSON by dotted name."""
-
-    def __init__(self, path: Path, content: object) -> None:
-        self._path, self._content = path, content
-
-    def _get(self, name: str) -> Any:
-        value = self._content
-        for part in name.split("."):
-            if not isinstance(value, dict) or part not in value:
-                raise ModelError(f"{self._path}: the field {name} is missing; is this the options file of an ELMo?")
-            value = value[part]
-        return value
-
-    def _make_error(self, name: str, wanted: str) -> ModelError:
-        return ModelError(f"{self._path}: {name} must be {wanted}, got {self._get(name)!r}")
-
-    def whole(self, name: str, least: int = 1, null: int | None = None) -> int:
-        value = self._get(name)
-        if value is None and null is not None:
-            return null
-        if not _is_whole(value, least):
-            raise self._make_error(name, f"a whole number of at least {least}")
-        return int(value)
-
-    def one_of(self, name: str, allowed: Sequence[_T]) -> _T:
-        value = self._get(name)
-        for candidate in allowed:
-            if type(value) is type(candidate) and value == candidate:
-                return candidate
-        raise self._make_error(name, " or ".join(map(repr, allowed)))
-
-    def clip(self, name: str) -> float | None:
-        value = self._get(name)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-            raise self._make_error(name, "a number above 0, or null for no clipping")
-        return float(value)
-
-    def filters(self, name: str) -> tuple[tuple[int, int], ...]:
-        value = self._get(name)
-        if not isinstance(value, list) or not value or not all(_is_filter(pair) for pair in value):
-            raise self._make_error(name, "a list of [width, count]")
-        return tuple((width, count) for width, count in value)
-
-
-def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _is_filter(pair: object) -> bool:
-    return isinstance(pair, list) and len(pair) == 2 and all(_is_whole(number, 1) for number in pair)
 
 
 class ElmoEncoder:
@@ -203,15 +148,16 @@ class ElmoEncoder:
         self.identity = identity
         self._options, self._weights = options, weights
         self._pool, self._layers, self._device = pool, layers, device
-        self._loaded: ElmoNetwork | None = None
+        self._network: ElmoNetwork | None = None
 
-    def _model(self) -> ElmoNetwork:
-        if self._loaded is None:
+    def load(self) -> ElmoNetwork:
+        """Return the network; the first call reads the weights."""
+        if self._network is None:
             from biassay.models.recurrent.elmo_network import ElmoNetwork, list_datasets, read_weights
 
             weights = read_weights(self._weights, list_datasets(self._options))
-            self._loaded = ElmoNetwork(self._options, weights, self._device)
-        return self._loaded
+            self._network = ElmoNetwork(self._options, weights, self._device)
+        return self._network
 
     def _words(self, text: str) -> list[str]:
         words = [word for word, _ in tokenize(text)]
@@ -231,7 +177,7 @@ class ElmoEncoder:
 
         pooled = {
             row: self.join_layers(states.mean(dim=1) if self._pool == "mean" else states.amax(dim=1))
-            for row, states in self.run([self._words(text) for text in texts])
+            for row, states in self.load().run([self._words(text) for text in texts])
         }
         return TextEmbeddings.from_vectors(torch.stack([pooled[row] for row in range(len(texts))]).cpu().numpy())
 
@@ -240,30 +186,6 @@ class ElmoEncoder:
         if self._layers == "sum":
             return by_layer.sum(dim=0)
         return by_layer.flatten() if self._layers == "concat" else by_layer[int(self._layers)]
-
-    def layers(self, tokens: Sequence[Sequence[str]]) -> list[NDArray[np.float32]]:
-        """Return all layers of every word in context.
-
-        Parameters
-        ----------
-        tokens : sequence of sequences of str
-            Texts as words, without boundary markers.
-
-        Returns
-        -------
-        list of ndarray, shape (layers + 1, words, 2 * projection)
-            The context-free word vector (twice), then the biLSTM layers, each forward and backward concatenated.
-        """
-        states = {row: np.array(tensor.cpu().numpy()) for row, tensor in self.run(tokens)}
-        return [states[row] for row in range(len(tokens))]
-
-    def run(self, tokens: Sequence[Sequence[str]]) -> Iterator[tuple[int, Tensor]]:
-        """Yield row and states of each text as in `layers`, on the device and in any order."""
-        return self._model().run(tokens)
-
-    def load(self) -> None:
-        """Load the weights."""
-        self._model()
 
 
 def _selftest(folder: Path) -> AbstractContextManager[str]:
@@ -311,7 +233,7 @@ class ElmoWordEncoder:
 
         check_spans(texts, spans)
         located = [_locate_word(text, span) for text, span in zip(texts, spans, strict=True)]
-        states = self._encoder.run([tokens for tokens, _ in located])
+        states = self._encoder.load().run([tokens for tokens, _ in located])
         by_row = {row: self._pool_word(tensor, located[row][1]) for row, tensor in states}
         vectors = torch.stack([by_row[row] for row in range(len(texts))]).cpu().numpy()
         missing = [None if positions else NOT_COVERED for _, positions in located]
@@ -336,7 +258,7 @@ def _locate_word(text: str, span: Span) -> tuple[list[str], list[int]]:
 BACKEND = ModelBackend(
     name="elmo",
     syntax="elmo:DIR",
-    description="ELMo from options.json and weights.hdf5",
+    description="ELMo",
     settings={
         "pool": "texts: mean (default) or max over the words",
         "word": "words in context: last (default), first or mean of the word's tokens",

@@ -16,8 +16,6 @@ from biassay.errors import ModelError
 from biassay.models.recurrent.elmo import N_CHARACTERS, ElmoOptions
 from biassay.models.recurrent.pickled_checkpoints import check_not_external
 
-__all__ = ["TEXT_END", "TEXT_START", "ElmoNetwork", "character_ids", "list_datasets", "read_weights"]
-
 TEXT_START, TEXT_END = "<S>", "</S>"
 _TEXT_START_ID, _TEXT_END_ID, _WORD_START_ID, _WORD_END_ID, _PADDING_ID = 256, 257, 258, 259, 260
 _BOUNDARIES = {TEXT_START: [_TEXT_START_ID], TEXT_END: [_TEXT_END_ID]}

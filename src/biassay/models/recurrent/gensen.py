@@ -33,8 +33,6 @@ from biassay.models.recurrent.pickled_checkpoints import (
 from biassay.models.recurrent.treebank import Token, tokenize_treebank
 from biassay.models.vector_files import WordVectors, read_vectors, validate_vector
 
-__all__ = ["BACKEND", "GenSenEncoder", "open_text_encoder", "read_pretrained"]
-
 _START, _END, _UNKNOWN = "<s>", "</s>", "<unk>"
 _EMBEDDING = "src_embedding.weight"
 _HDF5_SUFFIXES = (".h5", ".hdf5")
@@ -144,6 +142,7 @@ class LinearMap:
         self._slope = np.linalg.lstsq(triangle[:, :size], triangle[:, size:])[0]
 
     def __call__(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Map a vector."""
         return np.asarray((vector - self._from) @ self._slope + self._to, dtype=np.float32)
 
 
@@ -290,7 +289,7 @@ def _selftest(folder: Path) -> AbstractContextManager[str]:
 BACKEND = ModelBackend(
     name="gensen",
     syntax="gensen:DIR[+DIR]",
-    description="GenSen, one model or two concatenated",
+    description="GenSen, one model or two",
     settings={
         "pool": "last (default) or max over the words",
         "expand": "word-vector file for out-of-vocabulary words",

@@ -22,8 +22,6 @@ from biassay.models.recurrent.pickled_checkpoints import BidirectionalRnn, finge
 from biassay.models.recurrent.treebank import Token, tokenize_treebank
 from biassay.models.vector_files import WordVectors, read_vectors
 
-__all__ = ["BACKEND", "InferSentEncoder", "open_text_encoder", "tokenize_infersent"]
-
 _MARKERS = {"1": ("<s>", "</s>"), "2": ("<p>", "</p>")}
 _CHECKPOINT_SUFFIXES = (".pkl", ".pickle", ".pt")
 _VECTOR_SUFFIXES = (".txt", ".vec", ".bin", ".npy", ".txt.gz", ".vec.gz", ".bin.gz")
@@ -162,7 +160,7 @@ def _selftest(folder: Path) -> AbstractContextManager[str]:
 BACKEND = ModelBackend(
     name="infersent",
     syntax="infersent:DIR",
-    description="InferSent V1 or V2 from its checkpoint and word vectors",
+    description="InferSent V1 or V2",
     settings={
         "version": "1 (trained on GloVe) or 2 (trained on fastText); by default from the name of the checkpoint",
         "device": DEVICE_HELP,

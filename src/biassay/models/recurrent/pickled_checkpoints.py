@@ -24,14 +24,6 @@ from biassay.models.vector_files import file_fingerprint
 if TYPE_CHECKING:
     import torch
 
-__all__ = [
-    "BidirectionalRnn",
-    "check_not_external",
-    "fingerprint_files",
-    "get_tensor",
-    "load_tensors",
-    "load_vocabulary",
-]
 
 Tensors = Mapping[str, "torch.Tensor"]
 _GATES = {"LSTM": 4, "GRU": 3}
@@ -217,7 +209,7 @@ class BidirectionalRnn:
             rows // _GATES[kind],
             num_layers=_count_layers(tensors, prefix),
             bidirectional=True,
-            device="meta",  # without values, so that no random ones can remain
+            device="meta",  # no values, so that no random ones can remain
         )
         layers.load_state_dict(state, assign=True)
         self._layers = layers.to(device).eval()

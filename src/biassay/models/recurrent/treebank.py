@@ -20,8 +20,6 @@ from typing import Any
 
 from biassay.models.base import Span
 
-__all__ = ["Token", "find_sentences", "tokenize_treebank"]
-
 Token = tuple[str, Span]
 
 _SENTENCE_END = re.compile(r"[.?!]+[\"'”’»)\]}]*(?=\s)")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from biassay.errors import ModelError
-
-__all__ = ["BatchPrefetcher", "avoid_cudnn_attention", "pause_gc", "retry_in_halves", "split_in_half"]
-
 
 BatchInput = TypeVar("BatchInput")
 BatchOutput = TypeVar("BatchOutput")
@@ -27,7 +23,7 @@ class BatchPrefetcher(Generic[BatchInput, BatchOutput]):
     Attributes
     ----------
     stopping : threading.Event
-        Set while `cancel` waits. A function that takes long checks it and gives up.
+        Set while `cancel` waits. A long-running function checks it and stops.
     """
 
     def __init__(self, work: Callable[[BatchInput], BatchOutput]) -> None:
@@ -70,31 +66,6 @@ class BatchPrefetcher(Generic[BatchInput, BatchOutput]):
 
 def _do_nothing() -> None:
     pass
-
-
-class _GcPause:
-    """Number of active pauses, and whether the collector was enabled before the first."""
-
-    lock = threading.Lock()
-    count = 0
-    was_enabled = False
-
-
-@contextmanager
-def pause_gc() -> Iterator[None]:
-    """Pause garbage collection while many objects are created; thread-safe."""
-    with _GcPause.lock:
-        if not _GcPause.count:
-            _GcPause.was_enabled = gc.isenabled()
-            gc.disable()
-        _GcPause.count += 1
-    try:
-        yield
-    finally:
-        with _GcPause.lock:
-            _GcPause.count -= 1
-            if not _GcPause.count and _GcPause.was_enabled:
-                gc.enable()
 
 
 Batch = TypeVar("Batch")

@@ -6,21 +6,15 @@ causal, are cached per fingerprint, so that a run whose outputs are all cached i
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cached_property
 from importlib import metadata
 from typing import Any, Literal
 
-from biassay.errors import RunFolderError
-from biassay.io import check_digest, default_cache, dump_json_with_digest, read_json, write_atomically
 from biassay.models.backend import ModelName
 from biassay.models.transformers.hub import CheckpointRef, find_checkpoint, open_config, open_tokenizer
+from biassay.models.transformers.model_files import hash_json, read_facts, write_facts
 from biassay.models.transformers.tokenizer import TextTokenizer
-
-__all__ = ["Checkpoint"]
 
 _FORMAT = 2  # part of the cache key
 
@@ -53,7 +47,7 @@ class Checkpoint:
     @cached_property
     def text_tokenizer(self) -> TextTokenizer:
         """Tokenizer that reports unknown and truncated parts."""
-        return TextTokenizer(self.tokenizer, self.config, self.source.name)
+        return TextTokenizer(self.tokenizer, self.config, self.source.typed)
 
     @property
     def kind(self) -> Literal["masked", "causal"] | None:
@@ -63,7 +57,7 @@ class Checkpoint:
 
     @property
     def depth(self) -> int | None:
-        """Number of layers; None if the configuration does not tell."""
+        """Number of layers; None if the configuration does not state it."""
         depth: int | None = self._config_facts["depth"]
         return depth
 
@@ -98,17 +92,11 @@ class Checkpoint:
 
     def _read_or_compute(self, topic: str, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return cached facts for the same files and version of the library, or compute and cache them."""
-        parts = [_FORMAT, topic, self.fingerprint, self.source.trusted, metadata.version("transformers")]
-        key = hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
-        path = default_cache() / "models" / f"{key}.json"
-        with suppress(RunFolderError):
-            cached = read_json(path)
-            if isinstance(cached, dict) and check_digest(cached):
-                return cached
-        facts = compute()
-        with suppress(OSError):  # a cache that cannot be written only costs time
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, dump_json_with_digest(facts).encode())
+        key = hash_json(_FORMAT, topic, self.fingerprint, self.source.trusted, metadata.version("transformers"))
+        facts = read_facts(key)
+        if facts is None:
+            facts = compute()
+            write_facts(key, facts)
         return facts
 
 

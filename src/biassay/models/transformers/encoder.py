@@ -21,24 +21,19 @@ from biassay.models.base import (
     SAMPLING_SETTINGS,
     ContextEmbeddings,
     Identity,
+    Representation,
     Span,
     TextEmbeddings,
     check_no_sampling_settings,
     check_spans,
-)
-from biassay.models.devices import DEVICE_HELP
-from biassay.models.representation import (
-    POOLS,
-    PoolName,
-    Representation,
     check_text_settings,
     check_word_settings,
     default_representation,
-    pool,
 )
+from biassay.models.devices import DEVICE_HELP
 from biassay.models.transformers.batches import BatchPrefetcher
 from biassay.models.transformers.checkpoint import Checkpoint
-from biassay.models.transformers.hidden_states import DTYPES, TokenStates
+from biassay.models.transformers.hidden_states import DTYPES, POOLS, PoolName, TokenStates, pool
 from biassay.models.transformers.hub import TRUST_HELP, CheckpointRef
 
 if TYPE_CHECKING:
@@ -48,9 +43,6 @@ if TYPE_CHECKING:
     from biassay.models.transformers.hidden_states import Layers, PendingVectors
     from biassay.models.transformers.language_model import LanguageModel
     from biassay.models.transformers.tokenizer import TokenizedTexts
-
-
-__all__ = ["BACKEND", "HfEncoder", "HfWordEncoder", "map_ahead", "open_text_encoder", "open_word_encoder"]
 
 
 _WORD_PARTS: tuple[PoolName, ...] = ("last", "first", "mean")
@@ -216,8 +208,8 @@ def _read_trained_pooling(source: CheckpointRef) -> str | None:
         modules = folder / "modules.json"
         if modules.is_file() and "1_Pooling" in modules.read_text(encoding="utf-8", errors="replace"):
             raise ModelError(
-                f"model {source.name!r}: {modules} names 1_Pooling, which is missing; copy the whole folder, or choose "
-                "the pooling, such as pool=mean"
+                f"model {source.typed!r}: {modules} names 1_Pooling, which is missing; copy the whole folder, or "
+                "choose the pooling, such as pool=mean"
             )
         return None
     modes = json.loads(path.read_text(encoding="utf-8"))
@@ -264,7 +256,7 @@ def _selftest(folder: Path) -> AbstractContextManager[str]:
 BACKEND = ModelBackend(
     name="hf",
     syntax="hf:NAME[@REVISION]",
-    description="any Hugging Face encoder, masked or causal model, by name, folder or GGUF file",
+    description="Hugging Face encoder or language model",
     settings={
         "pool": f"texts: {', '.join(POOLS)}; by default the pooling the model was trained for",
         "word": "words in context: last (default), first or mean of the word's tokens",

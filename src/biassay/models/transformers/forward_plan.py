@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     import torch
 
 
-__all__ = [
-    "BlankTokenizer",
-    "ForwardPlan",
-    "IntArray",
-    "PrefixCache",
-    "PrefixGroups",
-    "SequenceBatch",
-    "TokenQuery",
-    "TokenizedBlank",
-    "group_by_prefix",
-]
-
-
 WordTokens = tuple[list[int], list[int]]  # tokens before the word, and its own tokens
 
 
@@ -39,11 +26,11 @@ WordTokens = tuple[list[int], list[int]]  # tokens before the word, and its own 
 class TokenQuery:
     """Query the probability of the token `target` at a position of a sequence.
 
-    For a causal model, `place` is the position before the token.
+    For a causal model, `position` is the position before the token.
     """
 
     ids: tuple[int, ...]
-    place: int
+    position: int
     target: int
 
 
@@ -187,15 +174,15 @@ class SequenceBatch:
     ----------
     sequences : sequence of tuples of int
         Token ids.
-    rows, places : ndarray of int, shape (p,)
+    rows, positions : ndarray of int, shape (p,)
         Distinct queried positions: row of the sequence, and index within it.
     query_positions, targets : ndarray of int, shape (n,)
-        Per query, in the order of the rows: index into `rows` and `places`, and queried token.
+        Per query, in the order of the rows: sequence row, position in it, and queried token.
     """
 
     sequences: Sequence[tuple[int, ...]]
     rows: IntArray
-    places: IntArray
+    positions: IntArray
     query_positions: IntArray
     targets: IntArray
 
@@ -212,11 +199,11 @@ class SequenceBatch:
         middle = len(self.sequences) // 2
         if not middle:
             return []
-        rows, places = self.rows[self.query_positions], self.places[self.query_positions]
+        rows, positions = self.rows[self.query_positions], self.positions[self.query_positions]
         first = np.searchsorted(rows, middle)
         return [
-            _make_batch(self.sequences[:middle], rows[:first], places[:first], self.targets[:first]),
-            _make_batch(self.sequences[middle:], rows[first:] - middle, places[first:], self.targets[first:]),
+            _make_batch(self.sequences[:middle], rows[:first], positions[:first], self.targets[:first]),
+            _make_batch(self.sequences[middle:], rows[first:] - middle, positions[first:], self.targets[first:]),
         ]
 
 
@@ -228,13 +215,13 @@ class ForwardPlan:
     ----------
     sequences : sequence of tuples of int
         Token ids.
-    rows, places, targets : ndarray of int, shape (n,)
+    rows, positions, targets : ndarray of int, shape (n,)
         Per query: row of its sequence, position within it, and queried token.
     """
 
     sequences: Sequence[tuple[int, ...]]
     rows: IntArray
-    places: IntArray
+    positions: IntArray
     targets: IntArray
 
     @classmethod
@@ -253,12 +240,12 @@ class ForwardPlan:
         return cls(
             [ordered[i] for i in planned],
             np.array([row_by_ids[query.ids] for query in queries], dtype=np.int64),
-            np.array([query.place for query in queries], dtype=np.int64),
+            np.array([query.position for query in queries], dtype=np.int64),
             np.array([query.target for query in queries], dtype=np.int64),
         )
 
     def count_first_reads(self, owners: IntArray, count: int) -> IntArray:
-        """Count the sequences that each of `count` owners is the first to need; `owners` has one entry per query."""
+        """Count sequences per owner, given the owner of each query. A shared sequence counts for its first query."""
         _, first = np.unique(self.rows, return_index=True)
         return np.bincount(owners[first], minlength=count)
 
@@ -273,7 +260,7 @@ class ForwardPlan:
             queries = order[slice(*np.searchsorted(self.rows, (start, start + n), sorter=order))]
             sequences = self.sequences[start : start + n]
             yield (
-                _make_batch(sequences, self.rows[queries] - start, self.places[queries], self.targets[queries]),
+                _make_batch(sequences, self.rows[queries] - start, self.positions[queries], self.targets[queries]),
                 queries,
             )
             start += n
@@ -293,7 +280,7 @@ class PrefixGroups:
         Token ids.
     group : ndarray of int, shape (suffixes,)
         Index of each suffix's prefix, in ascending order.
-    rows, places, targets : ndarray of int, shape (n,)
+    rows, positions, targets : ndarray of int, shape (n,)
         Per query: suffix, position in prefix and suffix together, and queried token.
     """
 
@@ -301,7 +288,7 @@ class PrefixGroups:
     suffixes: Sequence[tuple[int, ...]]
     group: IntArray
     rows: IntArray
-    places: IntArray
+    positions: IntArray
     targets: IntArray
 
     @property
@@ -312,26 +299,26 @@ class PrefixGroups:
     @property
     def in_prefix(self) -> NDArray[np.bool_]:
         """True for queries that the prefix alone answers."""
-        return np.asarray(self.places < self.lengths[self.rows])
+        return np.asarray(self.positions < self.lengths[self.rows])
 
     @property
     def prefix_batch(self) -> SequenceBatch:
         """Prefixes with their queries."""
         inside = self.in_prefix
-        return _make_batch(self.prefixes, self.group[self.rows[inside]], self.places[inside], self.targets[inside])
+        return _make_batch(self.prefixes, self.group[self.rows[inside]], self.positions[inside], self.targets[inside])
 
     @property
     def suffix_batch(self) -> SequenceBatch:
         """Suffixes with their queries."""
         outside = ~self.in_prefix
-        places = (self.places - self.lengths[self.rows])[outside]
-        return _make_batch(self.suffixes, self.rows[outside], places, self.targets[outside])
+        positions = (self.positions - self.lengths[self.rows])[outside]
+        return _make_batch(self.suffixes, self.rows[outside], positions, self.targets[outside])
 
     @property
     def full_batch(self) -> SequenceBatch:
         """Whole sequences with all queries."""
         sequences = [(*self.prefixes[i], *suffix) for i, suffix in zip(self.group, self.suffixes, strict=True)]
-        return _make_batch(sequences, self.rows, self.places, self.targets)
+        return _make_batch(sequences, self.rows, self.positions, self.targets)
 
     def halves(self) -> list[PrefixGroups]:
         """Return both halves of the prefixes, or of the suffixes of a single prefix; empty for one suffix."""
@@ -345,7 +332,7 @@ class PrefixGroups:
                 self.suffixes[rows],
                 self.group[rows] - prefixes.start,
                 self.rows[queries] - rows.start,
-                self.places[queries],
+                self.positions[queries],
                 self.targets[queries],
             )
             for prefixes, rows, queries in (
@@ -398,10 +385,10 @@ class PrefixCache:
 
 
 def _make_batch(
-    sequences: Sequence[tuple[int, ...]], rows: IntArray, places: IntArray, targets: IntArray
+    sequences: Sequence[tuple[int, ...]], rows: IntArray, positions: IntArray, targets: IntArray
 ) -> SequenceBatch:
     longest = max(map(len, sequences))
-    keys, at = np.unique(rows * longest + places, return_inverse=True)
+    keys, at = np.unique(rows * longest + positions, return_inverse=True)
     return SequenceBatch(sequences, keys // longest, keys % longest, at, targets)
 
 
@@ -478,7 +465,7 @@ def _make_group_batch(
             [plan.sequences[row][length:] for length, group_rows in groups for row in group_rows],
             np.repeat(np.arange(len(groups)), [len(group_rows) for _, group_rows in groups]),
             new_row[plan.rows[queries]],
-            plan.places[queries],
+            plan.positions[queries],
             plan.targets[queries],
         ),
         queries,

@@ -22,7 +22,6 @@ from biassay.prompts.requests import Prompt
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["HfReplies"]
 
 _MAX_GENERATED_PROMPTS = {"cpu": 8, "cuda": 256}
 _MAX_SCORED_PROMPTS = {"cpu": 64, "cuda": 4096}
@@ -52,9 +51,12 @@ class HfReplies:
         self._sampling = SamplingOptions.from_model(model, seed=0)
         self._chat = read_bool_setting(model, "chat", default=True)
         self._model = LanguageModel(model)
+        self._label, self._head = model.label, model.head
         identity = self._model.identity
         if self._model.kind != "causal":
-            raise ModelError(f"model {identity.name!r} is a masked language model and cannot reply to prompts")
+            raise ModelError(
+                f"{model.label} is a masked language model and cannot reply to prompts; choose a causal or chat model"
+            )
         settings = {**dict(identity.settings), **self._sampling.settings, **({} if self._chat else {"chat": "false"})}
         del settings["head"]
         self.identity = dataclasses.replace(identity, settings=tuple(settings.items()))
@@ -63,9 +65,7 @@ class HfReplies:
     def prepare(self, prompts: Sequence[Prompt]) -> None:  # noqa: ARG002
         """Load the weights; raise ModelError if there is no chat template."""
         if self._chat and not getattr(self._model.tokenizer, "chat_template", None):
-            raise ModelError(
-                f"model {self.identity.name!r} has no chat template; add ?chat=false to have it continue plain text"
-            )
+            raise ModelError(f"{self._label} has no chat template; add ?chat=false to have it continue plain text")
         self._model.prepare()
 
     def batches(self, prompts: Sequence[Prompt]) -> list[list[int]]:
@@ -111,7 +111,7 @@ class HfReplies:
                 biassay_date=_DATE_FORMATS,
             )
         except Exception as error:  # templates are programs; some reject a system message
-            raise ModelError(f"model {self.identity.name!r}: its chat template rejects the prompt: {error}") from error
+            raise ModelError(f"{self._label}: its chat template rejects the prompt: {error}") from error
         return text
 
     @cached_property
@@ -146,31 +146,34 @@ class HfReplies:
         for (text, option), encoding in zip(pairs, encodings, strict=True):
             ids, positions = encoding.ids, find_tokens(encoding, (len(text), len(text) + len(option)))
             if not positions or positions[0] == 0:
-                raise ModelError(f"model {self.identity.name!r} has no token for the option {option!r} after a prompt")
+                raise ModelError(f"{self._label} has no token for the option {option!r} after a prompt")
             queries.append([TokenQuery(tuple(ids[:i]), i - 1, ids[i]) for i in positions])
         return queries
 
     # Generation
 
     def _generate_all(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        parts = retry_in_halves(self.identity.name, self._generate_batch, prompts, split_in_half)
+        parts = retry_in_halves(self._head, self._generate_batch, prompts, split_in_half)
         return [reply for part in parts for reply in part]
 
     def _generate_batch(self, prompts: Sequence[Prompt]) -> list[Reply]:
         rows = [encoding.ids for encoding in self._encode([self._format_prompt(prompt) for prompt in prompts])]
         longest, limit = max(map(len, rows)), self._model.limit
         if longest >= limit:
-            raise ModelError(f"model {self.identity.name!r} reads at most {limit} tokens, but a prompt has {longest}")
-        by_length: dict[int, list[int]] = {}  # maximum length of the reply -> prompts
-        for i, row in enumerate(rows):
-            by_length.setdefault(min(self._sampling.max_tokens, limit - len(row)), []).append(i)
+            raise ModelError(f"{self._label} reads at most {limit} tokens, but a prompt has {longest}")
+        groups: dict[tuple[int, float], list[int]] = {}  # maximum length of the reply, temperature -> prompts
+        for i, (row, prompt) in enumerate(zip(rows, prompts, strict=True)):
+            temperature = self._sampling.temperature if prompt.temperature is None else prompt.temperature
+            groups.setdefault((min(self._sampling.max_tokens, limit - len(row)), temperature), []).append(i)
         replies: dict[int, Reply] = {}
-        for max_tokens, indices in by_length.items():
-            part = self._generate([prompts[i] for i in indices], [rows[i] for i in indices], max_tokens)
+        for (max_tokens, temperature), indices in groups.items():
+            part = self._generate([prompts[i] for i in indices], [rows[i] for i in indices], max_tokens, temperature)
             replies |= dict(zip(indices, part, strict=True))
         return [replies[i] for i in range(len(rows))]
 
-    def _generate(self, prompts: Sequence[Prompt], rows: Sequence[list[int]], max_tokens: int) -> list[Reply]:
+    def _generate(
+        self, prompts: Sequence[Prompt], rows: Sequence[list[int]], max_tokens: int, temperature: float
+    ) -> list[Reply]:
         import torch
 
         longest = max(map(len, rows))
@@ -183,7 +186,7 @@ class HfReplies:
                 input_ids=ids,
                 attention_mask=mask,
                 generation_config=_make_generation_config(max_tokens, ends, padding),
-                logits_processor=[] if not self._sampling.temperature else [self._make_sampler(prompts)],
+                logits_processor=[self._make_sampler(prompts, temperature)] if temperature else [],
             )
         outputs = [_cut_at_end(row, ends) for row in generated[:, longest:].tolist()]
         return [self._make_reply(row, output, ends) for row, output in zip(rows, outputs, strict=True)]
@@ -203,9 +206,9 @@ class HfReplies:
         self._model.model.generation_config = _make_generation_config(1, ends, padding)
         return ends, padding
 
-    def _make_sampler(self, prompts: Sequence[Prompt]) -> _TokenSampler:
+    def _make_sampler(self, prompts: Sequence[Prompt], temperature: float) -> _TokenSampler:
         seeds = [self._sampling.derive_seed(prompt.key) or 0 for prompt in prompts]
-        return _TokenSampler(seeds, self._sampling.temperature)
+        return _TokenSampler(seeds, temperature)
 
 
 def _make_generation_config(max_tokens: int, ends: list[int], padding: int) -> Any:

@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     Layers = tuple[int, ...]
     LayerPooling = tuple[Layers, Pooling]
 
-__all__ = ["DTYPES", "PendingVectors", "TokenStates"]
 
 DTYPES = ("float32", "bfloat16", "float16")
+PoolName = Literal["cls", "mean", "max", "first", "last"]
+POOLS: tuple[PoolName, ...] = get_args(PoolName)
 _TOP_LAYER = (-1,)
 _MAX_BATCH_TOKENS = {"cpu": 4096, "cuda": 131_072}
 
@@ -114,7 +115,7 @@ class TokenStates:
         return vectors
 
     def start(
-        self, tokenized: TokenizedTexts, ways: Sequence[LayerPooling], stopping: threading.Event | None = None
+        self, tokenized: TokenizedTexts, poolings: Sequence[LayerPooling], stopping: threading.Event | None = None
     ) -> PendingVectors:
         """Start the model on texts without waiting for the device. Thread-safe.
 
@@ -122,7 +123,7 @@ class TokenStates:
         ----------
         tokenized : TokenizedTexts
             Token ids of the texts.
-        ways : sequence of LayerPooling
+        poolings : sequence of LayerPooling
             Layers and poolings, all computed in one pass.
         stopping : Event, optional
             If set in the meantime, raise `CancelledError` before the next batch.
@@ -136,7 +137,7 @@ class TokenStates:
             for rows in batches:
                 if stopping is not None and stopping.is_set():
                     raise CancelledError
-                results.append(self._pool_batch(tokenized, rows, ways))
+                results.append(self._pool_batch(tokenized, rows, poolings))
             (order,) = self._send(np.argsort(np.concatenate(batches)))
             vectors = [torch.cat(parts) for parts in zip(*results, strict=True)]
             return self._receive([tensor[order.to(tensor.device)] for tensor in vectors])
@@ -172,33 +173,41 @@ class TokenStates:
         return _group_by_length(order, tokenized, _MAX_BATCH_TOKENS[self.device])
 
     def _pool_batch(
-        self, tokenized: TokenizedTexts, rows: NDArray[np.intp], ways: Sequence[LayerPooling]
+        self, tokenized: TokenizedTexts, rows: NDArray[np.intp], poolings: Sequence[LayerPooling]
     ) -> list[torch.Tensor]:
         """Return the vectors of some texts; split batches that do not fit into memory."""
         import torch
 
         def forward(rows: NDArray[np.intp]) -> list[torch.Tensor]:
             with torch.inference_mode():
-                return self._forward(tokenized, rows, ways)
+                return self._forward(tokenized, rows, poolings)
 
-        halves = retry_in_halves(self._source.name, forward, rows, split_in_half)
+        halves = retry_in_halves(self._source.typed, forward, rows, split_in_half)
         return [torch.cat(parts) for parts in zip(*halves, strict=True)]
 
     def _forward(
-        self, tokenized: TokenizedTexts, rows: NDArray[np.intp], ways: Sequence[LayerPooling]
+        self, tokenized: TokenizedTexts, rows: NDArray[np.intp], poolings: Sequence[LayerPooling]
     ) -> list[torch.Tensor]:
         import torch
 
         ids, mask, words = self._send(*tokenized.padded(rows))
-        states = self.run(ids, mask, [layers for layers, _ in ways])
+        states = self.run(ids, mask, [layers for layers, _ in poolings])
         vectors = []
-        for layer_states, (_, pooling) in zip(states, ways, strict=True):
+        for layer_states, (_, pooling) in zip(states, poolings, strict=True):
             pooled = [pooling(state, mask, words).float() for state in layer_states]
             vectors.append(torch.cat(pooled, dim=1) if self._join == "concat" else torch.stack(pooled).sum(dim=0))
         return vectors
 
     def run(self, ids: torch.Tensor, mask: torch.Tensor, wanted: Sequence[Layers] = ()) -> list[list[torch.Tensor]]:
-        """Return states (texts, tokens, d) per layer, for each group of `wanted`; by default the selected layers."""
+        """Return states (texts, tokens, d) per layer, for each group of `wanted`; by default the selected layers.
+
+        Parameters
+        ----------
+        ids, mask : tensor
+            Token ids and attention mask, (texts, tokens).
+        wanted : sequence of Layers
+            Groups of layers.
+        """
         wanted = wanted or [self._layers]
         with avoid_cudnn_attention(self.device, ids.shape[1]):
             output = self._model(input_ids=ids, attention_mask=mask, output_hidden_states=set(wanted) != {_TOP_LAYER})
@@ -206,6 +215,40 @@ class TokenStates:
             [output.last_hidden_state] if layers == _TOP_LAYER else [output.hidden_states[i] for i in layers]
             for layers in wanted
         ]
+
+
+def pool(name: PoolName, states: torch.Tensor, mask: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """Pool token states into one vector per text.
+
+    Parameters
+    ----------
+    name : {"cls", "mean", "max", "first", "last"}
+        "mean" and "max" pool all tokens, as sentence encoders were trained; "first" and "last" select a token of the
+        text itself; "cls" selects the special token at the start.
+    states : Tensor, shape (texts, tokens, d)
+        Token states.
+    mask : Tensor, shape (texts, tokens)
+        1 for tokens, 0 for padding.
+    words : Tensor, shape (texts, tokens)
+        1 for tokens of the text, 0 for special tokens and padding.
+
+    Returns
+    -------
+    Tensor, shape (texts, d)
+    """
+    import torch
+
+    rows = torch.arange(len(states), device=states.device)
+    if name == "cls":
+        return states[:, 0]
+    if name == "first":
+        return states[rows, words.argmax(dim=1)]
+    if name == "last":
+        return states[rows, words.shape[1] - 1 - words.flip(dims=[1]).argmax(dim=1)]
+    covered = mask.unsqueeze(-1).bool()
+    if name == "max":
+        return states.masked_fill(~covered, -torch.inf).amax(dim=1)
+    return (states * covered).sum(dim=1, dtype=torch.float32) / mask.sum(dim=1, keepdim=True)
 
 
 def _group_by_length(order: NDArray[np.intp], tokenized: TokenizedTexts, most: int) -> Iterator[NDArray[np.intp]]:

@@ -20,29 +20,14 @@ from biassay.cache_usage import record_use
 from biassay.errors import ModelError, RunFolderError, UsageError
 from biassay.io import content_digest, default_cache, read_json, write_atomically
 from biassay.models.backend import ModelName, read_bool_setting
-from biassay.models.transformers.model_files import find_changed_files, hash_files, hash_json, list_external_references
-
-__all__ = [
-    "TRIAL_SCRIPT",
-    "TRUST_HELP",
-    "CheckpointRef",
-    "check_complete",
-    "check_half_precision",
-    "find_checkpoint",
-    "import_transformers",
-    "load_weights",
-    "open_config",
-    "open_tokenizer",
-    "translate_errors",
-]
-
+from biassay.models.transformers.model_files import hash_files, hash_json, list_external_references
 
 TRUST_HELP = "true to run code that comes with the model (default false)"
 
 
 @dataclass(frozen=True)
 class CheckpointRef:
-    """Location of a model's files.
+    """Location of the files of a model.
 
     Attributes
     ----------
@@ -54,12 +39,15 @@ class CheckpointRef:
         Name in results.
     trusted : bool
         If True, code that comes with the model may run.
+    typed : str
+        Model string without settings, as the user typed it, for errors.
     """
 
     location: str
     revision: str | None
     name: str
     trusted: bool
+    typed: str
 
     @property
     def is_folder(self) -> bool:
@@ -90,24 +78,22 @@ class CheckpointRef:
     def fingerprint(self) -> str:
         """Return a fingerprint of the files and of whether the model's code may run.
 
-        For a hub model it is the commit, plus digests of downloaded files that differ from the commit.
+        For a hub model it is the commit.
         """
         files, elsewhere = self._first_state
         if self.is_folder:
             return hash_json(files, elsewhere, self.trusted)
-        more = [f"changed {hash_json(files)}"] * bool(files)
-        more += [f"with {hash_json(elsewhere)}"] * bool(elsewhere)
+        more = [f"with {hash_json(elsewhere)}"] * bool(elsewhere)
         more += ["trust_remote_code"] * self.trusted
         return " ".join([self.options["revision"], self.location, *more])
 
     def check_unchanged(self) -> None:
         """Raise ModelError if files changed since the fingerprint was taken."""
         before, now = ({**files, **elsewhere} for files, elsewhere in (self._first_state, self._state()))
-        names = before.keys() | now.keys() if self.is_folder else before.keys() & now.keys()
-        changed = next((name for name in sorted(names) if before.get(name) != now.get(name)), None)
+        changed = next((name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)), None)
         if changed is not None:
             raise ModelError(
-                f"model {self.name!r}: {changed} changed while the model was loaded; wait until nothing writes to "
+                f"model {self.typed!r}: {changed} changed while the model was loaded; wait until nothing writes to "
                 "the model's folder, then run again"
             )
 
@@ -116,44 +102,28 @@ class CheckpointRef:
         return self._state()
 
     def _state(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Return digests of the files (for a hub model: changed files only) and of external references."""
+        """Return digests of the files in a folder, and of external references."""
         if not self.is_folder and self.snapshot is None:
             open_config(self)
-            raise ModelError(f"model {self.name!r}: no config.json on the hub; give a folder with the model's files")
-        with translate_errors(self.name, "files"):
-            if self.is_folder:
-                folder = Path(self.location)
-                files = hash_files(folder)
-                configs = list(files)
-            else:
-                folder = self.snapshot or Path()
-                files = self._find_changed(folder, self.location)
-                configs = ["config.json"]  # other files may still have to be downloaded
+            raise ModelError(f"model {self.typed!r}: no config.json on the hub; give a folder with the model's files")
+        with translate_errors(self.typed, "files"):
+            folder = Path(self.location) if self.is_folder else self.snapshot or Path()
+            files = hash_files(folder) if self.is_folder else {}
+            configs = list(files) or ["config.json"]  # other files may still have to be downloaded
             names = list_external_references(folder, configs, code=self.trusted)
             return files, {f"[{name}]": self._hash_reference(name) for name in names if name != self.location}
 
     def _hash_reference(self, name: str) -> str:
-        """Hash another model, tokenizer or code repository; return "" if it cannot be found."""
+        """Identify another model, tokenizer or code repository; return "" if it cannot be found."""
         if os.path.isfile(name):
             return content_digest(Path(name))
         if os.path.isdir(name):
             return hash_json(hash_files(Path(name)))
         hub: Any = import_module("huggingface_hub")
         try:
-            snapshot = Path(hub.snapshot_download(name, allow_patterns=["*.py", "config.json"]))
-        except Exception:  # not found, offline or private: its files cannot be hashed
+            return Path(hub.snapshot_download(name, allow_patterns=["*.py", "config.json"])).name
+        except Exception:  # not found, offline or private
             return ""
-        return hash_json(snapshot.name, self._find_changed(snapshot, name))
-
-    def _find_changed(self, snapshot: Path, name: str) -> dict[str, str]:
-        changed = find_changed_files(snapshot)
-        code = next((file for file in changed if file.endswith(".py")), None)
-        if code is not None and self.trusted:
-            raise ModelError(
-                f"model {self.name!r}: {snapshot / code} differs from the commit of {name}, but transformers would run "
-                "an earlier copy; copy the snapshot to another folder and use that folder as the model"
-            )
-        return changed
 
 
 def find_checkpoint(model: ModelName) -> CheckpointRef:
@@ -162,17 +132,17 @@ def find_checkpoint(model: ModelName) -> CheckpointRef:
     path = Path(model.name).expanduser()
     if path.suffix.lower() == ".gguf":
         name = f"{model.backend}:{path.name}"
-        return CheckpointRef(str(_convert_gguf(path, model, name)), None, name, trusted)
+        return CheckpointRef(str(_convert_gguf(path, model, name)), None, name, trusted, model.head)
     if path.is_dir():
         # Two parts, because folders are often called "model"; links keep the name that the user gave them.
         name = "/".join(Path(os.path.abspath(path)).parts[-2:]).lstrip("/")
-        return CheckpointRef(str(path), None, f"{model.backend}:{name}", trusted)
+        return CheckpointRef(str(path), None, f"{model.backend}:{name}", trusted, model.head)
     name, _, revision = model.name.partition("@")
     if revision and Path(name).is_dir():
-        raise ModelError(f"model {model.text!r}: {name!r} is a folder; @REVISION is only for names on the hub")
+        raise ModelError(f"{model.label}: {name!r} is a folder; leave out @REVISION, which is for models on the hub")
     if model.name.startswith(("/", ".", "~")):
-        raise ModelError(f"model {model.text!r}: there is no folder {path}")
-    return CheckpointRef(name, revision or None, f"{model.backend}:{model.name}", trusted)
+        raise ModelError(f"{model.label}: there is no folder {model.name}; check the path, or name a model on the hub")
+    return CheckpointRef(name, revision or None, f"{model.backend}:{model.name}", trusted, model.head)
 
 
 @contextmanager
@@ -187,7 +157,10 @@ def translate_errors(name: str, what: str) -> Iterator[None]:
     except Exception as error:  # the library raises OSError, ValueError, KeyError, SafetensorError, ...
         text = " ".join(str(error).split())
         if "couldn't connect" in text:
-            text = "there is no such folder, and the hub cannot be reached or has no such model"
+            text = (
+                "there is no such folder, and the hub cannot be reached or has no such model; check the name, or write "
+                "./ in front of a folder"
+            )
         if "trust_remote_code" in text:
             raise ModelError(
                 f"model {name!r} comes with code that would run on this machine; if you trust it, add "
@@ -226,17 +199,19 @@ def _hide_progress_bar() -> Iterator[None]:
 def open_config(source: CheckpointRef) -> Any:
     """Load the configuration of a model."""
     library = import_transformers()
-    with translate_errors(source.name, "configuration"):
+    with translate_errors(source.typed, "configuration"):
         return library.AutoConfig.from_pretrained(source.location, **source.options)
 
 
 def open_tokenizer(source: CheckpointRef) -> Any:
     """Load the tokenizer of a model; raise ModelError if it has no vocabulary."""
     library = import_transformers()
-    with translate_errors(source.name, "tokenizer"):
+    with translate_errors(source.typed, "tokenizer"):
         tokenizer = library.AutoTokenizer.from_pretrained(source.location, **source.options)
         if len(tokenizer) <= len(tokenizer.all_special_ids):
-            raise ModelError(f"model {source.name!r} has no tokenizer: neither tokenizer.json nor a vocabulary file")
+            raise ModelError(
+                f"model {source.typed!r} has no tokenizer; add tokenizer.json or a vocabulary file to its folder"
+            )
         source.check_unchanged()
         return tokenizer
 
@@ -260,14 +235,14 @@ def check_complete(name: str, info: Any, unused: tuple[str, ...]) -> None:
         more = len(missing) + len(wrong) - 5
         raise ModelError(
             f"model {name!r}: the checkpoint lacks {names}{f' and {more} more' if more > 0 else ''}; "
-            "biassay never runs a model with randomly initialised weights"
+            "biassay never runs a model with randomly initialized weights"
         )
 
 
 def _convert_gguf(path: Path, model: ModelName, name: str) -> Path:
     """Return the folder of a GGUF model, which is dequantised once and cached."""
     if not path.is_file():
-        raise ModelError(f"model {model.text!r}: there is no file {path}")
+        raise ModelError(f"{model.label}: there is no file {path}; check the path")
     folder = default_cache() / "gguf" / content_digest(path)
     metadata = default_cache() / "models" / f"gguf-{folder.name}.json"
     if not _is_intact(folder, metadata):
@@ -403,7 +378,7 @@ def load_weights(
     placement: dict[str, Any] = {"device_map": {"": device}} if quantised else {}
     if spread:
         placement = {"device_map": "auto", "offload_folder": tempfile.mkdtemp(), "max_memory": _get_memory_limits()}
-    with translate_errors(source.name, "weights"):
+    with translate_errors(source.typed, "weights"):
         model, info = getattr(library, auto_class).from_pretrained(
             source.location,
             dtype="auto" if quantised and dtype == "float32" else getattr(torch, dtype),
@@ -413,11 +388,11 @@ def load_weights(
             **source.options,
         )
     source.check_unchanged()
-    check_complete(source.name, info, unused)
+    check_complete(source.typed, info, unused)
     model = model.eval() if placement else model.to(device).eval()
     if spread:
         weakref.finalize(model, shutil.rmtree, placement["offload_folder"], ignore_errors=True)
-    check_half_precision(source.name, model)
+    check_half_precision(source.typed, model)
     return model
 
 
@@ -427,7 +402,7 @@ def _is_too_large(source: CheckpointRef, auto_class: str, dtype: str, device: st
 
     if device != "cuda":
         return False
-    with translate_errors(source.name, "configuration"), torch.device("meta"):
+    with translate_errors(source.typed, "configuration"), torch.device("meta"):
         empty = getattr(import_transformers(), auto_class).from_config(open_config(source))
     n_parameters = sum(weights.numel() for weights in empty.parameters())
     free, _ = torch.cuda.mem_get_info()

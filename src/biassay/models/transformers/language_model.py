@@ -19,7 +19,7 @@ from biassay.errors import ModelError, UsageError
 from biassay.models.backend import ModelName, read_choice_setting
 from biassay.models.base import BLANK_COLUMNS, BlankScores, Identity, TokenLikelihoods, check_no_sampling_settings
 from biassay.models.devices import check_device, choose_device
-from biassay.models.transformers.batches import BatchPrefetcher, avoid_cudnn_attention, pause_gc, retry_in_halves
+from biassay.models.transformers.batches import BatchPrefetcher, avoid_cudnn_attention, retry_in_halves
 from biassay.models.transformers.checkpoint import Checkpoint
 from biassay.models.transformers.forward_plan import (
     BlankTokenizer,
@@ -39,9 +39,6 @@ from biassay.stats.sensitivity import SortedLogits
 
 if TYPE_CHECKING:
     import torch
-
-
-__all__ = ["HfLikelihoods", "LanguageModel", "open_language_model"]
 
 
 _MAX_BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
@@ -79,7 +76,9 @@ class LanguageModel:
         self._source = self._checkpoint.source
         kind = self._checkpoint.kind
         if kind is None:
-            raise ModelError(f"model {self._source.name!r} is neither a masked nor a causal language model")
+            raise ModelError(
+                f"model {self._source.typed!r} is neither a masked nor a causal language model; choose another"
+            )
         self.kind: Literal["masked", "causal"] = kind
         self.has_mask = self.kind == "masked"
         self._dtype = read_choice_setting(model, "dtype", DTYPES, "float32")
@@ -104,10 +103,10 @@ class LanguageModel:
         tokenizer = self._checkpoint.tokenizer
         if not getattr(tokenizer, "is_fast", False):
             raise ModelError(
-                f"model {self._source.name!r}: its tokenizer has no fast version, which is needed to locate words"
+                f"model {self._source.typed!r}: its tokenizer has no fast version, which is needed to locate words"
             )
         if self.kind == "masked" and tokenizer.mask_token_id is None:
-            raise ModelError(f"model {self._source.name!r} is a masked model, but its tokenizer has no mask token")
+            raise ModelError(f"model {self._source.typed!r} is a masked model, but its tokenizer has no mask token")
         return tokenizer
 
     @property
@@ -144,9 +143,8 @@ class LanguageModel:
             raise
         self._head = self._model.get_output_embeddings()
         if self._head is None:
-            raise ModelError(f"model {self._source.name!r} has no output layer over its vocabulary")
+            raise ModelError(f"model {self._source.typed!r} has no output layer over its vocabulary")
 
-    @pause_gc()
     def _tokenize(self, blanks: Sequence[Blank]) -> tuple[list[TokenizedBlank], ForwardPlan]:
         tokenized = self._blank_tokenizer.tokenize(blanks)
         return tokenized, ForwardPlan.from_queries([query for blank in tokenized for query in blank.queries], self.kind)
@@ -194,7 +192,7 @@ class LanguageModel:
         for batch, batch_indices in self._group_sequences(plan) or plan.batches(*_get_batch_limits(self.device)):
             indices.append(batch_indices)
             parts += retry_in_halves(
-                self._source.name, partial(self._score_batch, names), batch, lambda part: part.halves()
+                self._source.typed, partial(self._score_batch, names), batch, lambda part: part.halves()
             )
         scores = np.empty((len(plan.targets), len(names)), dtype=np.float32)
         if parts:
@@ -206,7 +204,7 @@ class LanguageModel:
         if len(longest) > limit:
             text = self.tokenizer.decode(longest)
             raise ModelError(
-                f"model {self._source.name!r} reads at most {limit} tokens, but a text has {len(longest)}: {text!r}"
+                f"model {self._source.typed!r} reads at most {limit} tokens, but a text has {len(longest)}: {text!r}"
             )
 
     def _group_sequences(self, plan: ForwardPlan) -> list[tuple[PrefixGroups, NDArray[np.intp]]]:
@@ -266,11 +264,11 @@ class LanguageModel:
         import torch
 
         padded = batch.padded(self.tokenizer.pad_token_id or 0)
-        ids, mask, rows, columns = (torch.from_numpy(a).to(self.device) for a in (*padded, batch.rows, batch.places))
+        ids, mask, rows, columns = (torch.from_numpy(a).to(self.device) for a in (*padded, batch.rows, batch.positions))
         captured: dict[str, torch.Tensor] = {}
 
         def select_positions(_: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-            device = inputs[0].device  # layers of a model that is spread may be on other devices
+            device = inputs[0].device  # layers of one model may be on several devices
             captured["state"] = inputs[0].reshape(*ids.shape, -1)[rows.to(device), columns.to(device)]
             return captured["state"][:, None], *inputs[1:]
 
@@ -370,7 +368,6 @@ class HfLikelihoods:
         """True if the tokenizer lower-cases texts."""
         return self._model.folds_case
 
-    @pause_gc()
     def _tokenize(self, texts: Sequence[LikelihoodRequest]) -> list[_TextQueries]:
         encodings = self._model.encode([request.text for request in texts])
         return [self._make_queries(request, encoding) for request, encoding in zip(texts, encodings, strict=True)]
@@ -383,7 +380,7 @@ class HfLikelihoods:
             bare = ids if request.start_before == "first" else None
             ids, spans = [self._start, *ids], [(0, 0), *spans]
         positions = [i for i, (start, end) in enumerate(spans) if start < end]
-        resume = {i: i + 1 for i in positions}  # where a masked model continues to read after the token
+        resume = {i: i + 1 for i in positions}  # position where a masked model continues after the token
         if self.kind == "masked" and request.filled:
             resume = {}
             for start, end in request.filled:

@@ -12,19 +12,6 @@ from numpy.typing import NDArray
 
 from biassay.errors import ModelError, VectorError
 from biassay.models.base import Span
-from biassay.models.transformers.batches import pause_gc
-
-__all__ = [
-    "NOT_COVERED",
-    "TOO_LONG",
-    "UNKNOWN",
-    "LocatedWords",
-    "TextTokenizer",
-    "TokenizedTexts",
-    "count_tokens",
-    "find_tokens",
-    "get_max_text_tokens",
-]
 
 _NO_LIMIT = 1_000_000  # tokenizers without a limit report 1e30
 
@@ -114,7 +101,6 @@ class TextTokenizer:
         normalizer = self._backend.normalizer
         return normalizer is not None and "a" in normalizer.normalize_str("A")
 
-    @pause_gc()
     def __call__(self, texts: Sequence[str]) -> TokenizedTexts:
         """Tokenize texts; truncate long ones and report unknown tokens."""
         numbers = [encoding.ids for encoding in self._backend.encode_batch_fast(list(texts), add_special_tokens=True)]
@@ -139,7 +125,6 @@ class TextTokenizer:
         """Return the number of tokens per text, without special tokens and truncation."""
         return count_tokens(self._tokenizer, texts)
 
-    @pause_gc()
     def locate(self, texts: Sequence[str], spans: Sequence[Span]) -> LocatedWords:
         """Tokenize texts and locate one word each; texts that are too long are truncated around the word."""
         encodings = self._backend.encode_batch(list(texts), add_special_tokens=True)

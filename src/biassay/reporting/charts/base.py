@@ -6,7 +6,7 @@ import importlib.util
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -17,23 +17,12 @@ from markupsafe import escape
 from biassay.errors import MissingExtraError, UsageError
 from biassay.io import write_atomically
 
-__all__ = [
-    "FORMATS",
-    "PAGE",
-    "PRINT",
-    "Drawing",
-    "Figure",
-    "Style",
-    "can_draw",
-    "render_figure",
-    "render_for_page",
-    "sort_by_field",
-]
-
 
 @dataclass(frozen=True)
 class Style:
-    """``found`` colours what is not significant, significant, and significant after correction; ``levels`` four levels
+    """Colours of charts, on a page or in print.
+
+    ``found`` are the colours of evidence, from inconclusive to significant; ``levels`` four levels
     of p from the smallest; ``curves`` lines that must differ.
     """
 
@@ -50,7 +39,7 @@ class Style:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What all figures share."""
+        """Vega-Lite configuration of all figures."""
         text = {"labelColor": self.soft, "titleColor": self.soft, "labelFontSize": 11, "titleFontSize": 11}
         axis = {
             **text,
@@ -61,7 +50,7 @@ class Style:
         }
         return {
             "font": "sans-serif",
-            "padding": {"left": 14, "right": 5, "top": 5, "bottom": 5},  # a browser's letters may be wider
+            "padding": {"left": 14, "right": 5, "top": 5, "bottom": 5},  # browsers may use wider fonts
             "view": {"stroke": None},
             "axis": {**axis, "labelLimit": 220, "aria": False},
             "axisY": {"grid": False},
@@ -95,15 +84,15 @@ PRINT = Style(
     line="#d0d7de",
     plus="#2563eb",
     minus="#b45309",
-    found=("#8c959f", "#3b82f6", "#1e3a8a"),
-    levels=("#1e3a8a", "#3b82f6", "#93c5fd", "#cbd5e1"),
-    curves=("#1d4ed8", "#b45309", "#047857", "#a21caf", "#475569", "#be123c"),
+    found=("#6e7781", "#3b82f6", "#1e3a8a"),
+    levels=("#1e3a8a", "#1d4ed8", "#3b82f6", "#858f9a"),
+    curves=("#1d4ed8", "#b45309", "#6d28d9", "#a21caf", "#475569", "#be123c"),
     dimensions=("#7c3aed", "#dc2626", "#15803d", "#475569"),
 )
 
 
 FORMATS = ("svg", "pdf", "png", "vl.json")
-_CROPPED, _EDGE = ("pdf", "png"), 2  # they hold their letters, so that none can be wider than it was measured
+_CROPPED, _EDGE = ("pdf", "png"), 2  # formats that embed their fonts, so no text is wider than measured
 _ENDINGS = {".svg": "svg", ".pdf": "pdf", ".png": "png", ".json": "vl.json"}
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _VERSION = "6.4"
@@ -119,16 +108,16 @@ _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True)
 class Figure:
-    """What is drawn: it shows itself in a notebook, and can be saved or changed.
+    """A figure that displays in a notebook and can be saved or changed.
 
     Attributes
     ----------
     name : str
-        Of its file.
+        File name without its ending.
     description : str
-        What it shows in a sentence, for who cannot see it.
+        One sentence for screen readers.
     spec : dict
-        The drawing in Vega-Lite, with its data.
+        Vega-Lite specification, including the data.
     """
 
     name: str
@@ -139,11 +128,11 @@ class Figure:
         return f"Figure({self.name}: {self.description})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The drawing in Vega-Lite, with the schema that it follows."""
+        """Return the Vega-Lite specification with its schema."""
         return {"$schema": SCHEMA, **_drop_invalid_characters(self.spec)}
 
     def to_altair(self) -> Any:
-        """The same as a chart of Altair, which must be installed, to go on with there."""
+        """Return an Altair chart, which needs Altair."""
         try:
             import altair
         except ImportError as error:
@@ -151,7 +140,7 @@ class Figure:
         return altair.Chart.from_dict(self.to_dict())
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it as the ending says: .svg, .pdf, .png, or .json for Vega-Lite.
+        """Save the figure in the format of the ending: .svg, .pdf, .png, or .json for Vega-Lite.
 
         Returns
         -------
@@ -161,14 +150,14 @@ class Figure:
         file = Path(path)
         form = _ENDINGS.get(file.suffix.lower())
         if form is None:
-            raise UsageError(f"{file}: a figure is saved as one of {', '.join(_ENDINGS)}; got {file.suffix!r}")
+            raise UsageError(f"{file}: unknown kind of figure {file.suffix!r}; choose {', '.join(_ENDINGS)}")
         if not file.parent.is_dir():
             raise UsageError(f"{file}: the folder {file.parent} does not exist")
         write_atomically(file, render_figure(self, form))
         return file
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:  # noqa: ARG002
-        """Vega-Lite for the notebooks that draw it, and a picture for the others."""
+        """Return Vega-Lite for notebooks that draw it, and an SVG for the others."""
         picture = {"image/svg+xml": render_figure(self, "svg").decode()} if can_draw() else {}
         return {_VEGA: self.to_dict(), **picture, "text/plain": repr(self)}
 
@@ -177,13 +166,76 @@ Drawing = Callable[[Style], Figure]
 """A figure for a page or for print."""
 
 
-def sort_by_field(field: str) -> dict[str, str]:
-    """In the order of a field. A list of names would become one expression, too deep from some 2,000 names on."""
-    return {"field": field, "op": "min"}
+TIP = {"field": "tip", "type": "nominal"}
+"""Encoding of a tooltip."""
+LABELS_ONLY = {"title": None, "ticks": False, "domain": False}
+"""Axis without title and lines."""
+
+
+def make_figure(name: str, description: str, title: str, style: Style, **spec: Any) -> Figure:
+    """Make a figure with the background and configuration of a style.
+
+    Parameters
+    ----------
+    name, description : str
+    title : str
+        Title above the figure.
+    style : Style
+    **spec
+        Further entries of the specification.
+    """
+    return Figure(name, description, {"title": title, "background": style.background, "config": style.config, **spec})
+
+
+def encode_groups(field: str, names: Sequence[str], values: Sequence[str], legend: Any = None) -> dict[str, Any]:
+    """Encode a field of names by a colour or shape each.
+
+    Parameters
+    ----------
+    field : str
+    names : sequence of str
+    values : sequence of str
+        Colour or shape of every name.
+    legend : dict, optional
+        Without it, the field has no legend.
+    """
+    return {
+        "field": field,
+        "type": "nominal",
+        "scale": {"domain": list(names), "range": list(values)},
+        "legend": legend,
+    }
+
+
+def place_names(field: str, order: str | Sequence[str], axis: dict[str, Any]) -> dict[str, Any]:
+    """Encode a position by a field of names, ordered by another field or as listed.
+
+    A list becomes one nested expression, which is too deep for about 2,000 names or more.
+    """
+    sort = {"field": order, "op": "min"} if isinstance(order, str) else list(order)
+    return {"field": field, "type": "nominal", "sort": sort, "axis": axis}
+
+
+def draw_zero(style: Style, channel: str, encoding: dict[str, Any], dash: Sequence[int] = (3, 3)) -> dict[str, Any]:
+    """Make the layer of a dashed line at 0, drawn once and not once per row.
+
+    Parameters
+    ----------
+    style : Style
+    channel : {"x", "y"}
+    encoding : dict
+        Encoding of the axis.
+    dash : sequence of int
+    """
+    return {
+        "data": {"values": [{}]},
+        "mark": {"type": "rule", "color": style.soft, "strokeDash": list(dash), "aria": False},
+        "encoding": {channel: {"datum": 0, **encoding}},
+    }
 
 
 def can_draw() -> bool:
-    """Is the library that draws installed?"""
+    """Return whether the library that draws is installed."""
     return importlib.util.find_spec("vl_convert") is not None
 
 
@@ -197,7 +249,7 @@ def _import_library() -> ModuleType:
 
 
 def render_figure(figure: Figure, form: str) -> bytes:
-    """The figure in one of `FORMATS`."""
+    """Render a figure in one of `FORMATS`."""
     spec = figure.to_dict()
     if form in _CROPPED:
         spec["config"] = {**spec.get("config", {}), "padding": _EDGE}
@@ -213,7 +265,7 @@ def render_figure(figure: Figure, form: str) -> bytes:
 
 
 def _drop_invalid_characters(node: Any) -> Any:
-    """With no character that XML cannot hold: the library would end the program."""
+    """Drop characters that XML cannot hold, which would end the program."""
     if isinstance(node, str):
         return _NOT_XML.sub("\ufffd", node)
     if isinstance(node, dict):
@@ -222,7 +274,7 @@ def _drop_invalid_characters(node: Any) -> Any:
 
 
 def render_for_page(figure: Figure) -> str:
-    """The figure as SVG for a page: one image for who listens, and what each mark says for who points at it."""
+    """Render a figure as SVG for a page, with one description for screen readers and tooltips on its marks."""
     svg = _TAG.sub(
         lambda tag: _ARIA_LABELS.sub("", tag[0]).replace(' aria-label="', ' data-tip="'),
         render_figure(figure, "svg").decode(),

@@ -8,26 +8,27 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.reporting.charts.base import Figure, Style
-
-__all__ = ["P_NAMES", "compute_bins", "draw_distribution"]
+from biassay.reporting.charts.base import TIP, Figure, Style, draw_zero, encode_groups, make_figure
 
 P_LEVELS = (0.001, 0.01, 0.05)
 P_NAMES = ("p < 0.001", "p < 0.01", "p < 0.05", "p ≥ 0.05")
-_LEFT, _RIGHT, _BINS = -2.0, 2.0, 80  # of sets of like size none lies further out
+_LEFT, _RIGHT, _BINS = -2.0, 2.0, 80  # limits of d for target sets of equal size
 
 
 class EffectSamples(Protocol):
     """Effect sizes and p-values of samples, in the same order."""
 
     @property
-    def effect_sizes(self) -> NDArray[np.float64]: ...
+    def effect_sizes(self) -> NDArray[np.float64]:
+        """Effect sizes."""
+
     @property
-    def p_values(self) -> NDArray[np.float64]: ...
+    def p_values(self) -> NDArray[np.float64]:
+        """P-values."""
 
 
 def compute_bins(samples: EffectSamples) -> list[dict[str, Any]]:
-    """Bins that hold a sample: where they begin and end, how many they hold, the mean p-value and its level."""
+    """Count the samples in every bin that has any, with their mean p-value and its level."""
     edges = np.linspace(_LEFT, _RIGHT, _BINS + 1)
     known = np.isfinite(samples.effect_sizes)
     sizes = np.clip(samples.effect_sizes[known], _LEFT, _RIGHT)
@@ -52,21 +53,35 @@ def draw_distribution(
     style: Style,
     *,
     legend: bool = False,
-    width: int = 300,
 ) -> Figure:
-    """Bars over the whole range that effect sizes can have, so that figures can be compared at a glance."""
+    """Draw a histogram of the effect sizes of samples.
+
+    All histograms share one axis, so that they can be compared at a glance.
+
+    Parameters
+    ----------
+    name, title : str
+        File name and title of the figure.
+    samples : EffectSamples
+        Effect sizes and p-values.
+    pooled : float
+        Pooled effect size, drawn as a vertical line.
+    style : Style
+        Colours of charts.
+    legend : bool
+        If True, explain the colours below the bars.
+
+    Returns
+    -------
+    Figure
+    """
     x = {
         "type": "quantitative",
         "scale": {"domain": [_LEFT, _RIGHT]},
         "title": None,
         "axis": {"values": [-2, -1, 0, 1, 2], "format": "d", "grid": False},
     }
-    colour = {
-        "field": "level",
-        "type": "nominal",
-        "scale": {"domain": list(P_NAMES), "range": list(style.levels)},
-        "legend": {"title": "mean p of the samples", "orient": "bottom"} if legend else None,
-    }
+    key = {"title": "mean p of the samples", "orient": "bottom"} if legend else None
     layers: list[dict[str, Any]] = [
         {
             "mark": {"type": "bar", "binSpacing": 0.5},
@@ -74,15 +89,11 @@ def draw_distribution(
                 "x": {"field": "left", "bin": {"binned": True, "step": (_RIGHT - _LEFT) / _BINS}, **x},
                 "x2": {"field": "right"},
                 "y": {"field": "count", "type": "quantitative", "axis": None},
-                "color": colour,
-                "description": {"field": "tip", "type": "nominal"},
+                "color": encode_groups("level", P_NAMES, style.levels, key),
+                "description": TIP,
             },
         },
-        {
-            "data": {"values": [{}]},  # once, and not once a bar
-            "mark": {"type": "rule", "color": style.soft, "strokeDash": [2, 3], "aria": False},
-            "encoding": {"x": {"datum": 0, **x}},
-        },
+        draw_zero(style, "x", x, dash=(2, 3)),
     ]
     if math.isfinite(pooled):
         mark = {"type": "rule", "color": style.ink, "strokeWidth": 1.5}
@@ -96,16 +107,9 @@ def draw_distribution(
                 },
             }
         )
-    spec = {
-        "title": title,
-        "background": style.background,
-        "width": width,
-        "height": 110,
-        "data": {"values": compute_bins(samples)},
-        "layer": layers,
-        "config": style.config,
-    }
-    return Figure(name, _describe(title, samples, pooled), spec)
+    data = {"values": compute_bins(samples)}
+    description = _describe(title, samples, pooled)
+    return make_figure(name, description, title, style, width=300, height=110, data=data, layer=layers)
 
 
 def _describe(title: str, samples: EffectSamples, pooled: float) -> str:

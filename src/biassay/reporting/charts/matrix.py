@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from biassay.reporting.charts.base import Figure, Style, sort_by_field
-from biassay.reporting.charts.forest import EVIDENCE_NAMES, MAX_LABEL_WIDTH
+from biassay.reporting.charts.base import LABELS_ONLY, TIP, Figure, Style, encode_groups, make_figure, place_names
+from biassay.reporting.charts.forest import EVIDENCE_NAMES, split_labels, wrap_label
 from biassay.reporting.formats import format_count
 
-__all__ = ["MatrixCell", "draw_matrix"]
-
-_UNREACHABLE, _UNMEASURED = "too few words to tell", "not measured"
-_BESIDE = 8  # models up to which the legend stands beside the cells, for below them it would be wider than they are
+_NAMES = (*EVIDENCE_NAMES, "too few words to test", "sanity check passed", "not measured")
+CHECK_PASSED = 4
+"""Index of a passed sanity check in the names of the cells."""
+_LABEL, _WIDTH = 144, 840  # a line of a label: characters, and pixels of a word that cannot be wrapped
+_STEP, _LINE = 15, 13  # height in pixels of a row with one line, and of each further line
+_BESIDE = 8  # up to this many models the legend is beside the cells, because below it would be wider than the matrix
 
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """``found`` is a place in `forest.FOUND`, 3 where there are too few words to tell, None where nothing was measured.
+    """A cell of a matrix.
 
-    ``text`` stands in the cell.
+    Attributes
+    ----------
+    model, test : str
+        Column and line of the cell.
+    found : int or None
+        Index in `EVIDENCE_NAMES`; 3 with too few words to reach significance; 4 for a sanity check that passed; None if
+        nothing was measured.
+    text, tip : str
+        Text in the cell, and its tooltip.
     """
 
     model: str
@@ -32,82 +42,76 @@ class MatrixCell:
 def draw_matrix(
     name: str, title: str, cells: Sequence[MatrixCell], tests: Sequence[str], models: Sequence[str], style: Style
 ) -> Figure:
-    """Tests down, models across."""
-    columns, lines = ({name: place for place, name in enumerate(names)} for names in (models, tests))
+    """Draw a matrix with tests down and models across.
+
+    Parameters
+    ----------
+    name, title : str
+        File name and title of the figure.
+    cells : sequence of MatrixCell
+        At most one cell per test and model.
+    tests, models : sequence of str
+        Names of the lines and columns, in order.
+    style : Style
+        Colours of charts.
+
+    Returns
+    -------
+    Figure
+    """
+    columns, lines = ({name: index for index, name in enumerate(names)} for names in (models, tests))
+    labels = {test: "\n".join(wrap_label(test, _LABEL)) for test in tests}
+    most_lines = max((label.count("\n") + 1 for label in labels.values()), default=1)
     values = [
         {
             "column": columns[cell.model],
             "line": lines[cell.test],
             "model": cell.model,
-            "test": cell.test,
-            "found": _UNMEASURED if cell.found is None else (*EVIDENCE_NAMES, _UNREACHABLE)[cell.found],
+            "test": labels[cell.test],
+            "found": _NAMES[-1 if cell.found is None else cell.found],
             "text": "–" if cell.found is None else cell.text,
             "tip": cell.tip,
         }
         for cell in cells
     ]
-    colours = ("transparent", style.found[1], style.found[2], style.levels[3], style.found[0])
+    colours = ("transparent", *style.found[1:], style.levels[3], style.dimensions[2], style.found[0])
     occurring = {value["found"] for value in values}
-    names = (*EVIDENCE_NAMES, _UNREACHABLE, _UNMEASURED)
-    shown = {name: colour for name, colour in zip(names, colours, strict=True) if name in occurring}
-    x = {
-        "field": "model",
-        "type": "nominal",
-        "sort": sort_by_field("column"),
-        "axis": {
-            "title": None,
-            "orient": "top",
-            "labelAngle": -45,
-            "labelLimit": 160,
-            "domain": False,
-            "ticks": False,
-            "grid": False,
-        },
-    }
-    y = {
-        "field": "test",
-        "type": "nominal",
-        "sort": sort_by_field("line"),
-        "axis": {"title": None, "domain": False, "ticks": False, "labelLimit": MAX_LABEL_WIDTH},
-    }
-    colour = {
-        "field": "found",
-        "type": "nominal",
-        "scale": {
-            "domain": list(shown),
-            "range": list(shown.values()),
-        },
-        "legend": {
-            "title": None,
-            "orient": "right" if len(models) <= _BESIDE else "bottom",
-            "symbolStrokeColor": style.soft,
-        },
-    }
+    shown = {name: colour for name, colour in zip(_NAMES, colours, strict=True) if name in occurring}
+    x_axis = {**LABELS_ONLY, "orient": "top", "labelAngle": -45, "labelLimit": 160, "grid": False}
+    x = place_names("model", "column", x_axis)
+    y_axis = {**LABELS_ONLY, "labelLimit": _WIDTH, **split_labels(most_lines)}
+    y = place_names("test", "line", y_axis)
+    side = "right" if len(models) <= _BESIDE else "bottom"
+    legend = {"title": None, "orient": side, "symbolStrokeColor": style.soft}
+    colour = encode_groups("found", list(shown), list(shown.values()), legend)
     white = {
-        "condition": {"test": f"datum.found === '{EVIDENCE_NAMES[2]}'", "value": style.background or "var(--paper)"},
+        "condition": {
+            "test": f"indexof({[EVIDENCE_NAMES[2], _NAMES[CHECK_PASSED]]}, datum.found) >= 0",
+            "value": style.background or "var(--paper)",
+        },
         "value": style.ink,
     }
     layers = [
         {
             "mark": {"type": "rect", "stroke": style.line},
-            "encoding": {"fill": colour, "description": {"field": "tip", "type": "nominal"}},
+            "encoding": {"fill": colour, "description": TIP},
         },
         {
             "mark": {"type": "text", "fontSize": 9, "aria": False},
             "encoding": {"text": {"field": "text"}, "color": white},
         },
     ]
-    spec = {
-        "title": title,
-        "background": style.background,
-        "width": {"step": 44},
-        "height": {"step": 15},
-        "data": {"values": values},
-        "encoding": {"x": x, "y": y},
-        "layer": layers,
-        "config": style.config,
-    }
     after = sum(cell.found == 2 for cell in cells)
     size = f"{format_count(len(tests), 'test')} on {format_count(len(models), 'model')}"
     description = f"{title}: {size}; {EVIDENCE_NAMES[2]}: {after}"
-    return Figure(name, description, spec)
+    return make_figure(
+        name,
+        description,
+        title,
+        style,
+        width={"step": 44},
+        height={"step": _STEP + _LINE * (most_lines - 1)},
+        data={"values": values},
+        encoding={"x": x, "y": y},
+        layer=layers,
+    )

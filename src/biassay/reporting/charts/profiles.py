@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from biassay.reporting.charts.base import Figure, Style
-
-__all__ = ["WHO", "draw_profile"]
+from biassay.reporting.charts.base import LABELS_ONLY, TIP, Figure, Style, encode_groups, make_figure, place_names
 
 WHO = ("people", "model")
 
@@ -22,9 +20,28 @@ def draw_profile(
     human: Sequence[float | None] | None,
     style: Style,
 ) -> Figure:
-    """Both are stretched so that their largest value reaches the edge: only order and side can be compared.
+    """Draw the trait profiles of a model and of people.
 
-    ``human`` runs from 0 for the left trait to 100 for the right, ``scores`` from below zero to above.
+    Each profile is stretched until its largest value reaches the edge: compare only order and side.
+
+    Parameters
+    ----------
+    name, title : str
+        File name and title of the figure.
+    pairs : (pairs,) sequence of str
+        Names of the trait pairs, from top to bottom.
+    dimensions : dict of str to str
+        Dimension of every trait pair.
+    scores : (pairs,) sequence of float or None
+        Scores of the model, negative for the left trait; None where a pair has no score.
+    human : (pairs,) sequence of float or None, optional
+        Ratings by people, from 0 for the left trait to 100 for the right.
+    style : Style
+        Colours of charts.
+
+    Returns
+    -------
+    Figure
     """
     rows = _make_rows(pairs, dimensions, scores, human)
     names = list(dict.fromkeys(dimensions.values()))
@@ -34,18 +51,9 @@ def draw_profile(
         "title": None,
         "axis": {"values": [0], "labels": False, "ticks": False, "domain": False},
     }
-    y = {
-        "field": "pair",
-        "type": "nominal",
-        "sort": list(pairs),
-        "axis": {"title": None, "domain": False, "ticks": False, "labelLimit": 0},
-    }
-    colour = {
-        "field": "dimension",
-        "type": "nominal",
-        "scale": {"domain": names, "range": [style.dimensions[i % len(style.dimensions)] for i in range(len(names))]},
-        "legend": None,
-    }
+    y = place_names("pair", pairs, {**LABELS_ONLY, "labelLimit": 0})
+    colours = [style.dimensions[i % len(style.dimensions)] for i in range(len(names))]
+    colour = encode_groups("dimension", names, colours)
     points = [
         {**row, "who": who, "at": row[who], "tip": row[f"{who}_tip"]}
         for row in rows
@@ -65,25 +73,12 @@ def draw_profile(
                 "x": {"field": "at", **x},
                 "y": y,
                 "color": colour,
-                "shape": {
-                    "field": "who",
-                    "type": "nominal",
-                    "scale": {"domain": list(WHO), "range": ["circle", "square"]},
-                    "legend": None,
-                },
-                "description": {"field": "tip", "type": "nominal"},
+                "shape": encode_groups("who", WHO, ("circle", "square")),
+                "description": TIP,
             },
         },
     ]
-    spec = {
-        "title": title,
-        "background": style.background,
-        "width": 190,
-        "height": {"step": 14},
-        "layer": layers,
-        "config": style.config,
-    }
-    return Figure(name, _describe(title, rows), spec)
+    return make_figure(name, _describe(title, rows), title, style, width=190, height={"step": 14}, layer=layers)
 
 
 def _make_rows(

@@ -3,38 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
-from biassay.reporting.charts.base import Figure, Style
-
-__all__ = ["RocCurve", "draw_roc"]
+from biassay.reporting.charts.base import TIP, Figure, Style, encode_groups, make_figure
 
 
-class RocCurve(Protocol):
-    """Counts at every threshold, and the rates at the one that is used."""
+@dataclass(frozen=True)
+class RocCurve:
+    """Counts of detections at every threshold, and the rates at the one in use.
 
-    @property
-    def thresholds(self) -> Sequence[float]: ...
-    @property
-    def tp(self) -> Sequence[int]: ...
-    @property
-    def fp(self) -> Sequence[int]: ...
-    @property
-    def fn(self) -> Sequence[int]: ...
-    @property
-    def tn(self) -> Sequence[int]: ...
-    @property
-    def area(self) -> float: ...
-    @property
-    def chosen(self) -> float: ...
-    @property
-    def recall(self) -> float: ...
-    @property
-    def false_positive_rate(self) -> float: ...
+    Attributes
+    ----------
+    thresholds : sequence of float
+        In order.
+    tp, fp, fn, tn : sequence of int
+        True and false positives, false and true negatives, per threshold.
+    area : float
+        Area under the curve.
+    chosen : float
+        Threshold in use.
+    recall, false_positive_rate : float
+        Rates at this threshold.
+    """
+
+    thresholds: Sequence[float]
+    tp: Sequence[int]
+    fp: Sequence[int]
+    fn: Sequence[int]
+    tn: Sequence[int]
+    area: float
+    chosen: float
+    recall: float
+    false_positive_rate: float
 
 
 def draw_roc(name: str, title: str, curves: Mapping[str, RocCurve], style: Style) -> Figure:
-    """A line for every task, a point for every threshold, a ring at the one in use."""
+    """Draw a line per task, a point per threshold and a ring at the threshold in use.
+
+    Parameters
+    ----------
+    name, title : str
+        File name and title of the figure.
+    curves : dict of str to RocCurve
+        Curves by the label of their task.
+    style : Style
+        Colours of charts.
+
+    Returns
+    -------
+    Figure
+    """
     labels = list(curves)
     points = [point for label, curve in curves.items() for point in _make_points(label, curve)]
     chosen = [
@@ -48,14 +67,10 @@ def draw_roc(name: str, title: str, curves: Mapping[str, RocCurve], style: Style
     ]
     x = {"field": "x", "type": "quantitative", "title": "false positive rate", "scale": {"domain": [0, 1]}}
     y = {"field": "y", "type": "quantitative", "title": "true positive rate", "scale": {"domain": [0, 1]}}
-    colour = {
-        "field": "task",
-        "type": "nominal",
-        "scale": {"domain": labels, "range": [style.curves[i % len(style.curves)] for i in range(len(labels))]},
-        "legend": {"title": None, "orient": "bottom", "columns": 1, "symbolType": "stroke"},
-    }
-    tip = {"field": "tip", "type": "nominal"}
-    axes = {"x": x, "y": y}
+    legend = {"title": None, "orient": "bottom", "columns": 1, "symbolType": "stroke"}
+    colours = [style.curves[i % len(style.curves)] for i in range(len(labels))]
+    colour, axes = encode_groups("task", labels, colours, legend), {"x": x, "y": y}
+    point = {**axes, "color": {**colour, "legend": None}, "description": TIP}
     layers: list[dict[str, Any]] = [
         {
             "data": {"values": [{"x": 0, "y": 0}, {"x": 1, "y": 1}]},
@@ -68,25 +83,19 @@ def draw_roc(name: str, title: str, curves: Mapping[str, RocCurve], style: Style
         },
         {
             "mark": {"type": "point", "filled": True, "size": 14, "opacity": 1},
-            "encoding": {**axes, "color": {**colour, "legend": None}, "description": tip},
+            "encoding": point,
         },
         {
             "data": {"values": chosen},
             "mark": {"type": "point", "size": 90, "strokeWidth": 2},
-            "encoding": {**axes, "color": {**colour, "legend": None}, "description": tip},
+            "encoding": point,
         },
     ]
-    spec = {
-        "title": title,
-        "background": style.background,
-        "width": 260,
-        "height": 260,
-        "data": {"values": points},
-        "layer": layers,
-        "config": {**style.config, "axisY": {}},
-    }
     areas = "; ".join(f"{label} has an area under the curve of {c.area:.2f}" for label, c in curves.items())
-    return Figure(name, f"{title}: {areas}", spec)
+    config, data = {**style.config, "axisY": {}}, {"values": points}
+    return make_figure(
+        name, f"{title}: {areas}", title, style, width=260, height=260, data=data, layer=layers, config=config
+    )
 
 
 def _make_points(label: str, curve: RocCurve) -> list[dict[str, Any]]:

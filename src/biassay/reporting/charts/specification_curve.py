@@ -6,17 +6,27 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from biassay.reporting.charts.base import Figure, Style, sort_by_field
+from biassay.reporting.charts.base import (
+    LABELS_ONLY,
+    TIP,
+    Figure,
+    Style,
+    draw_zero,
+    encode_groups,
+    make_figure,
+    place_names,
+)
 
-__all__ = ["CurvePoint", "draw_specification_curve"]
-
-_WIDTH = 6.6  # of a letter in a browser; it may be wider than where the figure is laid out
+_WIDTH = 6.6  # width of a letter; browsers may use wider fonts than the layout assumes
 _NAMES = ("not significant", "significant")
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """``choices`` are what the specification consists of, by kind; each is a row below the curve."""
+    """A specification and its effect.
+
+    `choices` are pairs of a kind of choice and the choice made; each choice is a row below the curve.
+    """
 
     effect: float
     low: float | None
@@ -29,7 +39,23 @@ class CurvePoint:
 def draw_specification_curve(
     name: str, title: str, points: Sequence[CurvePoint], style: Style, *, axis: str = "d"
 ) -> Figure:
-    """Points from the smallest effect to the largest."""
+    """Draw specifications from the smallest effect to the largest.
+
+    Parameters
+    ----------
+    name, title : str
+        File name and title of the figure.
+    points : sequence of CurvePoint
+        Specifications in any order; those without a finite effect are left out.
+    style : Style
+        Colours of charts.
+    axis : str
+        Title of the effect axis.
+
+    Returns
+    -------
+    Figure
+    """
     shown = sorted((point for point in points if math.isfinite(point.effect)), key=lambda point: point.effect)
     rows = _list_choices(points)
     extent = _WIDTH * max((len(_format_choice(choice)) for choice in rows), default=0)
@@ -49,12 +75,8 @@ def draw_specification_curve(
         for i, point in enumerate(shown)
         for choice in point.choices
     ]
-    colour = {
-        "field": "found",
-        "type": "nominal",
-        "scale": {"domain": list(_NAMES), "range": [style.found[0], style.found[2]]},
-        "legend": {"title": None, "orient": "top", "direction": "horizontal", "columnPadding": 30},
-    }
+    legend = {"title": None, "orient": "top", "direction": "horizontal", "columnPadding": 30}
+    colour = encode_groups("found", _NAMES, (style.found[0], style.found[2]), legend)
     x = {
         "field": "place",
         "type": "quantitative",
@@ -63,24 +85,15 @@ def draw_specification_curve(
     }
     y = {"type": "quantitative", "title": axis}
     upper = [
-        {
-            "data": {"values": [{}]},
-            "mark": {"type": "rule", "color": style.soft, "strokeDash": [3, 3], "aria": False},
-            "encoding": {"y": {"datum": 0, **y}},
-        },
+        draw_zero(style, "y", y),
         {
             "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.5},
+            "mark": {"type": "rule", "strokeWidth": 1.2},
             "encoding": {"x": x, "y": {"field": "low", **y}, "y2": {"field": "high"}, "color": colour},
         },
         {
             "mark": {"type": "point", "filled": True, "size": 30, "opacity": 1},
-            "encoding": {
-                "x": x,
-                "y": {"field": "effect", **y},
-                "color": colour,
-                "description": {"field": "tip", "type": "nominal"},
-            },
+            "encoding": {"x": x, "y": {"field": "effect", **y}, "color": colour, "description": TIP},
         },
     ]
     lower = {
@@ -90,28 +103,19 @@ def draw_specification_curve(
         "mark": {"type": "tick", "orient": "vertical", "thickness": 2, "size": 9, "aria": False},
         "encoding": {
             "x": x,
-            "y": {
-                "field": "choice",
-                "type": "nominal",
-                "sort": sort_by_field("row"),
-                "axis": {"title": None, "ticks": False, "domain": False, "labelLimit": 0, "minExtent": extent},
-            },
+            "y": place_names("choice", "row", {**LABELS_ONLY, "labelLimit": 0, "minExtent": extent}),
             "color": colour,
         },
     }
-    spec = {
-        "title": title,
-        "background": style.background,
-        "vconcat": [{"width": 520, "height": 180, "data": {"values": values}, "layer": upper}, lower],
-        "spacing": 8,
-        "config": style.config,
-    }
-    sure = sum(point.significant for point in shown)
-    return Figure(name, f"{title}: {len(shown)} specifications, {sure} of them significant", spec)
+    description = (
+        f"{title}: {len(shown)} specifications, {sum(point.significant for point in shown)} of them significant"
+    )
+    curve = {"width": 520, "height": 180, "data": {"values": values}, "layer": upper}
+    return make_figure(name, description, title, style, vconcat=[curve, lower], spacing=8)
 
 
 def _list_choices(points: Sequence[CurvePoint]) -> list[tuple[str, str]]:
-    """All choices, those of one kind together."""
+    """List all choices, those of one kind together."""
     found = dict.fromkeys(choice for point in points for choice in point.choices)
     kinds = list(dict.fromkeys(kind for kind, _ in found))
     return sorted(found, key=lambda choice: kinds.index(choice[0]))

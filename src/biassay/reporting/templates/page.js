@@ -153,10 +153,12 @@
   addEventListener("hashchange", unfold);
   unfold();
 
-  const theme = document.getElementById("theme"), themes = ["as the system", "light", "dark"];
+  const theme = document.getElementById("theme"), themes = ["as the system", "light", "dark"], icons = { "as the system": "◐", light: "☀", dark: "☾" };
   function useTheme(name) {
     if (name === themes[0]) document.documentElement.removeAttribute("data-theme"); else document.documentElement.dataset.theme = name;
-    theme.textContent = "Theme: " + name;
+    theme.textContent = icons[name];
+    theme.setAttribute("aria-label", "Theme: " + name);
+    theme.title = "Theme: " + name;
     theme.dataset.now = name;
   }
   useTheme(themes[0]);

@@ -132,10 +132,16 @@
         return make("table", [make("caption", tests[test][2 + role] + (role < 2 ? ` (adds ${pairs.reduce((sum, pair) => sum + pair[1], 0).toFixed(2)})` : "")), make("tbody", lines)]);
       }));
     }
+    // Open on the strongest finding.
+    const strength = (at) => [0, 1, 2, 0, 0][rows[at][2]] * 100 + Math.abs(parseFloat(String(rows[at][4]).replace("−", "-")) || 0);
+    const strongest = known.reduce((best, at) => (strength(at) > strength(best) ? at : best), known[0]);
+    ofTest.value = rows[strongest][1];
     ofTest.addEventListener("input", fill);
     ofModel.addEventListener("input", show);
     place.replaceChildren(make("div", [labelled("Test", ofTest), labelled("Model", ofModel)], { class: "controls" }), chosen, told, bars);
     fill();
+    ofModel.value = rows[strongest][0];
+    show();
   }
 
   for (const [kind, draw] of [["numbers", numbers], ["matrix", matrix], ["words", words]]) {

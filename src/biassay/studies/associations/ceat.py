@@ -28,9 +28,7 @@ from biassay.stats.power import largest_d
 from biassay.stats.random_effects import RandomEffects, random_effects
 from biassay.studies.associations.weat import Words, average_clusters
 
-__all__ = ["ContextualAssociation", "ceat"]
-
-_PAIRED = 1000  # samples: the variance of new draws is then known to 5%
+_PAIRED = 1000  # enough samples to estimate the variance of new draws to 5%
 
 
 Labels = Sequence[ArrayLike]
@@ -38,7 +36,7 @@ Labels = Sequence[ArrayLike]
 
 @dataclass(frozen=True, eq=False)
 class ContextualAssociation:
-    """What a contextualised association test found.
+    """Result of a contextualized association test.
 
     Attributes
     ----------
@@ -86,35 +84,39 @@ class ContextualAssociation:
 
     @cached_property
     def crossed(self) -> CrossedResult:
-        """The crossed test, which takes target words and attribute words as samples of what they stand for."""
+        """Crossed test, which treats target words and attribute words as samples of their kinds."""
         table, sizes = average_clusters(self.cosines, self.sizes, self.clusters)
         return crossed_test(table, sizes[0], sizes[2])
 
     @cached_property
     def estimate(self) -> EffectEstimate:
-        """The effect size by word, with an interval over target words and attribute words."""
+        """Effect size over words, with an interval over target words and attribute words."""
         table, sizes = average_clusters(self.cosines, self.sizes, self.clusters)
         return crossed_effect(table, sizes[0], sizes[2])
 
     @property
     def effect_size(self) -> float:
-        """The combined effect size (CES)."""
+        """Combined effect size (CES)."""
         return self.pooled.mean
 
     @property
     def standard_error(self) -> float:
+        """Standard error of the combined effect size."""
         return self.pooled.standard_error
 
     @property
     def p_value(self) -> float:
+        """P-value of the combined effect size, two-sided."""
         return self.pooled.p_value
 
     @property
     def log10_p_value(self) -> float:
+        """Logarithm of the p-value, which may underflow."""
         return self.pooled.log10_p
 
     @property
     def p_value_by_word(self) -> float:
+        """P-value over words, by permutation of the target words."""
         return self.by_word.value
 
     def __repr__(self) -> str:
@@ -134,7 +136,7 @@ def ceat(
     threads: int | None = None,
     clusters: Words | None = None,
 ) -> ContextualAssociation:
-    """How strongly, over many contexts, do the targets X more than Y go with the attributes A more than with B?
+    """Measure how much more X than Y is associated with A rather than B, over many contexts (CEAT).
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ def ceat(
         For every stimulus the vectors of its contexts; only their directions count. float16 and float32 are computed in
         float32, anything else in float64.
     n_samples : int
-        Samples of one context per stimulus; without replacement from a stimulus that has at least so many contexts.
+        Samples of one context per stimulus; without replacement from a stimulus that has at least n_samples contexts.
     draws : (n_samples, stimuli) array-like of int, optional
         Row numbers in the order X, Y, A, B, instead of drawing.
     documents : four lists of (contexts,) sequences, optional
@@ -153,19 +155,18 @@ def ceat(
         All cores by default. The numbers do not depend on it.
     clusters : two or four sequences of str, optional
         The cluster of every stimulus of X and Y, or of X, Y, A and B. Forms of one word (he, him, his) share a cluster
-        and count as one observation by word and in `crossed`.
+        and count as one observation.
 
     Returns
     -------
     ContextualAssociation
-        The combined effect size (CES) with its p-value, the samples behind it, and the exact p-value by word.
+        Combined effect size (CES) with its p-value, its samples, and the exact p-value over words.
 
     Notes
     -----
     Each sample draws one context per stimulus and gives an effect size of WEAT. A random-effects model (DerSimonian and
-    Laird) pools them. More samples make the pooled p-value as small as one likes: it says how sure the mean over
-    contexts is, not whether other words would show the same. For that see ``crossed``. The prediction interval is about
-    new contexts of these words.
+    Laird) pools them. The pooled p-value shrinks as you draw more samples: it tests the mean over contexts of these
+    words. `crossed` generalizes to other words. The prediction interval is for new contexts of these words.
 
     References
     ----------
@@ -240,13 +241,13 @@ def _check_pools(targets: ContextPools, a: ContextPools, b: ContextPools, sizes:
         raise UsageError(f"X and Y need at least two stimuli each, A and B one, got {', '.join(map(str, sizes))}")
     dimensions = {array.shape[1] for pools in (targets, a, b) for array in pools.rows}
     if len(dimensions) > 1:
-        raise VectorError(f"vectors of one test must have one dimension, got {sorted(dimensions)}")
+        raise VectorError(f"vectors of a test must have the same dimension, got {sorted(dimensions)}")
 
 
 def _number_documents(
     given: Sequence[Labels] | None, pool_sizes: NDArray[np.int64], sizes: tuple[int, int, int, int]
 ) -> list[NDArray[np.int64]]:
-    """Number the documents of all contexts, word by word."""
+    """Return the number of the document of every context, by word."""
     if given is None:
         return np.split(np.arange(int(pool_sizes.sum())), np.cumsum(pool_sizes)[:-1])
     labels = [np.asarray(own).tolist() for words in given for own in words]
@@ -268,7 +269,7 @@ def _draw_contexts(
 
 
 def _compute_effects(scores: NDArray[np.float64], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Effect size and variance of every sample."""
+    """Compute effect size and variance of every sample."""
     variances = scores.var(axis=1, ddof=1)
     flat = variances <= (FLAT * np.maximum(1.0, np.abs(scores).max(axis=1))) ** 2
     if flat.any():

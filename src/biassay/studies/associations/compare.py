@@ -1,11 +1,11 @@
-"""Merge runs of association tests, compare models test by test and judge the differences."""
+"""Merge runs of association tests, compare models test by test, judge the differences and report them."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,54 +13,76 @@ from numpy.typing import NDArray
 
 from biassay.datasets.schema import About
 from biassay.errors import UsageError
-from biassay.results.comparison import CONFIDENCE, Comparison, choose_baseline
-from biassay.results.differences import MARGIN, Verdict, VerdictOutcome, check_limits
+from biassay.reporting.charts.base import Drawing
+from biassay.reporting.charts.forest import ForestRow, draw_forest
+from biassay.reporting.charts.series import draw_series
+from biassay.reporting.comparison import make_comparison_report, make_verdict_report, sort_by_urgency
+from biassay.reporting.document import (
+    Block,
+    Cell,
+    ColumnSpan,
+    Drawings,
+    Report,
+    RowGroup,
+    Section,
+    Statement,
+    Table,
+    TableRow,
+    Text,
+)
+from biassay.reporting.findings import SANITY_CHECKS
+from biassay.reporting.formats import (
+    MANY_MODELS,
+    clean_line,
+    format_count,
+    format_decimal,
+    format_interval,
+    format_percent,
+)
+from biassay.reporting.terminal import make_table
+from biassay.results.comparison import (
+    CONFIDENCE,
+    FEWEST_CHECKPOINTS,
+    MARGIN,
+    Comparison,
+    SeriesPoint,
+    Verdict,
+    VerdictOutcome,
+    check_limits,
+    choose_baseline,
+    format_outcome,
+)
 from biassay.results.outcomes import Result
-from biassay.results.run_data import BaseRecord, Manifest, ModelRecord, RunData, belongs_to
-from biassay.results.views import ModelKey, RunGroup, model_key, model_labels, select_tests_of_run
+from biassay.results.run_data import BaseRecord, Manifest, ModelRecord, RunData, belongs_to, copy_fields, none_if_nan
+from biassay.results.tables import Column
+from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import crossed_effect
-from biassay.stats.model_difference import ModelDifference, compare_tables, explain_inconclusive
-from biassay.studies.associations.calibration import CalibratedPair, Calibration, has_scale
+from biassay.stats.model_difference import Direction, ModelDifference, compare_tables, explain_inconclusive
+from biassay.studies.associations.calibration import CalibratedTables, Calibration, has_scale
 from biassay.studies.associations.contributions import find_common_words, get_cosines, measure_crossed
-from biassay.studies.associations.corrections import decide_associations
 from biassay.studies.associations.diagnostics import list_lost_words
-from biassay.studies.associations.results import CROSSED, AssociationRecord
+from biassay.studies.associations.findings import SIGNS, format_label
+from biassay.studies.associations.results import CROSSED, AssociationRecord, decide_associations
 from biassay.studies.associations.settings import PAPER_PROTOCOLS
 from biassay.studies.associations.weat import label_words
 
-__all__ = [
-    "AssociationDifference",
-    "compare_associations",
-    "group_association_runs",
-    "judge_associations",
-    "merge_runs",
-    "restrict_tests",
-]
-
-
-def restrict_tests(run: RunData, patterns: Sequence[str]) -> RunData:
-    """Select tests of a run by name or pattern. What is shown does not change the family: corrections stay."""
-    return select_tests_of_run(run, patterns) if patterns else run
-
 
 def group_association_runs(runs: Mapping[str, RunData], *, mixed: bool = False) -> list[RunGroup]:
-    """Those over texts and those over contexts, each put together."""
+    """Merge the runs over texts, and those over contexts."""
     over_texts = {name: run for name, run in runs.items() if run.manifest.inputs.contexts is None}
     over_contexts = {name: run for name, run in runs.items() if run.manifest.inputs.contexts is not None}
     return [merge_runs(part, mixed=mixed) for part in (over_texts, over_contexts) if part]
 
 
 def merge_runs(runs: Mapping[str, RunData], *, mixed: bool = False) -> RunGroup:
-    """Runs as one. What differs in protocol or stimuli is refused unless ``mixed``; then it is said.
+    """Merge runs into one group. Raise UsageError if they differ in protocol or stimuli, unless `mixed`.
 
-    A model that several runs have tested with the same tests is shown once for each run, with the run's name.
+    A model that several runs tested with the same tests is listed once per run, with the name of the run.
     """
     differences = _list_differences(runs)
     if differences and not mixed:
-        raise UsageError(
-            "the runs cannot be put together: " + "; ".join(differences) + " (--mixed shows them together all the same)"
-        )
+        raise UsageError("the runs cannot be merged: " + "; ".join(differences) + " (--mixed merges them anyway)")
     if len(runs) == 1:
         return RunGroup(next(iter(runs.values())), runs)
     alpha = min(run.manifest.settings.alpha_or_default for run in runs.values())
@@ -68,12 +90,12 @@ def merge_runs(runs: Mapping[str, RunData], *, mixed: bool = False) -> RunGroup:
     models: list[ModelRecord] = []
     arrays: dict[str, NDArray[np.float64]] = {}
     for run in named.values():
-        for place, record in enumerate(run.manifest.models):
+        for index, record in enumerate(run.manifest.models):
             at = next(
                 (i for i, known in enumerate(models) if _identify_model(known) == _identify_model(record)), len(models)
             )
             models[at : at + 1] = [_merge_records(models[at], record) if at < len(models) else record]
-            arrays |= {f"{at}/{name}": array for name, array in run.arrays_of(place).items()}
+            arrays |= {f"{at}/{name}": array for name, array in run.get_arrays(index).items()}
     manifest = _merge_manifests(named, models, alpha)
     tables = {name: _merge_rows(named, name) for run in runs.values() for name in run.tables}
     if _changes_families(named, alpha):
@@ -82,7 +104,7 @@ def merge_runs(runs: Mapping[str, RunData], *, mixed: bool = False) -> RunGroup:
 
 
 def _changes_families(runs: Mapping[str, RunData], alpha: float) -> bool:
-    """Do runs together correct otherwise than each alone: a model in several, rows of a paper, another level?"""
+    """Return whether merged runs have other families or another level than each run alone."""
     models = [key for run in runs.values() for key in {model_key(row) for row in run.results}]
     rows = [row for run in runs.values() for row in run.results]
     levels = {run.manifest.settings.alpha_or_default for run in runs.values()}
@@ -90,7 +112,7 @@ def _changes_families(runs: Mapping[str, RunData], alpha: float) -> bool:
 
 
 def _recompute_at_level(run: RunData, alpha: float) -> RunData:
-    """Recompute the intervals of a run, and what else follows from a level; drop those that need lost cosines."""
+    """Recompute intervals and decisions of a run at another level; drop intervals that need missing cosines."""
     settings = dataclasses.replace(run.manifest.settings, alpha=alpha)
 
     def recompute(record: AssociationRecord) -> AssociationRecord:
@@ -108,11 +130,11 @@ def _recompute_at_level(run: RunData, alpha: float) -> RunData:
             clusters=labels,
         )
         outcomes = {record.outcome.test: record.outcome, **record.alternatives}
-        fields: dict[str, Any] = dict.fromkeys(_INTERVAL_FIELDS) if new is None else dict(new.fields)
+        fields: dict[str, Any] = dict.fromkeys(_INTERVAL_FIELDS) if new is None else new[1]
         if old is not None:
-            changed = dataclasses.replace(old, ci_low=None, ci_high=None, power_80=None) if new is None else new.outcome
+            changed = dataclasses.replace(old, ci_low=None, ci_high=None, power_80=None) if new is None else new[0]
             outcomes[CROSSED] = dataclasses.replace(changed, scale=old.scale, limit=old.limit)
-        outcomes = {name: dataclasses.replace(one, confidence=1.0 - alpha) for name, one in outcomes.items()}
+        outcomes = {name: dataclasses.replace(outcome, confidence=1.0 - alpha) for name, outcome in outcomes.items()}
         primary = outcomes.pop(record.outcome.test)
         return dataclasses.replace(record, outcome=primary, alternatives=outcomes, alpha=alpha, **fields)
 
@@ -124,22 +146,22 @@ _INTERVAL_FIELDS = ("cosine_ci_low", "cosine_ci_high", "calibrated_ci_low", "cal
 
 
 def _identify_model(record: ModelRecord) -> tuple[object, ...]:
-    return record.name, record.family, record.revision, tuple(record.settings.items())
+    return record.name, record.backend, record.revision, tuple(record.settings.items())
 
 
 def _merge_records(one: ModelRecord, other: ModelRecord) -> ModelRecord:
-    """One model in two runs: what encoding took is that of both."""
+    """Merge the records of one model in two runs; their costs add up."""
     return dataclasses.replace(
         one,
         texts=one.texts + other.texts,
         encoded=one.encoded + other.encoded,
         seconds=round(one.seconds + other.seconds, 3),
-        words_lost=tuple(sorted({*one.words_lost, *other.words_lost})),
+        oov_words=tuple(sorted({*one.oov_words, *other.oov_words})),
     )
 
 
 def _merge_rows(runs: Mapping[str, RunData], table: str) -> tuple[Any, ...]:
-    """All rows of a table; those of one model from several runs beside each other."""
+    """Merge the rows of a table by model."""
     rows = [row for run in runs.values() for row in run.tables.get(table, ())]
     first: dict[ModelKey, int] = {}
     for row in rows:
@@ -164,7 +186,7 @@ def _merge_manifests(runs: Mapping[str, RunData], models: Sequence[ModelRecord],
 
 
 def _add_run_names(runs: Mapping[str, RunData]) -> dict[str, RunData]:
-    """The runs, with the name of the run at every model that another run has tested with one of the same tests."""
+    """Add the name of the run to every model that another run tested with one of the same tests."""
     seen: dict[tuple[ModelKey, str], set[str]] = {}
     for name, run in runs.items():
         for r in run.results:
@@ -189,7 +211,7 @@ def _rename_models(run: RunData, name: str, keys: set[ModelKey]) -> RunData:
 
 
 def _list_differences(runs: Mapping[str, RunData]) -> list[str]:
-    """In what the runs differ that changes what their numbers mean."""
+    """List the differences between runs that change the meaning of their numbers."""
     found = []
     settings = {name: run.manifest.settings for name, run in runs.items()}
     for what, field in _COMPARED_SETTINGS.items():
@@ -205,7 +227,7 @@ def _list_differences(runs: Mapping[str, RunData]) -> list[str]:
         more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
         where = dict.fromkeys(name for of in changed.values() for name in of)
         named = ", ".join(list(changed)[:5])
-        found.append(f"these tests have the same name and other texts: {named}{more} (in {', '.join(where)})")
+        found.append(f"tests of one name have different texts: {named}{more} (in {', '.join(where)})")
     return found
 
 
@@ -233,14 +255,27 @@ _LARGE_CHANGE = 0.25  # relative change of the cosine SD that is reported
 
 @dataclass(frozen=True)
 class AssociationDifference(BaseRecord):
-    """A test on the first model and on another, over the words that both know.
+    """Difference between a test on the first model and on another, over the words that both know.
 
-    ``effect_...`` are effect sizes d by word, ``D_...`` cosine differences, ``cosine_sd_...`` standard deviations of
-    cosines between frequent words, and ``calibrated_...`` the former divided by the latter. ``difference`` is the
-    calibrated difference of the other model minus that of the first, positive if X is closer to A. ``interval_...`` is
-    paired and crossed: the same words, of targets and of attributes, are a sample for both. ``simultaneous_...`` is
-    wider: with the confidence of the comparison all ``family`` intervals of social-bias tests on all models hold
-    together. Sanity checks and identical tables do not count. None: not computed, for the reason given.
+    Attributes
+    ----------
+    effect_baseline, effect_model : float or None
+        Effect sizes d over words.
+    reason : str or None
+        Why a number is missing.
+    difference : float or None
+        Calibrated difference of the other model minus that of the first, positive if X is closer to A.
+    interval_low, interval_high : float or None
+        Paired crossed interval: the same target words and attribute words are a sample for both models.
+    simultaneous_low, simultaneous_high : float or None
+        Wider interval: with the confidence of the comparison, all `family` intervals of social-bias tests on all
+        models are correct together. Sanity checks and identical tables do not count.
+    calibrated_baseline, calibrated_model : float or None
+        Cosine differences divided by the standard deviation of cosines between frequent words.
+    cosine_difference_baseline, cosine_difference_model, cosine_sd_baseline, cosine_sd_model : float or None
+        Both parts of the calibrated differences.
+    num_targ1, num_targ2, num_attr1, num_attr2 : int
+        Common words of each set.
     """
 
     test: str
@@ -257,8 +292,8 @@ class AssociationDifference(BaseRecord):
     simultaneous_high: float | None = None
     calibrated_baseline: float | None = None
     calibrated_model: float | None = None
-    D_baseline: float | None = None
-    D_model: float | None = None
+    cosine_difference_baseline: float | None = None
+    cosine_difference_model: float | None = None
     cosine_sd_baseline: float | None = None
     cosine_sd_model: float | None = None
     num_targ1: int = 0
@@ -271,11 +306,31 @@ class AssociationDifference(BaseRecord):
 
     @property
     def is_check(self) -> bool:
+        """If True, the test is a sanity check."""
         return self.about == "method"
 
 
-def compare_associations(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
-    """Calibrated differences over the words that both models know; texts and contexts are not compared."""
+def compare_associations(
+    runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool, series: bool = False
+) -> Comparison:
+    """Compare all models with the baseline by calibrated differences over the words that both know.
+
+    Parameters
+    ----------
+    runs : dict of str to RunData
+        Runs by name.
+    baseline : str or None
+        Label of the baseline. If None, the first model.
+    mixed : bool
+        If True, compare runs with different settings.
+    series : bool
+        If True, the models are checkpoints in order. The comparison is then of the two ends of the least-squares line
+        through all of them, over the words that all know.
+
+    Returns
+    -------
+    Comparison
+    """
     if len({run.manifest.inputs.contexts is None for run in runs.values()}) > 1:
         raise UsageError(
             "associations over texts and associations over contexts cannot be compared; "
@@ -285,17 +340,23 @@ def compare_associations(runs: Mapping[str, RunData], *, baseline: str | None, m
     labels = model_labels(gathered.run)
     first = choose_baseline(list(labels.values()), baseline)
     cells = {(labels[model_key(r)], r.test): r for r in gathered.run.results}
+    checkpoints = _list_checkpoints(
+        [label for label in labels.values() if any(label in cell for cell in cells)], series
+    )
     pairs = [
-        (first, label, cells[first, test], cells[label, test])
-        for label in labels.values()
-        if label != first
+        (name, {label: cells[label, test] for label in own})
+        for name, own in _list_chains(first, list(labels.values()), checkpoints)
         for test in dict.fromkeys(r.test for r in gathered.run.results)
-        if (first, test) in cells and (label, test) in cells
+        if all((label, test) in cells for label in own)
     ]
     if not pairs:
         raise UsageError("the models have no test in common")
     calibration = Calibration(gathered.run)
-    rows = _add_simultaneous_intervals([_compare_test(*asked, calibration) for asked in pairs])
+    found = [_compare_test(*asked, calibration) for asked in pairs]
+    family = sum(not row.is_check and not row.identical for row, both in found if both is not None)
+    rows = tuple(row if both is None or row.is_check else _widen_interval(row, both, family) for row, both in found)
+    line = f"The trend is the least-squares line through {len(checkpoints)} checkpoints at equal steps. "
+    line += "Old and new are its ends."
     lost = [f"{line}; compared over the words that both know" for line in list_lost_words(gathered.run)]
     return Comparison(
         "associations",
@@ -304,70 +365,96 @@ def compare_associations(runs: Mapping[str, RunData], *, baseline: str | None, m
         notes=(*gathered.differences, *_list_unshared(cells, labels.values())),
         results=gathered.run.results,
         gathered=(gathered,),
-        remarks=(*lost, *_warn_changed_scales(rows, cells)),
+        remarks=(*([line] if checkpoints else []), *lost, *_warn_changed_scales(rows, cells)),
+        checkpoints=checkpoints,
     )
 
 
+def _list_checkpoints(labels: Sequence[str], series: bool) -> tuple[str, ...]:
+    """Return the labels of the measured models, or nothing if they are not a series."""
+    if not series:
+        return ()
+    if len(labels) < FEWEST_CHECKPOINTS:
+        raise UsageError(
+            f"a series needs at least {FEWEST_CHECKPOINTS} checkpoints, got {len(labels)} ({', '.join(labels)}); "
+            "compare two models without --series"
+        )
+    return tuple(labels)
+
+
+def _list_chains(first: str, labels: Sequence[str], checkpoints: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """List what is compared: each model with the first, or a series; a name for it, then the labels of its models."""
+    if checkpoints:
+        return [(f"{checkpoints[-1]} (trend over {len(checkpoints)} checkpoints)", tuple(checkpoints))]
+    return [(label, (first, label)) for label in labels if label != first]
+
+
 def _list_unshared(cells: Mapping[tuple[str, str], Result], labels: Iterable[str]) -> list[str]:
-    """Tests that not all models have: they are not compared."""
+    """Name the tests that not all models have; they are not compared."""
     tests = dict.fromkeys(test for _, test in cells)
     apart = [test for test in tests if not all((label, test) in cells for label in labels)]
     return [f"tests that not all models have: {', '.join(apart)}"] if apart else []
 
 
 def _compare_test(
-    first: str, label: str, one: Result, other: Result, calibration: Calibration
-) -> tuple[AssociationDifference, CalibratedPair | None]:
-    """With its own interval, and the tables that it is computed from."""
+    name: str, measured: Mapping[str, Result], calibration: Calibration
+) -> tuple[AssociationDifference, CalibratedTables | None]:
+    """Compare one test on two models or over a series. Return also the calibrated tables if there is an interval."""
+    first, (one, *_, other) = next(iter(measured)), tuple(measured.values())
     found = AssociationDifference(
-        one.test, one.title, first, label, one.word_effect, other.word_effect, None, about=one.about
+        one.test, format_label(one), first, name, one.word_effect, other.word_effect, None, about=one.about
     )
-    measured = {first: one, label: other}
-    unmeasured = [name for name, result in measured.items() if result.effect_size is None]
+    unmeasured = [label for label, result in measured.items() if result.effect_size is None]
     if unmeasured:
         return dataclasses.replace(found, reason=f"not measured on {' and '.join(unmeasured)}"), None
     if one.scale != "d":
         return _compare_scores(found, one, other), None
-    both = calibration.calibrate(one, other)
+    both = calibration.calibrate(*measured.values())
     if isinstance(both, str):
         unknown = None in (one.word_effect, other.word_effect)
         reason = "no interval, because the words of the texts are unknown" if unknown else both
         return dataclasses.replace(found, reason=reason), None
     compared = _compare_calibrated(both, CONFIDENCE)
-    D = [crossed_test(table, both.sizes[0], both.sizes[2]).D for table in both.cosines]
-    effects = [crossed_effect(table, both.sizes[0], both.sizes[2]).effect_size for table in both.cosines]
+    ends = both.cosines[0], both.cosines[-1]
+    D: list[float | None] = [crossed_test(table, both.sizes[0], both.sizes[2]).D for table in ends]
+    if len(measured) > 2:  # the calibrated differences are those of the line
+        D = [None, None]
+    effects = [crossed_effect(table, both.sizes[0], both.sizes[2]).effect_size for table in ends]
     found = dataclasses.replace(
         found,
-        effect_baseline=_none_if_nan(effects[0]),
-        effect_model=_none_if_nan(effects[1]),
+        effect_baseline=none_if_nan(effects[0]),
+        effect_model=none_if_nan(effects[1]),
         difference=compared.growth.value,
         interval_low=compared.growth.low,
         interval_high=compared.growth.high,
         calibrated_baseline=compared.old,
         calibrated_model=compared.new,
-        D_baseline=D[0],
-        D_model=D[1],
-        cosine_sd_baseline=None if both.scale is None else both.scale.old,
-        cosine_sd_model=None if both.scale is None else both.scale.new,
+        cosine_difference_baseline=D[0],
+        cosine_difference_model=D[1],
+        cosine_sd_baseline=None if both.scale is None else both.scale.sds[0],
+        cosine_sd_model=None if both.scale is None else both.scale.sds[-1],
         identical=compared.identical,
         **_make_size_fields(both.sizes),
     )
     if found.interval_low is None:
-        return dataclasses.replace(found, reason="too few words in common for an interval"), None
+        return dataclasses.replace(found, reason=compared.growth.missing_reason), None
     return found, both
 
 
-def _compare_calibrated(both: CalibratedPair, confidence: float) -> ModelDifference:
-    """In the direction of the words, whatever the stereotype predicts."""
+def _compare_calibrated(
+    both: CalibratedTables, confidence: float, direction: Direction | None = "positive", margin: float = 1.0
+) -> ModelDifference:
+    """Compare tables; by default in the direction of the words, not of the stereotype."""
+    old, new = both.ends
     return compare_tables(
-        both.old, both.new, both.sizes[0], both.sizes[2],
-        direction="positive", margin=1.0, confidence=confidence,
+        old, new, both.sizes[0], both.sizes[2],
+        direction=direction, margin=margin, confidence=confidence,
         scale_variance=both.scale_variance, tolerance=both.tolerance,
     )  # fmt: skip
 
 
-def _compare_scores(found: AssociationDifference, one: Result, other: Result) -> AssociationDifference:
-    """A metric that gives one score of four sets: the difference is in its own units, over the words of each model."""
+def _compare_scores(difference: AssociationDifference, one: Result, other: Result) -> AssociationDifference:
+    """Compare the scores of a metric for all sets, in its own units, over the words of each model."""
     words = find_common_words(one, other)
     reason = f"the metric {one.metric} gives one score of four sets, which has no interval"
     if any(len(words[role]) < len(r.associations[role]) for r in (one, other) for role in r.associations):
@@ -375,7 +462,7 @@ def _compare_scores(found: AssociationDifference, one: Result, other: Result) ->
     effects = one.word_effect, other.word_effect
     first, second = effects if None not in effects else (one.effect_size, other.effect_size)
     return dataclasses.replace(
-        found,
+        difference,
         effect_baseline=first,
         effect_model=second,
         reason=reason,
@@ -388,15 +475,8 @@ def _make_size_fields(sizes: tuple[int, int, int, int]) -> dict[str, Any]:
     return dict(zip(("num_targ1", "num_targ2", "num_attr1", "num_attr2"), sizes, strict=True))
 
 
-def _add_simultaneous_intervals(
-    found: list[tuple[AssociationDifference, CalibratedPair | None]],
-) -> tuple[AssociationDifference, ...]:
-    """With simultaneous intervals: the differences of a family share the error that they are allowed."""
-    family = sum(not row.is_check and not row.identical for row, both in found if both is not None)
-    return tuple(row if both is None or row.is_check else _widen_interval(row, both, family) for row, both in found)
-
-
-def _widen_interval(row: AssociationDifference, both: CalibratedPair, family: int) -> AssociationDifference:
+def _widen_interval(row: AssociationDifference, both: CalibratedTables, family: int) -> AssociationDifference:
+    """Add the simultaneous interval: the differences of a family share the error rate."""
     if row.identical:
         return dataclasses.replace(row, simultaneous_low=0.0, simultaneous_high=0.0)
     growth = _compare_calibrated(both, 1.0 - (1.0 - CONFIDENCE) / family).growth
@@ -406,28 +486,25 @@ def _widen_interval(row: AssociationDifference, both: CalibratedPair, family: in
 def _warn_changed_scales(
     rows: Iterable[AssociationDifference], cells: Mapping[tuple[str, str], Result]
 ) -> Iterator[str]:
-    """Warn of models on which the spread of cosines has changed much."""
-    told = set[tuple[str, str]]()
+    """Warn of models whose spread of cosines has changed much."""
+    warned = set[tuple[str, str]]()
     for row in rows:
         old, new, level = row.cosine_sd_baseline, row.cosine_sd_model, cells[row.baseline, row.test].level
-        if old and new and max(old, new) >= (1.0 + _LARGE_CHANGE) * min(old, new) and (row.model, level) not in told:
-            told.add((row.model, level))
+        if old and new and max(old, new) >= (1.0 + _LARGE_CHANGE) * min(old, new) and (row.model, level) not in warned:
+            warned.add((row.model, level))
             yield (
-                f"{row.model}: the SD of cosines between frequent words ({level} tests) is {new:.3f}, on "
-                f"{row.baseline} {old:.3f}; differences are divided by it, so read D beside them"
+                f"{row.model} spreads cosines differently: the SD of cosines between frequent words ({level} tests) is "
+                f"{new:.3f}, against {old:.3f} on {row.baseline}. Calibrated differences are divided by it, so compare "
+                "the cosine differences D as well."
             )
 
 
-def _none_if_nan(number: float) -> float | None:
-    return None if math.isnan(number) else number
-
-
-def judge_associations(found: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
+def judge_associations(comparison: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
     """Judge all social-bias tests of the first model on every other model.
 
     Parameters
     ----------
-    found : Comparison
+    comparison : Comparison
     margin : float or None
         Growth of the calibrated difference that does not matter, by default 0.2. For a metric that declares no scale
         it is in the metric's own units and must be given.
@@ -440,35 +517,86 @@ def judge_associations(found: Comparison, *, margin: float | None, alpha: float)
         Forms of one question are one member of the family: the word form decides. Identical tables need no share.
     """
     check_limits(MARGIN if margin is None else margin, alpha)
-    (gathered,) = found.gathered
+    (gathered,) = comparison.gathered
     labels = model_labels(gathered.run)
     cells = {(labels[model_key(row)], row.test): row for row in gathered.run.results}
-    differences = {(row.model, row.test): row for row in found.tables["associations"]}
-    old = [row for (label, _), row in cells.items() if label == found.baseline and row.about != "method"]
+    differences = {(row.model, row.test): row for row in comparison.tables["associations"]}
+    old = [row for (label, _), row in cells.items() if label == comparison.baseline and row.about != "method"]
     deciding = _find_deciding_tests(old)
-    asked = [(label, row) for label in labels.values() if label != found.baseline for row in old]
+    chains = _list_chains(comparison.baseline, list(labels.values()), comparison.checkpoints)
+    asked = [(label, chain, row) for label, chain in chains for row in old]
     family = sum(
         row.test in deciding and _has_interval(differences.get((label, row.test)), identical=False)
-        for label, row in asked
+        for label, _, row in asked
     )
     calibration, made = Calibration(gathered.run), []
-    for label, row in asked:
-        new, difference = cells.get((label, row.test)), differences.get((label, row.test))
+    for label, chain, row in asked:
+        results = [result for checkpoint in chain if (result := cells.get((checkpoint, row.test))) is not None]
+        new, difference = _get_unmeasured(results, chain), differences.get((label, row.test))
         plain = _judge_without_interval(
-            found.baseline, label, row, new, difference, MARGIN if margin is None else margin, alpha
+            comparison.baseline, label, row, new, difference, MARGIN if margin is None else margin, alpha
         )
         plain = dataclasses.replace(plain, decides=row.test in deciding)
-        both = None if new is None or not _has_interval(difference) else calibration.calibrate(row, new)
+        both = None if new is None or not _has_interval(difference) else calibration.calibrate(*results)
         if margin is None and both is not None and not has_scale(row.metric):
             reason = f"the metric {row.metric} declares no scale; give --margin in its own units"
             made.append(dataclasses.replace(plain, reason=reason))
         else:
-            made.append(_judge_interval(plain, both, family) if isinstance(both, CalibratedPair) else plain)
+            made.append(_judge_interval(plain, both, family) if isinstance(both, CalibratedTables) else plain)
     return tuple(made)
 
 
+def _get_unmeasured(results: Sequence[Result], chain: Sequence[str]) -> Result | None:
+    """Return the first result after the baseline that was not measured, else the last; None if one is missing."""
+    if len(results) < len(chain):
+        return None
+    return next((result for result in results[1:] if result.status != "measured"), results[-1])
+
+
+def measure_points(comparison: Comparison, alpha: float) -> tuple[SeriesPoint, ...]:
+    """Measure the growth at each checkpoint of a series since the first, with simultaneous intervals.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Series with verdicts.
+    alpha : float
+        Probability that any interval of a deciding test misses, over all later checkpoints (Bonferroni).
+
+    Returns
+    -------
+    tuple of SeriesPoint
+        Growth is over the words that the checkpoint shares with the first.
+    """
+    (gathered,) = comparison.gathered
+    labels = model_labels(gathered.run)
+    cells = {(labels[model_key(row)], row.test): row for row in gathered.run.results}
+    calibration = Calibration(gathered.run)
+    family = max(sum(verdict.decides and verdict.growth is not None for verdict in comparison.verdicts), 1)
+    confidence = 1.0 - alpha / (family * (len(comparison.checkpoints) - 1))
+    points = []
+    for verdict in comparison.verdicts:
+        if verdict.growth is None or verdict.effect_baseline is None or verdict.effect_model is None:
+            continue
+        sign = -1.0 if verdict.direction == "negative" else 1.0
+        line = sign * np.linspace(verdict.effect_baseline, verdict.effect_model, len(comparison.checkpoints))
+        first = cells[comparison.baseline, verdict.test]
+        for step, label in enumerate(comparison.checkpoints):
+            both = calibration.calibrate(first, cells[label, verdict.test])
+            if isinstance(both, CalibratedTables):
+                one = _compare_calibrated(both, confidence, verdict.direction)  # type: ignore[arg-type]
+                old, new, growth = sign * one.old, sign * one.new, one.growth
+                points.append(
+                    SeriesPoint(
+                        verdict.test, verdict.title, label, step, new, growth.value, growth.low, growth.high,
+                        float(line[step]) - old, verdict.decides,
+                    )
+                )  # fmt: skip
+    return tuple(points)
+
+
 def _find_deciding_tests(rows: Sequence[Result]) -> set[str]:
-    """The form of each question that decides: that of words, else the first that was measured."""
+    """Find the form of each question that decides: the word test, else the first that was measured."""
     forms: dict[str, list[Result]] = {}
     for row in rows:
         forms.setdefault(row.asked_question, []).append(row)
@@ -495,7 +623,7 @@ def _judge_without_interval(
     margin: float,
     alpha: float,
 ) -> Verdict:
-    """The verdict without an interval, and why there is none."""
+    """Make a verdict without an interval, with the reason."""
     outcome: VerdictOutcome = "inconclusive"
     reason = None if difference is None else difference.reason
     if new is None or new.status != "measured":
@@ -504,9 +632,12 @@ def _judge_without_interval(
     elif old.status != "measured":
         reason = f"{old.status} on {baseline}: {old.reason}"
     effects = old.calibrated_difference, None if new is None else new.calibrated_difference
+    cosines = {"cosine_difference_baseline": old.cosine_difference, "cosine_sd_baseline": old.cosine_sd}
+    if difference is not None:
+        cosines = copy_fields(difference, *cosines, "cosine_difference_model", "cosine_sd_model")
     return Verdict(
         old.test,
-        old.title,
+        format_label(old),
         baseline,
         label,
         outcome,
@@ -520,27 +651,15 @@ def _judge_without_interval(
         direction=_DIRECTIONS.get(old.direction),
         d_baseline=old.word_effect,
         d_model=None if new is None else new.word_effect,
-        D_baseline=old.cosine_difference if difference is None else difference.D_baseline,
-        D_model=None if difference is None else difference.D_model,
-        cosine_sd_baseline=old.cosine_sd if difference is None else difference.cosine_sd_baseline,
-        cosine_sd_model=None if difference is None else difference.cosine_sd_model,
+        **cosines,
     )
 
 
-def _judge_interval(plain: Verdict, both: CalibratedPair, family: int) -> Verdict:
+def _judge_interval(plain: Verdict, both: CalibratedTables, family: int) -> Verdict:
     direction = plain.direction
     assert direction in ("positive", "negative", None)
-    found = compare_tables(
-        both.old,
-        both.new,
-        both.sizes[0],
-        both.sizes[2],
-        direction=direction,  # type: ignore[arg-type]
-        margin=plain.margin,
-        confidence=1.0 - plain.alpha / (2 * max(family, 1)),
-        scale_variance=both.scale_variance,
-        tolerance=both.tolerance,
-    )
+    confidence = 1.0 - plain.alpha / (2 * max(family, 1))
+    found = _compare_calibrated(both, confidence, direction, plain.margin)  # type: ignore[arg-type]
     return dataclasses.replace(
         plain,
         outcome=found.verdict,
@@ -560,15 +679,267 @@ def _judge_interval(plain: Verdict, both: CalibratedPair, family: int) -> Verdic
     )
 
 
-def _explain(found: ModelDifference, margin: float, *, directed: bool) -> str | None:
+def _explain(difference: ModelDifference, margin: float, *, directed: bool) -> str | None:
     """Return why there is no interval, or why the verdict is not that of the interval."""
-    if found.growth.low is None:
-        return "too few words in common for an interval"
-    if found.corrected is not None and found.corrected.low is not None and found.corrected.high is not None:
+    missing_reason = difference.growth.missing_reason or difference.reversal.missing_reason
+    if missing_reason:
+        return missing_reason
+    if (
+        difference.corrected is not None
+        and difference.corrected.low is not None
+        and difference.corrected.high is not None
+    ):
         return (
-            "words change by very unequal amounts: corrected for skewness, the growth lies between "
-            f"{found.corrected.low:.2f} and {found.corrected.high:.2f}"
+            "a few words change far more than the others; corrected for this skewness, the interval of the growth is "
+            f"[{difference.corrected.low:.2f}, {difference.corrected.high:.2f}]"
         )
-    if found.verdict != "inconclusive":
+    if difference.verdict != "inconclusive":
         return None
-    return explain_inconclusive(found.growth, found.reversal, margin, directed=directed)
+    return explain_inconclusive(difference.growth, difference.reversal, margin, directed=directed)
+
+
+INTERVAL_LABELS = ("interval contains zero", "interval excludes zero", "so does the simultaneous interval")
+CHECKS_OUTSIDE_INTERVALS = "Sanity checks, not in the simultaneous intervals"
+MEANING_OF_DIFFERENCES = (
+    "A difference is the calibrated difference on the other model minus that on the first, over the words that both "
+    "know. The calibrated difference is the cosine difference D divided by the SD of cosines between frequent words. "
+    "The 95% interval is paired and generalizes to other target and attribute words of the same kinds. One interval in "
+    "twenty excludes zero by chance. The simultaneous intervals are wider: with 95% confidence, all those of "
+    "social-bias tests are correct. An interval that contains zero does not show that two models are equal."
+)
+_NAMED = 8
+
+
+def get_evidence(row: AssociationDifference) -> int:
+    """Return the index in `INTERVAL_LABELS`."""
+    if not _excludes_zero(row.interval_low, row.interval_high):
+        return 0
+    return 2 if _excludes_zero(row.simultaneous_low, row.simultaneous_high) else 1
+
+
+def _excludes_zero(low: float | None, high: float | None) -> bool:
+    return low is not None and high is not None and (low > 0.0 or high < 0.0)
+
+
+def summarize_differences(comparison: Comparison) -> list[Statement]:
+    """Summarize the differences of every model."""
+    rows = comparison.tables["associations"]
+    return [
+        _summarize_model(model, [r for r in rows if r.model == model], comparison.baseline)
+        for model in comparison.models
+    ]
+
+
+def _summarize_model(model: str, rows: Sequence[AssociationDifference], baseline: str) -> Statement:
+    people, checks = split_checks(rows)
+    counts = _count_intervals(people)
+    text = f"{model}: of {format_count(counts[1], 'difference')} from {baseline} in social-bias tests, "
+    text += f"{counts[0]} intervals exclude zero (about {counts[1] / 20:.2g} expected by chance), "
+    text += f"{sum(get_evidence(row) == 2 for row in people)} simultaneously."
+    if checks:
+        text += " In sanity checks: {} of {}.".format(*_count_intervals(checks))
+    for missing, what in (
+        (sum(row.difference is None for row in rows), "could not be compared"),
+        (sum(row.difference is not None and row.interval_low is None for row in rows), "without an interval"),
+    ):
+        text += f" {missing} {what}." if missing else ""
+    differing = sorted((r for r in people if get_evidence(r)), key=lambda r: -abs(r.difference or 0.0))
+    points = tuple(_format_difference(row) for row in differing[:_NAMED])
+    more = (f"and {len(differing) - _NAMED} more",) if len(differing) > _NAMED else ()
+    return Statement(text, (*points, *more), model)
+
+
+def split_checks(
+    rows: Sequence[AssociationDifference],
+) -> tuple[list[AssociationDifference], list[AssociationDifference]]:
+    """Separate social-bias tests from sanity checks."""
+    return [row for row in rows if not row.is_check], [row for row in rows if row.is_check]
+
+
+def _count_intervals(rows: Sequence[AssociationDifference]) -> tuple[int, int]:
+    """Count the intervals that exclude zero, and all intervals."""
+    return sum(get_evidence(row) > 0 for row in rows), sum(row.interval_low is not None for row in rows)
+
+
+def _format_difference(row: AssociationDifference) -> str:
+    sure = " **" if get_evidence(row) == 2 else ""
+    effects = (
+        f"{format_decimal(row.effect_baseline)} on {row.baseline}, {format_decimal(row.effect_model)} on {row.model}"
+    )
+    interval = format_interval(row.interval_low, row.interval_high)
+    return f"{row.test}{sure} ({row.title}): {effects}; difference {format_decimal(row.difference)} (95% {interval})"
+
+
+def make_difference_report(comparison: Comparison) -> Report:
+    """Make the report of a comparison: verdicts, and signed differences on demand."""
+    section = Section("differences", "Signed differences", tuple(_list_blocks(comparison)), printed=True)
+    if comparison.points:
+        trends = Section("series", "Growth at each checkpoint", tuple(_list_series_blocks(comparison)), collapsed=False)
+        return make_verdict_report(comparison, [trends, section])
+    if comparison.verdicts:
+        return make_verdict_report(comparison, [section])
+    table = _make_table(comparison)
+    statements = summarize_differences(comparison)
+    return make_comparison_report(comparison, statements, [section], MEANING_OF_DIFFERENCES, tables=[table])
+
+
+def _list_blocks(comparison: Comparison) -> Iterator[Block]:
+    if comparison.verdicts:
+        yield Text(MEANING_OF_DIFFERENCES)
+    yield _make_table(comparison)
+    yield Drawings(tuple(difference_figures(comparison)[:MANY_MODELS]))
+
+
+_MOST_PANELS = 24
+
+
+def _list_series_blocks(comparison: Comparison) -> Iterator[Block]:
+    level = format_percent(1.0 - comparison.verdicts[0].alpha)
+    yield Text(
+        f"Growth since {comparison.baseline} towards the stereotype, over the words of both models. With "
+        f"{level} confidence, all intervals of deciding tests are correct, over tests and checkpoints, for other words "
+        "of the same kinds; they do not generalize to other training runs. The dashed line is the trend. Cosines do "
+        "not depend on the number of dimensions, so checkpoints may differ in it."
+    )
+    yield Drawings(tuple(draw_trends(comparison)))
+    columns = [
+        Column(
+            "title", "test", "Question of the test, and its name.", get=lambda point: f"{point.title} ({point.test})"
+        ),
+        Column("checkpoint", "checkpoint", "Model."),
+        Column("effect", "effect", "Calibrated difference, positive towards the stereotype.", "number"),
+        Column("growth", "growth", "Change since the first checkpoint.", "number"),
+        Column("low", "interval", "Simultaneous interval.", "interval", lambda point: (point.low, point.high)),
+        Column("trend", "trend", "Change on the least-squares line.", "number"),
+    ]
+    yield make_table("", columns, comparison.points)
+
+
+def draw_trends(comparison: Comparison) -> list[tuple[str, Drawing]]:
+    """Draw a series: one panel per deciding test, the most urgent first; empty if the runs are not a series."""
+    ordered = sort_by_urgency([verdict for verdict in comparison.verdicts if verdict.decides])[:_MOST_PANELS]
+    points: dict[str, list[SeriesPoint]] = {}
+    for point in comparison.points:
+        points.setdefault(point.test, []).append(point)
+    panels = {
+        f"{verdict.test}: {format_outcome(verdict.outcome)}": points[verdict.test]
+        for verdict in ordered
+        if verdict.test in points
+    }
+    if not panels:
+        return []
+    title = f"Growth since {comparison.baseline}, its band and trend"
+    return [(title, partial(draw_series, "series", title, panels, margin=comparison.verdicts[0].margin))]
+
+
+def _make_table(comparison: Comparison) -> Table:
+    """Make the table of all differences; sanity checks last."""
+    people, checks = split_checks(comparison.tables["associations"])
+    heads = (
+        *("d, old", "d, new", "calibrated, old", "calibrated, new", "difference"),
+        *("95% CI, paired", "95% CI, simultaneous", "common words: X, Y, A, B"),
+    )
+    groups = [RowGroup(title, tuple(map(_make_row, rows))) for title, rows in (("", people), (SANITY_CHECKS, checks))]
+    signs = ("* the interval excludes zero; ** so does the simultaneous one.", describe_family(comparison))
+    return Table(
+        "",
+        ("Test", "Model"),
+        (*map(ColumnSpan, heads), ColumnSpan("note", text=True)),
+        tuple(group for group in groups if group.rows),
+        signs=tuple(filter(None, signs)),
+    )
+
+
+def _make_row(row: AssociationDifference) -> TableRow:
+    numbers = (row.effect_baseline, row.effect_model, row.calibrated_baseline, row.calibrated_model)
+    cells = (
+        *map(format_decimal, numbers),
+        format_decimal(row.difference) + SIGNS[get_evidence(row)],
+        format_interval(row.interval_low, row.interval_high),
+        format_interval(row.simultaneous_low, row.simultaneous_high),
+        format_word_counts(row),
+        row.reason or "",
+    )
+    return TableRow((f"{row.title} ({row.test})", row.model), tuple(map(Cell, cells)))
+
+
+def describe_family(comparison: Comparison) -> str:
+    """Describe the simultaneous intervals; empty if there are none."""
+    people, _ = split_checks(comparison.tables["associations"])
+    family = next((row.family for row in people if row.family), 0)
+    if not family:
+        return ""
+    counts = {
+        "with identical cosines": sum(row.identical for row in people),
+        "without an interval": sum(row.interval_low is None for row in people),
+    }
+    left = " and ".join(f"{number} {what}" for what, number in counts.items() if number)
+    models = format_count(len(comparison.models), "model")
+    said = f"Simultaneous intervals: {family}, of social-bias tests on {models} compared"
+    return f"{said}; {left} not counted." if left else f"{said}."
+
+
+def difference_figures(comparison: Comparison) -> list[tuple[str, Drawing]]:
+    """Make one figure per model: social-bias tests, then sanity checks."""
+    made: list[tuple[str, Drawing]] = []
+    people, checks = split_checks(comparison.tables["associations"])
+    axis = "change of the calibrated difference (95% CI)"
+    for number, model in enumerate(comparison.models, start=1):
+        rows = [_make_forest_row(r) for r in (*people, *checks) if r.model == model and r.difference is not None]
+        if rows:
+            title = f"{model} minus {comparison.baseline}"
+            drawing = partial(draw_forest, f"difference-{number}", title, rows, axis=axis, names=INTERVAL_LABELS)
+            made.append((model, drawing))
+    return made
+
+
+def _make_forest_row(r: AssociationDifference) -> ForestRow:
+    effects = (
+        f"{format_decimal(r.effect_baseline or 0.0)} on {r.baseline}, "
+        f"{format_decimal(r.effect_model or 0.0)} on {r.model}"
+    )
+    tip = (
+        f"{r.test}: {effects}; difference {format_decimal(r.difference or 0.0)}, 95% "
+        f"{format_interval(r.interval_low, r.interval_high)}; words: {format_word_counts(r)}"
+    )
+    label = f"{r.title} ({r.test}{', sanity check' if r.is_check else ''})"
+    return ForestRow(label, r.difference or 0.0, r.interval_low, r.interval_high, get_evidence(r), tip)
+
+
+def format_word_counts(row: AssociationDifference) -> str:
+    """Format the numbers of common words of X, Y, A and B."""
+    return ", ".join(map(str, (row.num_targ1, row.num_targ2, row.num_attr1, row.num_attr2)))
+
+
+def difference_table(comparison: Comparison) -> Table:
+    """Make the table of a paper: differences from the first model with their intervals; models across."""
+    people, checks = split_checks(comparison.tables["associations"])
+    groups = [
+        RowGroup("", _make_paper_rows(people, comparison.models)),
+        RowGroup(CHECKS_OUTSIDE_INTERVALS, _make_paper_rows(checks, comparison.models)),
+    ]
+    caption = (
+        f"Differences of calibrated differences from {comparison.baseline}, over the words that both models know, with "
+        "paired 95% intervals over target and attribute words. * the interval excludes zero; ** so does the "
+        f"simultaneous one. {describe_family(comparison)} An interval that contains zero does not show that two models "
+        "are equal."
+    )
+    spans = tuple(ColumnSpan(clean_line(model), ("difference", "95%")) for model in comparison.models)
+    return Table(clean_line(caption), ("Test",), spans, tuple(group for group in groups if group.rows))
+
+
+def _make_paper_rows(rows: Sequence[AssociationDifference], models: Sequence[str]) -> tuple[TableRow, ...]:
+    cells = {(row.test, row.model): row for row in rows}
+    return tuple(
+        TableRow((clean_line(test),), tuple(cell for model in models for cell in _make_cells(cells.get((test, model)))))
+        for test in dict.fromkeys(row.test for row in rows)
+    )
+
+
+def _make_cells(row: AssociationDifference | None) -> tuple[Cell, Cell]:
+    if row is None:
+        return Cell(""), Cell("")
+    if row.difference is None or row.interval_low is None or row.interval_high is None:
+        return Cell(format_decimal(row.difference)), Cell("–")
+    interval = format_interval(row.interval_low, row.interval_high).replace("-", "−")
+    return Cell(format_decimal(row.difference), SIGNS[get_evidence(row)]), Cell(interval)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,32 +18,10 @@ from biassay.studies.associations.results import CROSSED, AnyResult
 from biassay.studies.associations.settings import AssociationSettings
 from biassay.studies.associations.weat import Words, average_clusters, average_texts, mean_rows
 
-__all__ = [
-    "COSINES",
-    "MIN_SD",
-    "Contributions",
-    "CrossedMeasurement",
-    "PairedCosines",
-    "compute_contributions",
-    "find_common_words",
-    "get_cosines",
-    "measure_crossed",
-    "pair_cosines",
-]
-
-
 MIN_SD = 1e-3
 """With a smaller cosine SD, rounding would decide: differences are not calibrated."""
 COSINES = "cosines"
 """The array of a test: cosines of words, rows X and Y, columns A and B, in the order of the result's associations."""
-
-
-@dataclass(frozen=True)
-class CrossedMeasurement:
-    """The crossed test of a result: its outcome, and the fields of the record that belong to it."""
-
-    outcome: Outcome
-    fields: Mapping[str, Any]
 
 
 def measure_crossed(
@@ -54,7 +32,7 @@ def measure_crossed(
     *,
     cosine_sd: float | None = None,
     clusters: Words | None = None,
-) -> CrossedMeasurement | None:
+) -> tuple[Outcome, dict[str, Any]] | None:
     """Run the crossed test on the cosines of words, with every cluster one observation.
 
     Parameters
@@ -85,6 +63,7 @@ def measure_crossed(
     scale = cosine_sd if cosine_sd is not None and cosine_sd >= MIN_SD else None
     outcome = Outcome(
         effect_size=effect_size,
+        standard_error=interval.standard_error,
         ci_low=interval.low,
         ci_high=interval.high,
         confidence=1.0 - settings.alpha_or_default,
@@ -99,6 +78,7 @@ def measure_crossed(
     )
     fields = {
         "cosine_difference": crossed.D,
+        "cosine_standard_error": None if np.isnan(crossed.V) else float(np.sqrt(crossed.V)),
         "cosine_ci_low": low,
         "cosine_ci_high": high,
         "cosine_sd": cosine_sd,
@@ -114,7 +94,7 @@ def measure_crossed(
         "margin": margin,
         "p_equivalence": None if margin is None else crossed.p_equivalence(margin),
     }
-    return CrossedMeasurement(outcome, fields)
+    return outcome, fields
 
 
 _ROLES = ("X", "Y", "A", "B")
@@ -122,8 +102,17 @@ _ROLES = ("X", "Y", "A", "B")
 
 @dataclass(frozen=True)
 class Contributions:
-    """How much every target adds to the effect size by word, their sum; and how much closer every attribute lies to X
-    than to Y, in the same unit. Attributes have no exact share: words have unequal numbers of texts.
+    """Contributions of single words to the effect size over words.
+
+    Attributes
+    ----------
+    effect_size : float
+        Sum of the contributions of the targets.
+    targets : dict of str to dict of str to float
+        Contribution of every target word, by role.
+    attributes : dict of str to dict of str to float
+        How much closer every attribute word is to X than to Y, in the same unit. Attribute words have no exact
+        contribution.
     """
 
     effect_size: float
@@ -132,10 +121,10 @@ class Contributions:
 
 
 def compute_contributions(result: AnyResult) -> Contributions | None:
-    """What every word adds to the effect size by word; None where words are not known or it is not defined.
+    """Compute what every word adds to the effect size over words; None if words are unknown or it is undefined.
 
-    The effect size is (mean over X less mean over Y) / spread. An association counts from the mean of all targets, so
-    that a word in the middle adds nothing; a word of Y adds by its association with B.
+    Associations are measured from the mean of all targets, so that an average word adds nothing. A word of Y adds by
+    its association with B.
     """
     roles = {role: result.associations.get(role, {}) for role in _ROLES}
     if not all(roles.values()) or result.word_effect is None:
@@ -172,52 +161,68 @@ def _cluster_sizes(result: AnyResult, role: str) -> list[tuple[str, int]]:
 
 
 def get_cosines(result: AnyResult, run: RunData) -> NDArray[np.float64] | None:
-    """Of the words of a result of the run, rows X and Y, columns A and B; None where none were kept that fit."""
-    place = next((i for i, record in enumerate(run.manifest.models) if belongs_to(result, record)), None)
-    table = run.arrays.get(f"{place}/{result.test}/{COSINES}")
+    """Return the cosines of the words of a result, rows X and Y, columns A and B; None if the run has none that fit."""
+    index = next((i for i, record in enumerate(run.manifest.models) if belongs_to(result, record)), None)
+    table = run.arrays.get(f"{index}/{result.test}/{COSINES}")
     x, y, a, b = (len(result.associations.get(role, {})) for role in _ROLES)
     return table if table is not None and table.shape == (x + y, a + b) else None
 
 
 @dataclass(frozen=True, eq=False)
-class PairedCosines:
-    """Cosines of the same words on two models, in the same order.
+class MatchedCosines:
+    """Cosines of the same words on several models, in the same order.
 
     ``sizes`` are the words of X, Y, A and B, where near-synonyms of one cluster count as one word.
     """
 
-    first: NDArray[np.float64]
-    second: NDArray[np.float64]
+    tables: tuple[NDArray[np.float64], ...]
     sizes: tuple[int, int, int, int]
 
 
-def find_common_words(first: AnyResult, second: AnyResult) -> dict[str, list[str]]:
-    """The words that both results have, by role, in the order of the first."""
+def find_common_words(*results: AnyResult) -> dict[str, list[str]]:
+    """Find the words that all results have, by role, in the order of the first."""
+    first, *others = results
     return {
-        role: [word for word in first.associations.get(role, {}) if word in second.associations.get(role, {})]
+        role: [
+            word
+            for word in first.associations.get(role, {})
+            if all(word in other.associations.get(role, {}) for other in others)
+        ]
         for role in _ROLES
     }
 
 
-def pair_cosines(
-    first: AnyResult, second: AnyResult, cosines: tuple[NDArray[np.float64], NDArray[np.float64]]
-) -> PairedCosines:
-    """Cut the cosines of two results to the words that both have, then average the words of each cluster."""
-    words = find_common_words(first, second)
+def match_cosines(results: Sequence[AnyResult], cosines: Sequence[NDArray[np.float64]]) -> MatchedCosines:
+    """Select the cosines of the words that all results share, and average the words of each cluster.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        Results of one test on several models.
+    cosines : sequence of (targets, attributes) array
+        Cosines of the words of each result.
+
+    Returns
+    -------
+    MatchedCosines
+        Empty if a word set has no word in common.
+    """
+    words = find_common_words(*results)
     if not all(words.values()):
-        none = np.zeros((0, 0))
-        return PairedCosines(none, none, (0, 0, 0, 0))
-    one, other = (_select_words(table, result, words) for table, result in zip(cosines, (first, second), strict=True))
-    x, y, a, b = ([first.clusters.get(role, {}).get(word, word) for word in words[role]] for role in _ROLES)
+        return MatchedCosines((np.zeros((0, 0)),) * len(results), (0, 0, 0, 0))
+    x, y, a, b = ([results[0].clusters.get(role, {}).get(word, word) for word in words[role]] for role in _ROLES)
     sizes = len(x), len(y), len(a), len(b)
-    (one, clusters), (other, _) = (average_texts(table, sizes, (x, y, a, b)) for table in (one, other))
-    return PairedCosines(one, other, clusters)
+    averaged = [
+        average_texts(_select_words(table, result, words), sizes, (x, y, a, b))
+        for table, result in zip(cosines, results, strict=True)
+    ]
+    return MatchedCosines(tuple(table for table, _ in averaged), averaged[0][1])
 
 
 def _select_words(table: NDArray[np.float64], result: AnyResult, words: Mapping[str, list[str]]) -> NDArray[np.float64]:
-    places = {role: {word: i for i, word in enumerate(result.associations[role])} for role in _ROLES}
+    indices = {role: {word: i for i, word in enumerate(result.associations[role])} for role in _ROLES}
     rows, columns = (
-        [places[one][w] for w in words[one]] + [len(places[one]) + places[other][w] for w in words[other]]
+        [indices[one][w] for w in words[one]] + [len(indices[one]) + indices[other][w] for w in words[other]]
         for one, other in (("X", "Y"), ("A", "B"))
     )
     return table[np.ix_(rows, columns)]

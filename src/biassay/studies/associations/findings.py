@@ -1,88 +1,196 @@
-"""Findings of association tests, in report order and as model-card entries."""
+"""Findings of association tests, in report order and as model-card entries, and the signs of their evidence."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
 
 import scipy
 
 from biassay.datasets.schema import load_topics
 from biassay.reporting.findings import SANITY_CHECKS
 from biassay.reporting.formats import (
+    FULL_RANGE,
     MANY_MODELS,
+    SANITY_CHECK_PASSED,
     format_concept,
     format_count,
     format_decimal,
+    format_interval,
     format_p,
     topic_name,
 )
 from biassay.reporting.model_card import CardMetric, IndexEntry, get_version
-from biassay.results.findings import Evidence, Finding
-from biassay.results.outcomes import Result
+from biassay.results.findings import Finding, make_outcome_finding
+from biassay.results.outcomes import Evidence, Result
 from biassay.results.run_data import RunData
 from biassay.results.views import ModelKey, model_key, model_labels
 from biassay.stats.power import d_from_D
 from biassay.studies.associations.contributions import compute_contributions
 from biassay.studies.associations.diagnostics import list_warnings
-from biassay.studies.associations.results import CROSSED, FIXED_WORDS, POOLED, SENTENCES, Diagnostics
-from biassay.studies.associations.signs import FIXED_WORDS_P, choose_test, describe_correction
+from biassay.studies.associations.results import CROSSED, FIXED_WORDS, POOLED, SENTENCES, AssociationRecord, Diagnostics
+from biassay.studies.associations.settings import PAPER_PROTOCOLS
 
-__all__ = [
-    "ABSENCE",
-    "by_topic",
-    "describe_direction",
-    "describe_run",
-    "headline",
-    "leading",
-    "left_out",
-    "make_findings",
-    "make_index_entry",
-    "make_short_findings",
-    "meaning",
-    "topic_place",
-    "unfinished",
-]
+FIXED_WORDS_P, SENTENCES_P = "p (these words only)", "sentence-level p"
+SIDES = {"greater": "one-sided, in the direction of the test", "two-sided": "two-sided"}
+UNREACHABLE, NOT_MEASURED = 3, 4
+_MARKS: Mapping[Evidence, int] = {
+    "inconclusive": 0,
+    "descriptive": 0,
+    "uncorrected": 1,
+    "significant": 2,
+    "not_testable": UNREACHABLE,
+    "skipped": NOT_MEASURED,
+}
+SIGNS = ("", "*", "**", "‡", "")
+
+
+def choose_test(rows: Sequence[Result]) -> str:
+    """Choose the test whose numbers a table of results shows: the crossed test if any of them has it."""
+    tests = {row.outcome.test for row in rows}
+    if any(row.protocol in PAPER_PROTOCOLS for row in rows):
+        tests.add(SENTENCES)
+    return next((test for test in (CROSSED, FIXED_WORDS, SENTENCES) if test in tests), CROSSED)
+
+
+def get_mark(row: Result) -> int:
+    """Return 0 inconclusive, 1 before correction only, 2 significant, 3 too few words, 4 not measured."""
+    return _MARKS[row.evidence]
+
+
+def get_sign(row: Result) -> str:
+    """Return the sign of the evidence; a sanity check that is significant in the wrong direction fails and has none."""
+    failed = row.about == "method" and row.opposite
+    return "" if failed and get_mark(row) == 1 else SIGNS[get_mark(row)]
+
+
+def make_legend(rows: Sequence[Result]) -> str:
+    """Explain the signs in a table of these results, and name the family of the correction."""
+    alphas = " or ".join(f"{alpha:g}" for alpha in sorted({row.alpha for row in rows}) or [0.05])
+    marks = set(map(get_mark, rows))
+    family = describe_correction(rows)
+    parts = []
+    if family or 2 in marks:
+        parts.append(f"** significant: p at most {alphas} after correction ({family or 'Holm'})")
+    parts.append(f"* p at most {alphas} before correction only: a lead, not a finding")
+    if any(row.about == "method" and get_sign(row) == "*" for row in rows):
+        parts[-1] += f"; {SANITY_CHECK_PASSED}"
+    if UNREACHABLE in marks:
+        parts.append("‡ too few words")
+    if any(row.outcome.test == CROSSED and format_d_interval(row) == FULL_RANGE for row in rows):
+        parts.append(f"{FULL_RANGE}: with other words d could have any value")
+    return "; ".join(parts)
+
+
+def describe_sides(rows: Sequence[Result]) -> str:
+    """Describe whether the p-values in a table of these results are one-sided or two-sided."""
+    measured = [row for row in rows if row.status == "measured"]
+    tests = {row.outcome.test for row in measured}
+    names = [FIXED_WORDS_P] * bool(tests - {SENTENCES}) + [SENTENCES_P] * (SENTENCES in tests)
+    if not names:
+        return ""
+    which = " or ".join(dict.fromkeys(SIDES.get(row.alternative, row.alternative) for row in measured))
+    crossed = "p is two-sided; " if CROSSED in tests else ""
+    return f"{crossed}{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {which}"
+
+
+def describe_correction(rows: Sequence[Result]) -> str:
+    """Name the correction and its family; empty if nothing was corrected."""
+    family = describe_family(rows)
+    return f"{'Bonferroni' if _list_declared(rows) else 'Holm'} over {family}" if family else ""
+
+
+def describe_family(rows: Sequence[Result]) -> str:
+    """Name the family that p-values are corrected over, and its size."""
+    paper_sizes = _format_sizes([row for row in rows if row.family == "rows"])
+    others = [row for row in rows if row.family != "rows"]
+    by_model = _format_sizes(others)
+    parts = []
+    if paper_sizes:
+        parts.append("1 sentence-level p-value" if paper_sizes == "1" else f"all {paper_sizes} sentence-level p-values")
+    if by_model:
+        plural = "" if by_model == "1" else "s"
+        declared = _list_declared(others)
+        which = (
+            f"declared social-bias question{plural} ({', '.join(declared)})"
+            if declared
+            else f"social-bias question{plural} of this run"
+        )
+        parts.append(f"{by_model} {which}, per model")
+    return " or ".join(parts)
+
+
+def _list_declared(rows: Sequence[Result]) -> list[str]:
+    """Return the names of families that were declared before the run."""
+    return list(dict.fromkeys(row.family for row in rows if row.family not in (None, "run", "rows")))
+
+
+def _format_sizes(rows: Sequence[Result]) -> str:
+    """Return the sizes of families, from the smallest to the largest."""
+    sizes = sorted({row.family_size for row in rows if row.family_size})
+    return " to ".join(f"{size:,}" for size in dict.fromkeys((sizes[0], sizes[-1]))) if sizes else ""
+
+
+def format_d_interval(row: Result) -> str:
+    """Format the interval of d over words, whether or not it is the primary outcome."""
+    return format_interval(row.crossed_ci_low, row.crossed_ci_high, row.crossed_limit)
+
+
+def format_main_p(row: Result) -> str:
+    """Format the main p-value with its sign."""
+    return format_p(row.p_value, row.log10_p_value) + get_sign(row)
+
+
+def format_published_p(row: Result) -> str:
+    """Format the p-value of the papers; over contexts none below 1e-30."""
+    outcome = row.published
+    if row.level == "context" and outcome.p_value is not None and outcome.p_value < 1e-30:
+        return "<1e-30"
+    return format_p(outcome.p_value, outcome.log10_p_value)
+
+
+def format_fixed_words_p(row: Result) -> str:
+    """Format the p-value over target words, for these attribute words."""
+    return format_p(row.fixed_words_p_value, row.fixed_words_log10_p_value)
 
 
 ABSENCE = "Inconclusive does not mean unbiased."
 _EFFECT = (
-    "A positive {unit} says that the first targets go with the first attributes and the second targets with the "
-    "second; a negative one, the other way round."
+    "A positive {unit} means that the first targets are associated with the first attributes and the second targets "
+    "with the second; a negative one means the reverse."
 )
 _CONCEPTS = (
-    "Would other words of the same kinds show it too? That is what p asks (crossed, two-sided), and what the interval "
-    "is of: target words and attribute words both count as samples, so that the answer is about the concepts."
+    "p and the interval treat target words and attribute words as samples of their kinds: they show whether the "
+    "association extends to other such words. p is two-sided."
 )
 _THESE_WORDS = (
-    f"Do these targets differ towards these attribute words? That is {FIXED_WORDS_P}; towards words drawn at random "
-    "they often do."
+    f"{FIXED_WORDS_P} compares the effect with random splits of the same target words. It does not generalize to other "
+    "attribute words, and even random attribute words often reach small values."
 )
 _ORDINARY = (
     "A significant effect is called large if random English word sets of the same sizes reach it at most 5% of the "
-    "time. Where they often reach it, the association is there but ordinary in size."
+    "time. If they often reach it, the association is of ordinary size."
 )
 _THESE_TEXTS = (
-    "Do these texts differ? That is the sentence-level p, the papers' own: it counts every text as an observation, is "
-    "about these texts only, and is too often small where there is nothing."
+    "The sentence-level p is that of the papers. It counts every text as an observation, holds for these texts only, "
+    "and is too often small if there is no association."
 )
-_ON_CORPUS = "Each word is averaged over its contexts; all of it is about this model on this corpus."
+_ON_CORPUS = "Each word is averaged over its contexts. The results hold for this corpus."
 
 
-def meaning(run: RunData) -> str:
-    """What the numbers of a run mean: which question each p-value asks."""
+def explain_numbers(run: RunData) -> str:
+    """Explain the numbers of a run: effect sizes, and what each p-value tests."""
     units = " or ".join(dict.fromkeys(row.scale for row in run.results)) or "d"
-    asked = {CROSSED: (_CONCEPTS, _THESE_WORDS), FIXED_WORDS: (_THESE_WORDS,), SENTENCES: (_THESE_TEXTS,)}
+    by_test = {CROSSED: (_CONCEPTS, _THESE_WORDS), FIXED_WORDS: (_THESE_WORDS,), SENTENCES: (_THESE_TEXTS,)}
     corpus = "" if run.manifest.inputs.contexts is None else _ON_CORPUS
     drawn = any(row.share_random is not None and row.outcome.test == CROSSED for row in run.results)
     size = _ORDINARY if drawn else ""
-    said = (_EFFECT.format(unit=units), *asked[choose_test(run.results)], size, corpus, ABSENCE)
-    return " ".join(filter(None, said))
+    sentences = (_EFFECT.format(unit=units), *by_test[choose_test(run.results)], size, corpus, ABSENCE)
+    return " ".join(filter(None, sentences))
 
 
-def headline(run: RunData) -> str:
-    """One line: what was run."""
+def format_headline(run: RunData) -> str:
+    """Format tests, models, metric, protocol and alpha of a run in one line."""
     tests = len({r.test for r in run.results})
     counts = f"{format_count(tests, 'test')} on {format_count(len(model_labels(run)), 'model')}"
     over = run.manifest.inputs.contexts
@@ -96,44 +204,47 @@ def headline(run: RunData) -> str:
     return f"{counts}, {metric}{how}, alpha {run.manifest.settings.alpha_or_default:g}"
 
 
-def unfinished(run: RunData, name: str = "") -> str:
-    """Said of a run that was interrupted; nothing of one that is complete."""
+def describe_unfinished(run: RunData, name: str = "") -> str:
+    """Describe how far an interrupted run got; empty for a complete one."""
     if run.manifest.status == "complete":
         return ""
     total = len(run.manifest.models) * len(run.manifest.inputs.tests)
-    return f"The run{f' {name}' if name else ''} is not finished: {len(run.results)} of {total} results are there."
+    return f"The run{f' {name}' if name else ''} is not finished: {len(run.results)} of {total} results are available."
 
 
 _MAX_WORDS = 5
-_SINGULAR = ("disease", "math", "science")  # of the labels of targets
+_SINGULAR = ("disease", "math", "science")  # singular labels of targets
 
 
 def make_findings(run: RunData, label: str | None = None) -> Sequence[Finding]:
-    """One finding per model and test, of one model or of all."""
+    """Make one finding per model and test, of one model or of all."""
     labels = model_labels(run)
-    known = {(model_key(one), one.test): one for one in run.tables.get("diagnostics", ())}
+    diagnostics = {(model_key(row), row.test): row for row in run.tables.get("diagnostics", ())}
     families = _describe_families(run)
-    rows = ((row, labels[model_key(row)]) for row in run.results)
     return [
         _make_finding(
-            row, own, _list_evidence_words(row), families[model_key(row)], known.get((model_key(row), row.test))
+            row,
+            labels[key],
+            families[key],
+            _list_evidence_words(row),
+            diagnostics.get((key, row.test)),
         )
-        for row, own in rows
-        if label in (None, own)
+        for row in run.results
+        if label in (None, labels[key := model_key(row)])
     ]
 
 
 def make_short_findings(run: RunData) -> Sequence[Finding]:
-    """The same as `findings_of`; of very many models without words, which nobody could read."""
+    """Make the findings of a run, without words and warnings if there are very many models."""
     labels = model_labels(run)
     if len(labels) <= MANY_MODELS:
         return make_findings(run)
     families = _describe_families(run)
-    return [_make_finding(row, labels[model_key(row)], (), families[model_key(row)]) for row in run.results]
+    return [_make_finding(row, labels[model_key(row)], families[model_key(row)]) for row in run.results]
 
 
 def _describe_families(run: RunData) -> dict[ModelKey, str]:
-    """The family of every model's p-values, in words."""
+    """Describe the family of the p-values of every model."""
     by_model: dict[ModelKey, list[Result]] = {}
     for row in run.results:
         by_model.setdefault(model_key(row), []).append(row)
@@ -141,47 +252,65 @@ def _describe_families(run: RunData) -> dict[ModelKey, str]:
 
 
 def _make_finding(
-    row: Result, label: str, words: tuple[str, ...], family: str, known: Diagnostics | None = None
+    row: Result, label: str, family: str, words: tuple[str, ...] = (), diagnostics: Diagnostics | None = None
 ) -> Finding:
     crossed = row.outcome.test == CROSSED
-    return Finding(
-        model=label,
-        item=row.test,
-        title=row.title,
-        topic=row.topic,
-        about=row.about,
-        evidence=row.evidence,
+    return make_outcome_finding(
+        row,
+        label,
         direction=describe_direction(row, row.effect_size) if row.effect_size is not None else "",
-        effect=row.effect_size,
-        low=row.ci_low,
-        high=row.ci_high,
         confidence=1.0 - row.alpha,
-        unit=row.scale,
         p_values=_list_p_values(row),
         smallest=row.power_80 if row.evidence == "inconclusive" else None,
-        reason=row.reason,
         words=words,
         margin=row.margin if crossed else None,
         bound=find_equivalence_bound(row) if crossed and row.margin is not None else None,
         share_random=row.share_random if crossed else None,
         random_sets=row.random_sets if crossed else None,
-        limit=row.limit,
-        notes=tuple(_list_notes(row, known)),
-        opposite=row.opposite,
-        form_of=row.form_of,
+        notes=tuple(_list_notes(row, diagnostics)),
+        too_few_of="words",
+        no_interval="",
         family="" if row.family is None else family,
         exploratory=row.exploratory,
+        claim=format_claim(row, row.effect_size),
+        label=format_label(row),
     )
 
 
-def _list_notes(row: Result, known: Diagnostics | None) -> Iterator[str]:
+def format_label(row: Result | AssociationRecord) -> str:
+    """Format the tested association as a label of rows: "male names–career / female names–family"."""
+    return " / ".join(_format_pairs(row))
+
+
+def format_claim(row: Result | AssociationRecord, effect: float | None) -> str:
+    """Format the association: "male names–career, female names–family".
+
+    A negative effect has the label of the tested direction, because its sign refers to that. Without an effect, the
+    claim is empty.
+    """
+    if effect is None:
+        return ""
+    return format_label(row) if effect < 0.0 else ", ".join(_format_pairs(row))
+
+
+def _format_pairs(row: Result | AssociationRecord) -> tuple[str, str]:
+    """Pair targets with attributes; drop "words" and repeated targets from their names."""
+
+    def pair(target: str, attribute: str) -> str:
+        target, attribute = format_concept(target), format_concept(attribute).removesuffix(" words")
+        return f"{target}–{attribute.removesuffix(f' about {target}')}"
+
+    return pair(row.targ1, row.attr1), pair(row.targ2, row.attr2)
+
+
+def _list_notes(row: Result, diagnostics: Diagnostics | None) -> Iterator[str]:
     if row.searched:
         yield row.doubt
     elif row.exploratory:
         yield "exploratory: not in the declared family"
-    if said := describe_equivalence(row):
-        yield said
-    yield from list_warnings(row, known)
+    if text := describe_equivalence(row):
+        yield text
+    yield from list_warnings(row, diagnostics)
 
 
 _P_NAMES = {CROSSED: "crossed", FIXED_WORDS: "by word", SENTENCES: "by text", POOLED: "by text"}
@@ -210,11 +339,11 @@ def find_equivalence_bound(row: Result) -> float | None:
 
 
 def margin_as_d(row: Result) -> float | None:
-    """Return the d of a D as large as the margin, with the spread of this result; None if it is not known."""
+    """Return the d of a D as large as the margin, with the spread of this result; None if it is unknown."""
     x, y = (list(row.associations.get(role, {}).values()) for role in "XY")
     if row.margin is None or len(x) + len(y) < 3 or not (x and y):
         return None
-    squares = sum((one - math.fsum(own) / len(own)) ** 2 for own in (x, y) for one in own)
+    squares = sum((value - math.fsum(values) / len(values)) ** 2 for values in (x, y) for value in values)
     spread = math.sqrt(squares / (len(x) + len(y) - 2))
     return d_from_D(row.margin, spread, len(x), len(y)) if spread > 0.0 else None
 
@@ -223,42 +352,30 @@ def describe_equivalence(row: Result) -> str:
     """Describe the equivalence test; empty if there is none."""
     if row.margin is None or row.p_equivalence is None or row.outcome.test != CROSSED:
         return ""
-    is_shown = "shown" if row.p_equivalence <= row.alpha else "not shown"
+    verdict = "shown" if row.p_equivalence <= row.alpha else "not shown"
     d = margin_as_d(row)
-    wide = ": too wide a margin to say much" if d is not None and d >= _WIDE and is_shown == "shown" else ""
+    wide = ": this margin is too wide to be informative" if d is not None and d >= _WIDE and verdict == "shown" else ""
     as_d = "" if d is None else f", here a d of {format_decimal(d)}{wide}"
     size = f"smaller than {row.margin:g} (cosine{as_d})"
-    return f"D = {row.cosine_difference:z.3f}, {is_shown} to be {size}, p = {format_p(row.p_equivalence)}"
+    return f"D = {row.cosine_difference:z.3f}, {verdict} to be {size}, p = {format_p(row.p_equivalence)}"
 
 
-class _FourSets(Protocol):
-    """The names of the four sets of a test."""
-
-    @property
-    def targ1(self) -> str: ...
-    @property
-    def targ2(self) -> str: ...
-    @property
-    def attr1(self) -> str: ...
-    @property
-    def attr2(self) -> str: ...
-
-
-def describe_direction(row: _FourSets, effect: float | None) -> str:
-    """Which targets go with which attributes, as the effect has it."""
+def describe_direction(row: Result | AssociationRecord, effect: float | None) -> str:
+    """Describe which targets are associated with which attributes, in the measured direction."""
     first, second = format_concept(row.attr1), format_concept(row.attr2)
     if (effect or 0.0) < 0.0:
         first, second = second, first
     targets = format_concept(row.targ1)
-    verb = "goes" if targets.endswith(_SINGULAR) else "go"
-    said = f"{targets} {verb} with {first}, {format_concept(row.targ2)} with {second}"
-    return said[0].upper() + said[1:]
+    verb = "is" if targets.endswith(_SINGULAR) else "are"
+    text = f"{targets} {verb} associated with {first}, {format_concept(row.targ2)} with {second}"
+    return text[0].upper() + text[1:]
 
 
 def _list_evidence_words(row: Result) -> tuple[str, ...]:
-    """The target words that add most to the effect, in its direction."""
+    """List the target words that add most to the effect, or whose removal reduces a metric for all sets most."""
     if row.leave_one_out is not None:
-        return _list_influential_words(row)
+        scores = {word: abs(score) for words in row.leave_one_out.values() for word, score in words.items()}
+        return tuple(sorted(scores, key=lambda word: scores[word])[:_MAX_WORDS])
     found = compute_contributions(row)
     if found is None:
         return ()
@@ -267,29 +384,17 @@ def _list_evidence_words(row: Result) -> tuple[str, ...]:
     return tuple(sorted(shares, key=lambda word: -sign * shares[word])[:_MAX_WORDS])
 
 
-def _list_influential_words(row: Result) -> tuple[str, ...]:
-    """The words without which a score of four sets would be nearest to none."""
-    scores = {word: score for words in (row.leave_one_out or {}).values() for word, score in words.items()}
-    return tuple(sorted(scores, key=lambda word: abs(scores[word]))[:_MAX_WORDS])
-
-
-_FEW = 12  # tests of which all are shown
-_MOST = 24
-_NEAREST = 5  # tests that are shown where nothing is significant
-_ORDER: tuple[Evidence, ...] = ("significant", "uncorrected")
-
-
-def topic_place(topic: str | None) -> int:
-    """Where a topic stands among the others."""
+def rank_topic(topic: str | None) -> int:
+    """Rank a topic for display."""
     known = list(load_topics())
     return known.index(topic) if topic in known else len(known)
 
 
-def by_topic(results: Sequence[Result]) -> Iterator[tuple[str, list[Result]]]:
-    """One result of every test under the heading of its topic: people first, sanity checks last."""
+def group_by_topic(results: Sequence[Result]) -> Iterator[tuple[str, list[Result]]]:
+    """Group one result of every test by topic; sanity checks come last."""
     tests = {r.test: r for r in reversed(results)}
     first = [tests[name] for name in dict.fromkeys(r.test for r in results)]
-    people = sorted((r for r in first if r.about != "method"), key=lambda r: topic_place(r.topic))
+    people = sorted((r for r in first if r.about != "method"), key=lambda r: rank_topic(r.topic))
     groups: dict[str, list[Result]] = {}
     for r in people:
         groups.setdefault(topic_name(r.topic), []).append(r)
@@ -299,70 +404,12 @@ def by_topic(results: Sequence[Result]) -> Iterator[tuple[str, list[Result]]]:
         yield SANITY_CHECKS, checks
 
 
-def leading(results: Sequence[Result]) -> list[str]:
-    """The tests that are shown first: of a few all, of many the significant ones and failed checks."""
-    by_test: dict[str, list[Result]] = {}
-    for r in results:
-        by_test.setdefault(r.test, []).append(r)
-    if len(by_test) <= _FEW:
-        return list(by_test)
-    people = {test: own for test, own in by_test.items() if own[0].about != "method"}
-    hold = sorted((test for test, own in people.items() if _rank(own) < len(_ORDER)), key=lambda t: _surest(people[t]))
-    if not hold:
-        hold = sorted(people, key=lambda test: _smallest_p(people[test]))[:_NEAREST]
-    fail = [t for t, own in by_test.items() if t not in people and not all(map(_passes, own))]
-    shown = {*hold[:_MOST], *fail}
-    return [test for test in by_test if test in shown]
-
-
-def _passes(result: Result) -> bool:
-    return result.evidence in _ORDER and not result.opposite
-
-
-def _rank(results: Iterable[Result]) -> int:
-    evidence = {r.evidence for r in results}
-    return next((place for place, one in enumerate(_ORDER) if one in evidence), len(_ORDER))
-
-
-def _surest(results: Sequence[Result]) -> tuple[float, ...]:
-    """On how many models it is significant, on how many before correction only, and how large it is."""
-    evidence = [r.evidence for r in results]
-    return (*(-evidence.count(one) for one in _ORDER), -max(abs(r.effect_size or 0.0) for r in results))
-
-
-def _smallest_p(results: Iterable[Result]) -> float:
-    known = [p for r in results if (p := r.p_value) is not None and not math.isnan(p)]
-    return min(known, default=2.0)
-
-
-def left_out(results: Sequence[Result], shown: Sequence[str]) -> str:
-    """How many tests of which kind are not shown."""
-    others: Mapping[str, list[Result]] = {r.test: [] for r in results if r.test not in shown}
-    for r in results:
-        if r.test in others:
-            others[r.test].append(r)
-    if not others:
-        return ""
-    checks = [own for own in others.values() if own[0].about == "method"]
-    people = [own for own in others.values() if own[0].about != "method"]
-    unmeasured = [own for own in people if all(r.status != "measured" for r in own)]
-    hold = [own for own in people if _rank(own) < len(_ORDER)]
-    silent = len(people) - len(unmeasured) - len(hold)
-    said = [
-        f"{len(hold):,} significant or leads" if hold else "",
-        f"{silent:,} inconclusive" if silent else "",
-        f"{len(unmeasured):,} skipped" if unmeasured else "",
-        f"{format_count(len(checks), 'sanity check')} passed" if checks else "",
-    ]
-    return f"{format_count(len(others), 'more test')}: --all ({', '.join(filter(None, said))})"
-
-
 _METRICS: dict[str, tuple[tuple[str, str], ...]] = {
     CROSSED: (
         ("effect_size", "Effect size d"),
-        ("ci_low", "Effect size d, lower end of its interval"),
-        ("ci_high", "Effect size d, upper end of its interval"),
-        ("p_value", "p-value, words of the same kinds (crossed, two-sided)"),
+        ("ci_low", "Effect size d, lower end of the interval"),
+        ("ci_high", "Effect size d, upper end of the interval"),
+        ("p_value", "p-value over other words of the same kinds, two-sided"),
         ("fixed_words_p_value", FIXED_WORDS_P),
     ),
     FIXED_WORDS: (("effect_size", "Effect size, words as observations"), ("p_value", FIXED_WORDS_P)),
@@ -371,7 +418,7 @@ _METRICS: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def make_index_entry(result: Result, run: RunData) -> IndexEntry:
-    """The numbers of one test on one model."""
+    """Make the model-card entry of one test on one model."""
     made = {"level": result.level, "source": result.source, "version": result.test_version, "test": result.test_digest}
     made |= {"protocol": result.protocol, "alternative": result.alternative, "alpha": f"{result.alpha:g}"}
     made |= {"biassay": get_version(run)}
@@ -382,7 +429,7 @@ def make_index_entry(result: Result, run: RunData) -> IndexEntry:
         dataset_name=result.title or result.test,
         config="",
         args=made,
-        metrics=tuple(CardMetric(name, said, getattr(result, name)) for name, said in _list_metrics(result)),
+        metrics=tuple(CardMetric(name, title, getattr(result, name)) for name, title in _list_metrics(result)),
     )
 
 
@@ -394,7 +441,7 @@ def _list_metrics(result: Result) -> tuple[tuple[str, str], ...]:
 
 
 def describe_run(run: RunData, results: Sequence[Result]) -> str:
-    """What was measured of one model."""
+    """Describe the measurement of one model."""
     if run.manifest.inputs.contexts is not None:
         method = f"associations over contexts from a corpus (CEAT, {run.manifest.settings.n_samples:,} samples)"
     elif all(result.level == "word" for result in results):

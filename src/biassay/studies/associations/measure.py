@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -13,22 +13,25 @@ from numpy.typing import NDArray
 
 from biassay.corpus.contexts import TestCoverage, coverage
 from biassay.datasets.schema import ROLES, Test
-from biassay.errors import BiassayError, StimulusError, UsageError
+from biassay.errors import BiassayError, StimulusError, UsageError, format_examples
 from biassay.models.base import Identity, Span, TextEmbeddings
 from biassay.prompts.sentences import StimulusText, TestTexts, find_shared_templates, hash_texts, list_forms
 from biassay.results.outcomes import Outcome
+from biassay.results.run_data import copy_fields, get_model_fields
 from biassay.stats.association import largest_components, random_baseline_share
 from biassay.stats.cosine_tables import iter_row_blocks
-from biassay.stats.permutation import TailProbability, smallest_p
+from biassay.stats.permutation import smallest_p
 from biassay.studies.associations.ceat import ContextualAssociation, ceat
 from biassay.studies.associations.contributions import measure_crossed
-from biassay.studies.associations.metrics import Metric, PairwiseMetric, get_metric
+from biassay.studies.associations.diagnostics import find_undeclared_forms
+from biassay.studies.associations.metrics import ALL, Metric, PairwiseMetric, Score, get_measures, get_metric
 from biassay.studies.associations.results import (
     CROSSED,
     FIXED_WORDS,
     POOLED,
     SENTENCES,
     AssociationRecord,
+    MeasureRecord,
     explain_searched,
 )
 from biassay.studies.associations.settings import AssociationSettings
@@ -41,47 +44,33 @@ from biassay.studies.associations.weat import (
     mean_rows,
     pad_words,
 )
-from biassay.studies.associations.word_forms import find_undeclared_forms
 from biassay.studies.study import derive_seed
-
-__all__ = [
-    "ContextMeasurement",
-    "Measurement",
-    "check_coverage",
-    "check_tests",
-    "check_word_tests",
-    "is_searched",
-    "make_contextual_result",
-    "make_result",
-    "measure_over_contexts",
-    "measure_over_texts",
-    "select_usable_texts",
-    "select_usable_vectors",
-]
 
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """What came of one test on one model.
+    """Measurement of one test on one model.
 
     Attributes
     ----------
     association : Association or None
         None if the test was skipped or failed; then ``reason`` says why.
     status : {"measured", "skipped", "failed"}
-        Skipped: too many words were lost. Failed: the numbers leave the statistic undefined.
+        Skipped: too many words are out of vocabulary. Failed: the numbers leave the statistic undefined.
     num_texts, num_words, num_cut : role -> int
         Texts that were measured, words they were made from, and texts the model did not read to the end.
-    lost : role -> words
-        Words, in the form in which they stood in a text, that the model does not know.
+    oov_words : role -> words
+        Out-of-vocabulary words, in the form in which they appear in a text.
     associations : role -> word -> float
         For targets the mean association with A rather than B; for attributes the mean cosine with X rather than Y.
     shared_templates : float or None
-        How much of their texts X and Y have in common. Words are compared on the templates that they share.
+        Share of texts that X and Y have in common. Words are compared on the templates that they share.
     share_random : float or None
-        How often random attribute words give an effect by word as large.
+        Share of random attribute sets with an effect at least as large.
     undeclared : role -> words
-        Words that look like forms of one word and are not declared as a cluster.
+        Words that look like forms of one word or near-synonyms and are not declared as a cluster.
+    measures : measure -> Score
+        Scores of the other measures, if they were asked for.
     """
 
     association: Association | None
@@ -90,15 +79,16 @@ class Measurement:
     num_texts: Mapping[str, int]
     num_words: Mapping[str, int]
     num_cut: Mapping[str, int]
-    lost: Mapping[str, tuple[str, ...]]
+    oov_words: Mapping[str, tuple[str, ...]]
     associations: Mapping[str, Mapping[str, float]]
     shared_templates: float | None = None
     share_random: float | None = None
     undeclared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    measures: Mapping[str, Score] = field(default_factory=dict)
 
 
 def check_tests(tests: tuple[Test, ...], settings: AssociationSettings) -> None:
-    """Refuse, before anything is encoded, what the protocol cannot measure."""
+    """Raise StimulusError for tests that the protocol cannot measure."""
     for test in tests:
         sizes = len(test.X.words), len(test.Y.words)
         if settings.protocol == "may2019" and sizes[0] != sizes[1] and not test.has_target_sentences:
@@ -115,9 +105,26 @@ def measure_over_texts(
     settings: AssociationSettings,
     oov_hint: str = "",
     vocabulary: NDArray[np.float32] | None = None,
+    skip_reason: str | None = None,
 ) -> Measurement:
-    """Measure one test; ``encoded`` holds the vectors of its texts by role, ``vocabulary`` (n, d) of random words."""
-    kept, lost, reason = select_usable_texts(test, texts, encoded, settings.max_unknown, oov_hint)
+    """Measure one test over texts.
+
+    Parameters
+    ----------
+    test : Test
+    texts : TestTexts
+    encoded : dict of str to TextEmbeddings
+        Embeddings of the texts, by role.
+    settings : AssociationSettings
+    oov_hint : str
+        What to do about out-of-vocabulary words.
+    vocabulary : (n, d) array, optional
+        Vectors of random words for the random baseline.
+    skip_reason : str, optional
+        Why the test is skipped, even if few words are out of vocabulary.
+    """
+    kept, oov_words, reason = select_usable_texts(test, texts, encoded, settings.max_unknown, oov_hint)
+    reason = reason or skip_reason
     if settings.protocol == "may2019" and test.has_target_sentences:
         _truncate(kept, np.random.default_rng(derive_seed(settings.seed, test.name, "truncate")))
     chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
@@ -127,7 +134,7 @@ def measure_over_texts(
         "num_cut": {role: sum(encoded[role].truncated_at[i] is not None for i in kept[role]) for role in ROLES},
     }
     if reason is not None:
-        return Measurement(None, "skipped", reason, **counts, lost=lost, associations={})
+        return Measurement(None, "skipped", reason, **counts, oov_words=oov_words, associations={})
     shares = find_shared_templates(texts.X, texts.Y)
     try:
         vectors = {
@@ -137,7 +144,7 @@ def measure_over_texts(
         for role in ROLES:
             largest_components(
                 vectors[role], test.concept(role).label, [t.text for t in chosen[role]]
-            )  # names what is wrong
+            )  # the error names the fault
         _check_case(vectors, chosen)
         metric = get_metric(settings.metric)
         rng = np.random.default_rng(derive_seed(settings.seed, test.name, "p-value"))
@@ -150,67 +157,78 @@ def measure_over_texts(
         )
         found = metric.associate(vectors, how)
         if how.words is not None and shares.templates is not None and not settings.is_paper_protocol:
-            places = {role: [i for i, text in enumerate(chosen[role]) if shares.includes(text)] for role in "XY"}
-            vectors |= {role: vectors[role][own] for role, own in places.items()}
-            chosen |= {role: [chosen[role][i] for i in own] for role, own in places.items()}
-            shared = replace(
-                how, words=_get_text_words(test, chosen), clusters=_get_text_clusters(test, chosen), p=found.p
-            )
-            found = combine_levels(found, metric.associate(vectors, shared))
+            indices = {role: [i for i, text in enumerate(chosen[role]) if shares.includes(text)] for role in "XY"}
+            vectors |= {role: vectors[role][own] for role, own in indices.items()}
+            chosen |= {role: [chosen[role][i] for i in own] for role, own in indices.items()}
+            how = replace(how, words=_get_text_words(test, chosen), clusters=_get_text_clusters(test, chosen))
+            found = combine_levels(found, metric.associate(vectors, replace(how, p=found.p)))
         if not test.has_known_words:
             found = replace(found, cosines=None)
         associations = _get_word_associations(metric, found, vectors, chosen)
         rare = _compute_random_share(metric, found, vectors, chosen, vocabulary, settings)
-        undeclared = _list_undeclared(test, vectors, chosen) if test.has_known_words else {}
+        undeclared = {}
+        if test.has_known_words:
+            stimuli = {role: [text.stimulus for text in chosen[role]] for role in ROLES}
+            clusters = {role: test.concept(role).cluster_labels for role in ROLES}
+            undeclared = find_undeclared_forms(vectors, stimuli, clusters)
+        same_splits = replace(how, rng=np.random.default_rng(derive_seed(settings.seed, test.name)))
+        measures = {
+            measure.name: measure.score(vectors, same_splits)
+            for measure in (get_measures() if settings.metric == ALL and how.words is not None else ())
+        }
     except UsageError as error:
-        return Measurement(None, "skipped", str(error), **counts, lost=lost, associations={})
+        return Measurement(None, "skipped", str(error), **counts, oov_words=oov_words, associations={})
     except BiassayError as error:
-        return Measurement(None, "failed", str(error), **counts, lost=lost, associations={})
+        return Measurement(None, "failed", str(error), **counts, oov_words=oov_words, associations={})
     return Measurement(
-        found, "measured", None, **counts, lost=lost, associations=associations,
+        found, "measured", None, **counts, oov_words=oov_words, associations=associations,
         shared_templates=shares.share, share_random=rare, undeclared=undeclared,
+        measures=measures,
     )  # fmt: skip
 
 
 def _compute_random_share(
     metric: Metric,
-    found: Association,
+    association: Association,
     vectors: Mapping[str, NDArray[np.float32]],
     chosen: Mapping[str, list[StimulusText]],
     vocabulary: NDArray[np.float32] | None,
     settings: AssociationSettings,
 ) -> float | None:
-    """How often random attribute words give an effect by word as large; None where it cannot be asked."""
-    if vocabulary is None or found.cosines is None or found.effect_size_by_word is None:
+    """Compute how often random attribute words give an effect as large; None if that is undefined."""
+    if vocabulary is None or association.cosines is None or association.effect_size_by_word is None:
         return None
     if not len(vocabulary) or not isinstance(metric, PairwiseMetric):
         return None
     words = [f"{role} {text.stimulus}" for role in "XY" for text in chosen[role]]
     targets = np.concatenate([vectors["X"], vectors["Y"]])
-    n, x_y_a_b = found.num_words[0], pad_words(found.clusters)
+    n, x_y_a_b = association.num_words[0], pad_words(association.clusters)
 
-    def cosines_of(some: NDArray[np.float32]) -> NDArray[np.float64]:
-        table = metric.word_matrix(targets, words, some)
+    def compute_cosines(attributes: NDArray[np.float32]) -> NDArray[np.float64]:
+        table = metric.word_matrix(targets, words, attributes)
         parts = zip((table[:n], table[n:]), x_y_a_b[:2], strict=True)
         return np.concatenate([mean_rows(part, labels) for part, labels in parts])
 
     a, b = (
         count if labels is None else len(set(labels))
-        for count, labels in zip(found.num_words[2:], x_y_a_b[2:], strict=True)
+        for count, labels in zip(association.num_words[2:], x_y_a_b[2:], strict=True)
     )
     return random_baseline_share(
-        (cosines_of(vocabulary[block]) for block in iter_row_blocks((len(vocabulary), sum(found.num_words[:2])))),
+        (
+            compute_cosines(vocabulary[block])
+            for block in iter_row_blocks((len(vocabulary), sum(association.num_words[:2])))
+        ),
         n if x_y_a_b[0] is None else len(set(x_y_a_b[0])),
         len(vocabulary),
         (a, b),
-        found.effect_size_by_word,
+        association.effect_size_by_word,
         settings.random_sets,
         settings.seed,
     )
 
 
 def select_usable_vectors(encoded: TextEmbeddings) -> NDArray[np.float32]:
-    """Vectors of the texts that the model knows, those left out that have no direction."""
+    """Select the vectors of texts that the model knows and that have a direction."""
     known = np.array([not spans for spans in encoded.unknown], dtype=np.bool_)
     known &= np.isfinite(encoded.vectors).all(axis=1) & encoded.vectors.any(axis=1)
     return encoded.vectors[known]
@@ -224,24 +242,73 @@ def select_usable_texts(
     oov_hint: str = "",
     command: str = "run",
 ) -> tuple[dict[str, list[int]], dict[str, tuple[str, ...]], str | None]:
-    """By role the places of the texts that the model knows, and the words lost; and why these are too many."""
+    """Return by role the indices of texts that the model knows, the words left out, and why these are too many.
+
+    Parameters
+    ----------
+    test : Test
+    texts : TestTexts
+    encoded : dict of str to TextEmbeddings
+        Embeddings of the texts, by role.
+    max_unknown : float
+        Largest share of out-of-vocabulary words.
+    oov_hint : str
+        What to do about them.
+    command : str
+        Command whose option changes the limit.
+    """
     kept: dict[str, list[int]] = {}
-    lost: dict[str, tuple[str, ...]] = {}
+    oov_words: dict[str, tuple[str, ...]] = {}
+    reason: str | None = None
     for role in ROLES:
-        of_role = encoded[role]
-        gone = [
-            _find_lost_spans(t, of_role.unknown[i], of_role.truncated_at[i]) for i, t in enumerate(texts.role(role))
-        ]
-        kept[role] = [i for i, spans in enumerate(gone) if not spans]
-        lost[role] = list_forms(
-            replace(t, spans=spans) for t, spans in zip(texts.role(role), gone, strict=True) if spans
-        )
-    reason = _explain_too_many_lost(test, texts, kept, lost, max_unknown, command)
-    return kept, lost, f"{reason}; {oov_hint}" if reason is not None and oov_hint else reason
+        asked, of_role = texts.role(role), encoded[role]
+        lost = [_find_lost_spans(t, of_role.unknown[i], of_role.truncated_at[i]) for i, t in enumerate(asked)]
+        kept[role] = [i for i, spans in enumerate(lost) if not spans]
+        oov_words[role] = list_forms(replace(t, spans=spans) for t, spans in zip(asked, lost, strict=True) if spans)
+        total, gone = len(asked), len(asked) - len(kept[role])
+        is_above = gone > max_unknown * total
+        if reason is None and (is_above or (gone and len(kept[role]) < 2)):
+            kind = "words" if test.level == "word" else "texts"
+            count = f"{gone:,} of {total:,} {kind} of {test.concept(role).label} are out of vocabulary"
+            above = (
+                f"more than {max_unknown:.0%} (`biassay {command} --max-unknown`)" if is_above else "too few are left"
+            )
+            reason = f"{count} ({format_examples(oov_words[role])}): {above}{f'; {oov_hint}' if oov_hint else ''}"
+    return kept, oov_words, reason
+
+
+def explain_unknown_language(
+    test: Test, count_tokens: Callable[[Sequence[str]], NDArray[np.int64] | None], limit: float
+) -> str | None:
+    """Explain why a model does not know the language of a test, judged by the number of tokens per word.
+
+    Parameters
+    ----------
+    test : Test
+    count_tokens : callable
+        Returns the number of tokens of words, or None if the model cannot count them.
+    limit : float
+        Largest mean number of tokens per word.
+
+    Returns
+    -------
+    str or None
+        None if the test is in English or states no language, or if its words have few tokens.
+    """
+    if test.language is None or test.is_english:
+        return None
+    words = list(dict.fromkeys(word for role in ROLES for word in test.concept(role).words))
+    counts = count_tokens(words)
+    if counts is None or counts.mean() <= limit:
+        return None
+    return (
+        f"the model does not know the language {test.language}: {counts.mean():.1f} tokens per word, more than "
+        f"{limit:g}; raise the limit with --max-tokens"
+    )
 
 
 def _find_lost_spans(text: StimulusText, unknown: tuple[Span, ...], cut: int | None) -> tuple[Span, ...]:
-    """The places of those words that the text is about and the model did not know, or did not read as far as."""
+    """Find the spans of test words that are out of vocabulary or beyond the end of the text that the model read."""
     if cut is None and not unknown:
         return ()
     return tuple(
@@ -249,26 +316,6 @@ def _find_lost_spans(text: StimulusText, unknown: tuple[Span, ...], cut: int | N
         for start, end in text.spans
         if (cut is not None and cut < end) or any(a < end and start < b for a, b in unknown)
     )
-
-
-def _explain_too_many_lost(
-    test: Test,
-    texts: TestTexts,
-    kept: Mapping[str, list[int]],
-    lost: Mapping[str, tuple[str, ...]],
-    max_unknown: float,
-    command: str,
-) -> str | None:
-    for role in ROLES:
-        total = len(texts.role(role))
-        gone = total - len(kept[role])
-        if gone > max_unknown * total or (gone and len(kept[role]) < 2):
-            kind = "words" if test.level == "word" else "texts"
-            count = f"the model does not know {gone} of {total} {kind} of {test.concept(role).label}"
-            option = f"`biassay {command} --max-unknown`"
-            limit = f"the limit is {max_unknown:.0%}, {option} changes it" if max_unknown < 1.0 else "too few are left"
-            return f"{count} ({', '.join(lost[role])}); {limit}"
-    return None
 
 
 def _truncate(kept: dict[str, list[int]], rng: np.random.Generator) -> None:
@@ -280,7 +327,7 @@ def _truncate(kept: dict[str, list[int]], rng: np.random.Generator) -> None:
 
 
 def _check_case(vectors: Mapping[str, NDArray[np.float32]], chosen: Mapping[str, list[StimulusText]]) -> None:
-    """Refuse words that differ only in case if the model gives them the same vectors: they are one word."""
+    """Raise UsageError for words that differ only in case and have the same vectors: they are one word."""
     spellings: dict[str, dict[tuple[str, str], list[int]]] = {}
     for role in ROLES:
         for row, text in enumerate(chosen[role]):
@@ -293,13 +340,6 @@ def _check_case(vectors: Mapping[str, NDArray[np.float32]], chosen: Mapping[str,
                     f"{first!r} ({one}) and {second!r} ({other}) differ only in case, and the model gives both "
                     "the same vector; remove one of them"
                 )
-
-
-def _list_undeclared(
-    test: Test, vectors: Mapping[str, NDArray[np.float32]], chosen: Mapping[str, list[StimulusText]]
-) -> dict[str, tuple[str, ...]]:
-    words = {role: [text.stimulus for text in chosen[role]] for role in ROLES}
-    return find_undeclared_forms(vectors, words, {role: test.concept(role).cluster_labels for role in ROLES})
 
 
 def _get_text_words(test: Test, chosen: Mapping[str, list[StimulusText]]) -> Words | None:
@@ -320,18 +360,20 @@ def _get_text_clusters(test: Test, chosen: Mapping[str, list[StimulusText]]) -> 
 
 def _get_word_associations(
     metric: Metric,
-    found: Association,
+    association: Association,
     vectors: Mapping[str, NDArray[np.float32]],
     chosen: Mapping[str, list[StimulusText]],
 ) -> dict[str, dict[str, float]]:
-    """Association of every word, by role; empty for a metric that gives one score of four sets."""
+    """Return the association of every word, by role; empty for a metric with one score of four sets."""
     names = {role: list(dict.fromkeys(text.stimulus for text in chosen[role])) for role in ROLES}
-    if found.cosines is not None:
-        n, _, k, _ = found.num_words
-        targets, attributes = associate_words(found.cosines, found.num_words, found.clusters)
+    if association.cosines is not None:
+        n, _, k, _ = association.num_words
+        targets, attributes = associate_words(association.cosines, association.num_words, association.clusters)
         means = {"X": targets[:n], "Y": targets[n:], "A": attributes[:k], "B": attributes[k:]}
     else:
-        scores = {"X": found.x, "Y": found.y, **metric.attribute_scores(vectors)} if found.x.size else {}
+        scores = (
+            {"X": association.x, "Y": association.y, **metric.attribute_scores(vectors)} if association.x.size else {}
+        )
         words = {role: [text.stimulus for text in chosen[role]] for role in scores}
         means = {role: mean_rows(scores[role][:, None], words[role])[:, 0] for role in scores}
     return {role: dict(zip(names[role], map(float, own), strict=True)) for role, own in means.items()}
@@ -342,37 +384,63 @@ Vectors = NDArray[np.floating]
 
 @dataclass(frozen=True, eq=False)
 class ContextMeasurement:
-    """What came of one test on one model; ``num_contexts`` and ``associations`` by role and stimulus.
+    """Measurement of one test over contexts on one model.
 
-    Of the stimuli ``lost``, the corpus has too few contexts of those ``too_rare``; others the model could not place.
+    Attributes
+    ----------
+    association : ContextualAssociation or None
+        None if the test was skipped or failed, for the `reason`.
+    status : {"measured", "skipped", "failed"}
+    oov_words, too_rare : dict of str to tuple of str
+        Words with too few contexts, by role, and those of them that are too rare in the corpus. The model could not
+        locate the others.
+    num_contexts, associations : dict of str to dict
+        Contexts and associations of every word, by role.
     """
 
     association: ContextualAssociation | None
     status: Literal["measured", "skipped", "failed"]
     reason: str | None
-    lost: Mapping[str, tuple[str, ...]]
+    oov_words: Mapping[str, tuple[str, ...]]
     too_rare: Mapping[str, tuple[str, ...]]
     num_contexts: Mapping[str, Mapping[str, int]]
     associations: Mapping[str, Mapping[str, float]]
 
     def num_words(self, role: str) -> int:
-        return len(self.num_contexts[role]) - len(self.lost[role])
+        """Return the number of measured words."""
+        return len(self.num_contexts[role]) - len(self.oov_words[role])
 
 
 def check_word_tests(tests: tuple[Test, ...]) -> None:
-    """Refuse tests that are not about words."""
+    """Raise StimulusError for tests that are not about words."""
     for test in tests:
         if test.level != "word":
             hint = f"; {test.variant_of!r} is the same with words" if test.variant_of else ""
             raise StimulusError(
-                f"test {test.name!r} asks about sentences made from templates, and contexts come from a corpus{hint}"
+                f"test {test.name!r} puts words into sentence templates, which contexts from a corpus replace{hint}"
             )
 
 
 def check_coverage(
     count: Callable[[str], int], test: Test, settings: AssociationSettings, found: Callable[[str], int] | None = None
 ) -> TestCoverage:
-    """Which stimuli of a test have contexts enough, and whether that is enough for the test."""
+    """Check which words of a test have enough contexts, and whether these suffice for the test.
+
+    Parameters
+    ----------
+    count : callable
+        Function from a word to its number of usable contexts.
+    test : Test
+        Test of words.
+    settings : AssociationSettings
+        Settings with the limits `min_contexts` and `max_unknown`.
+    found : callable, optional
+        Function from a word to its number of contexts in the corpus. By default all of them are usable.
+
+    Returns
+    -------
+    TestCoverage
+    """
     (covered,) = coverage(count, [test], settings.min_contexts, settings.max_unknown, found)
     return covered
 
@@ -385,35 +453,44 @@ def measure_over_contexts(
     found_contexts: Callable[[str], int] | None = None,
     documents: Mapping[str, NDArray[np.int64]] | None = None,
 ) -> ContextMeasurement:
-    """Measure one test; ``vectors`` holds for each stimulus the rows (contexts, d) that the model could locate.
+    """Measure one test over contexts.
 
-    ``model`` takes part in the draws where every model draws its own contexts; ``found_contexts`` tells how many the
-    corpus has of a stimulus, by default no more than were located. ``documents`` holds the document of every row; by
-    default, every row counts as a document.
+    Parameters
+    ----------
+    test : Test
+    vectors : dict of str to (contexts, d) array
+        Vectors of the contexts of every word that the model could locate.
+    settings : AssociationSettings
+    model : str
+        Part of the random seed if every model draws its own contexts.
+    found_contexts : callable, optional
+        Function from a word to its number of contexts in the corpus. By default, those that were located.
+    documents : dict of str to (contexts,) array, optional
+        Document of every context. By default, every context counts as a document.
     """
     covered = check_coverage(lambda word: len(vectors.get(word, ())), test, settings, found_contexts)
-    counts, lost, rare, reason = covered.counts, covered.lost, covered.too_rare, covered.reason
+    counts, oov_words, rare, reason = covered.counts, covered.missing, covered.too_rare, covered.reason
     if reason is not None:
-        return ContextMeasurement(None, "skipped", reason, lost, rare, counts, {})
-    kept = {role: [word for word in counts[role] if word not in lost[role]] for role in ROLES}
+        return ContextMeasurement(None, "skipped", reason, oov_words, rare, counts, {})
+    kept = {role: [word for word in counts[role] if word not in oov_words[role]] for role in ROLES}
     who = model if settings.mode == "random" else ""
     try:
         found = ceat(
             *([vectors[word] for word in kept[role]] for role in ROLES),
             n_samples=settings.n_samples,
-            documents=None if documents is None else _group_by_role(documents, kept),
+            documents=None if documents is None else [[documents[word] for word in kept[role]] for role in ROLES],
             rng=np.random.default_rng(derive_seed(settings.seed, test.name, "contexts", who)),
             clusters=_get_stimulus_clusters(test, kept),
         )
     except UsageError as error:
-        return ContextMeasurement(None, "skipped", str(error), lost, rare, counts, {})
+        return ContextMeasurement(None, "skipped", str(error), oov_words, rare, counts, {})
     except BiassayError as error:
-        return ContextMeasurement(None, "failed", str(error), lost, rare, counts, {})
+        return ContextMeasurement(None, "failed", str(error), oov_words, rare, counts, {})
     n, _, k, _ = found.sizes
     targets, attributes = associate_words(found.cosines, found.sizes, found.clusters)
     by_role = {"X": targets[:n], "Y": targets[n:], "A": attributes[:k], "B": attributes[k:]}
     associations = {role: dict(zip(kept[role], map(float, by_role[role]), strict=True)) for role in ROLES}
-    return ContextMeasurement(found, "measured", None, lost, rare, counts, associations)
+    return ContextMeasurement(found, "measured", None, oov_words, rare, counts, associations)
 
 
 def _get_stimulus_clusters(test: Test, kept: Mapping[str, list[str]]) -> Words | None:
@@ -424,10 +501,30 @@ def _get_stimulus_clusters(test: Test, kept: Mapping[str, list[str]]) -> Words |
     return x, y, a, b
 
 
-def _group_by_role(
-    documents: Mapping[str, NDArray[np.int64]], kept: Mapping[str, Sequence[str]]
-) -> tuple[Sequence[NDArray[np.int64]], ...]:
-    return tuple([documents[word] for word in kept[role]] for role in ROLES)
+def make_measure_records(test: Test, identity: Identity, measured: Measurement) -> Iterator[MeasureRecord]:
+    """Yield the records of the other measures of one test on one model.
+
+    Parameters
+    ----------
+    test : Test
+    identity : Identity
+        The model.
+    measured : Measurement
+    """
+    names = [test.concept(role).cluster_labels.get(w, w) for role in "XY" for w in measured.associations.get(role, ())]
+    for metric in get_measures():
+        if (score := measured.measures.get(metric.name)) is not None:
+            words = () if score.words is None else score.words.tolist()
+            yield MeasureRecord(
+                **get_model_fields(identity),
+                test=test.name,
+                measure=metric.name,
+                measure_title=metric.title,
+                score=score.value,
+                score_p_value=None if score.p is None else score.p.value,
+                signed=metric.signed,
+                words=dict(zip(dict.fromkeys(names), words, strict=False)),
+            )
 
 
 def make_result(
@@ -454,51 +551,33 @@ def make_result(
     """
     association = measured.association
     leave_one_out = None if association is None else association.leave_one_out
-    words = measured.associations or leave_one_out or {}
-    clusters = _find_clusters(test, {role: tuple(of_role) for role, of_role in words.items()})
-    unit = get_metric(settings.metric).unit
+    clusters = _find_clusters(test, measured.associations or leave_one_out or {})
     outcomes: dict[str, Outcome] = {}
     fields: dict[str, Any] = {}
     if association is not None:
-        crossed = measure_crossed(
-            association.cosines,
-            association.num_words,
-            settings,
-            association.effect_size_by_word,
-            cosine_sd=cosine_sd,
-            clusters=association.clusters,
-        )
-        if crossed is not None:
-            outcomes[CROSSED], fields = crossed.outcome, dict(crossed.fields)
-        if association.by_word is not None:
-            n, m = (measured.num_words[role] - _count_repeated(clusters, role) for role in "XY")
-            outcomes[FIXED_WORDS] = _make_fixed_words(
-                association.by_word,
-                association.effect_size_by_word,
-                {"targets": n + m},
-                max(smallest_p(n, m, settings.alternative), association.floor or 0.0),
-                association.by_word_opposite,
-            )
-            fields["fixed_words_route"] = association.by_word.route
+        n, m = (measured.num_words[role] - _count_repeated(clusters, role) for role in "XY")
+        floor = max(smallest_p(n, m, settings.alternative), association.floor or 0.0)
+        outcomes, fields = _measure_words(association, association.num_words, n + m, floor, settings, cosine_sd)
+        p = association.p
         outcomes[SENTENCES] = Outcome(
             effect_size=association.effect_size,
-            p_value=association.p.value,
-            log10_p_value=association.p.log10,
+            p_value=None if p is None else p.value,
+            log10_p_value=None if p is None else p.log10,
             test=SENTENCES,
             n={"texts": measured.num_texts["X"] + measured.num_texts["Y"]},
         )
-        fields |= {"sentences_route": association.p.route, "statistic": association.statistic}
-    outcomes = {name: _set_scale(outcome, unit, settings.alpha_or_default) for name, outcome in outcomes.items()}
-    record = AssociationRecord(
-        **_describe_request(test, identity, settings),
-        **_choose_primary(outcomes, unit, of_papers=settings.is_paper_protocol),
+        fields |= {"sentences_route": None if p is None else p.route, "statistic": association.statistic}
+    return _make_record(
+        test,
+        identity,
+        settings,
+        measured,
+        measured.num_texts,
+        outcomes,
+        get_metric(settings.metric).unit,
+        doubt=_find_doubt(association),
+        related=related,
         **fields,
-        num_targ1=measured.num_texts["X"],
-        num_targ2=measured.num_texts["Y"],
-        num_attr1=measured.num_texts["A"],
-        num_attr2=measured.num_texts["B"],
-        status=measured.status,
-        reason=measured.reason,
         level=test.level,
         num_words=dict(measured.num_words),
         num_cut=dict(measured.num_cut),
@@ -506,51 +585,111 @@ def make_result(
         alternative=settings.alternative,
         metric=settings.metric,
         leave_one_out=None if leave_one_out is None else _to_dicts(leave_one_out),
-        lost=dict(measured.lost),
-        associations=_to_dicts(measured.associations),
         shared_templates=measured.shared_templates,
         share_random=measured.share_random,
         random_sets=None if measured.share_random is None else settings.random_sets,
         clusters=clusters,
         undeclared=dict(measured.undeclared),
     )
+
+
+def _measure_words(
+    association: Association | ContextualAssociation,
+    sizes: tuple[int, int, int, int],
+    n_targets: int,
+    floor: float,
+    settings: AssociationSettings,
+    cosine_sd: float | None,
+) -> tuple[dict[str, Outcome], dict[str, Any]]:
+    """Return the outcomes over words, with the fields of the record that belong to them."""
+    outcomes: dict[str, Outcome] = {}
+    fields: dict[str, Any] = {}
+    crossed = measure_crossed(
+        association.cosines,
+        sizes,
+        settings,
+        association.effect_size_by_word,
+        cosine_sd=cosine_sd,
+        clusters=association.clusters,
+    )
+    if crossed is not None:
+        outcomes[CROSSED], fields = crossed
+    if (p := association.by_word) is not None:
+        opposite = association.by_word_opposite if isinstance(association, Association) else None
+        outcomes[FIXED_WORDS] = Outcome(
+            effect_size=association.effect_size_by_word,
+            p_value=p.value,
+            log10_p_value=p.log10,
+            p_opposite=None if opposite is None else opposite.value,
+            p_floor=floor,
+            test=FIXED_WORDS,
+            n={"targets": n_targets},
+        )
+        fields["fixed_words_route"] = p.route
+    return outcomes, fields
+
+
+def _make_record(
+    test: Test,
+    identity: Identity,
+    settings: AssociationSettings,
+    measured: Measurement | ContextMeasurement,
+    numbers: Mapping[str, int],
+    outcomes: Mapping[str, Outcome],
+    unit: str,
+    *,
+    doubt: str = "",
+    related: float | None = None,
+    **fields: Any,
+) -> AssociationRecord:
+    """Return the record with its primary outcome; `numbers` are the texts or words of every role."""
+    alpha = settings.alpha_or_default
+    scaled = {
+        name: replace(outcome, scale=unit, confidence=1.0 - alpha, limit=outcome.limit if unit == "d" else None)
+        for name, outcome in outcomes.items()
+    }
+    record = AssociationRecord(
+        **describe_test(test, identity, alpha),
+        **_choose_primary(scaled, unit, is_paper_protocol=settings.is_paper_protocol, doubt=doubt),
+        num_targ1=numbers["X"],
+        num_targ2=numbers["Y"],
+        num_attr1=numbers["A"],
+        num_attr2=numbers["B"],
+        template=test.template,
+        language=test.language,
+        seed=settings.seed,
+        source=test.source.name,
+        test_version=test.source.version,
+        test_digest=hash_texts(test),
+        status=measured.status,
+        reason=measured.reason,
+        oov_words=dict(measured.oov_words),
+        associations=_to_dicts(measured.associations),
+        **fields,
+    )
     return _drop_inference(record, related) if is_searched(test, identity) or related is not None else record
 
 
-def _make_fixed_words(
-    p: TailProbability,
-    effect_size: float | None,
-    n: dict[str, int],
-    floor: float,
-    opposite: TailProbability | None = None,
-) -> Outcome:
-    return Outcome(
-        effect_size=effect_size,
-        p_value=p.value,
-        log10_p_value=p.log10,
-        p_opposite=None if opposite is None else opposite.value,
-        p_floor=floor,
-        test=FIXED_WORDS,
-        n=n,
-    )
+def _find_doubt(association: Association | None) -> str:
+    """Return why a result without a test over words is descriptive."""
+    if association is not None and association.p is None:
+        return "the measure has no permutation test"
+    return "the words of the texts are unknown, and texts of one word are not independent"
 
 
-def _set_scale(outcome: Outcome, unit: str, alpha: float) -> Outcome:
-    return replace(outcome, scale=unit, confidence=1.0 - alpha, limit=outcome.limit if unit == "d" else None)
-
-
-def _choose_primary(outcomes: Mapping[str, Outcome], unit: str, *, of_papers: bool) -> dict[str, Any]:
+def _choose_primary(
+    outcomes: Mapping[str, Outcome], unit: str, *, is_paper_protocol: bool, doubt: str = ""
+) -> dict[str, Any]:
     """Choose the primary outcome: over words where they are known, over texts under the papers' protocols.
 
     Texts whose words are unknown are described and not tested, because texts of one word are not independent.
     """
-    order = (SENTENCES,) if of_papers else (CROSSED, FIXED_WORDS, SENTENCES)
+    order = (SENTENCES,) if is_paper_protocol else (CROSSED, FIXED_WORDS, SENTENCES)
     primary = next((name for name in order if name in outcomes), None)
     if primary is None:
         return {"outcome": Outcome(scale=unit)}
     others = {name: outcome for name, outcome in outcomes.items() if name != primary}
-    if primary == SENTENCES and not of_papers:
-        doubt = "the words of the texts are unknown, and texts of one word are not independent"
+    if primary == SENTENCES and not is_paper_protocol:
         return {"outcome": outcomes[primary], "alternatives": others, "claim": "descriptive", "doubt": doubt}
     return {"outcome": outcomes[primary], "alternatives": others}
 
@@ -578,16 +717,17 @@ def _drop_inference(record: AssociationRecord, correlation: float | None) -> Ass
 def _describe(outcome: Outcome) -> Outcome:
     """Return an outcome with its effect size only."""
     kept = ("effect_size", "confidence", "scale", "null", "limit", "test", "n")
-    return Outcome(**{name: getattr(outcome, name) for name in kept})
+    return Outcome(**copy_fields(outcome, *kept))
 
 
 _INFERENCE_FIELDS = (
     *("sentences_route", "fixed_words_route", "cosine_ci_low", "cosine_ci_high", "p_equivalence", "margin"),
+    "cosine_standard_error",
     *("share_random", "random_sets", "calibrated_ci_low", "calibrated_ci_high"),
 )
 
 
-def _find_clusters(test: Test, words: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
+def _find_clusters(test: Test, words: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
     """Return by role the cluster of every measured word that shares it with another measured word."""
     clusters = {}
     for role, measured in words.items():
@@ -629,60 +769,36 @@ def make_contextual_result(
         Standard deviation of cosines between frequent words on the model.
     """
     words = {role: measured.num_words(role) for role in ROLES}
-    clusters = _find_clusters(test, {role: tuple(of_role) for role, of_role in measured.associations.items()})
+    clusters = _find_clusters(test, measured.associations)
     outcomes: dict[str, Outcome] = {}
     fields: dict[str, Any] = {}
     if (association := measured.association) is not None:
-        crossed = measure_crossed(
-            association.cosines,
-            association.sizes,
-            settings,
-            association.effect_size_by_word,
-            cosine_sd=cosine_sd,
-            clusters=association.clusters,
-        )
-        assert crossed is not None
         n, m = (words[role] - _count_repeated(clusters, role) for role in "XY")
-        outcomes[CROSSED] = crossed.outcome
-        outcomes[FIXED_WORDS] = _make_fixed_words(
-            association.by_word, association.effect_size_by_word, {"targets": n + m}, smallest_p(n, m, "two-sided")
-        )
+        floor = smallest_p(n, m, "two-sided")
+        outcomes, fields = _measure_words(association, association.sizes, n + m, floor, settings, cosine_sd)
         outcomes[POOLED] = Outcome(
-            effect_size=association.effect_size,
-            standard_error=association.standard_error,
-            p_value=association.p_value,
-            log10_p_value=association.log10_p_value,
+            **copy_fields(association, "effect_size", "standard_error", "p_value", "log10_p_value"),
             test=POOLED,
             n={"samples": association.pooled.n},
         )
-        fields = {
-            **crossed.fields,
-            **_describe_contexts(association, measured, settings.alpha_or_default),
-            "fixed_words_route": association.by_word.route,
-            "statistic": association.pooled.z,
-        }
-    outcomes = {name: _set_scale(outcome, "d", settings.alpha_or_default) for name, outcome in outcomes.items()}
-    record = AssociationRecord(
-        **_describe_request(test, identity, settings),
-        **_choose_primary(outcomes, "d", of_papers=False),
+        fields |= _describe_contexts(association, measured, settings.alpha_or_default)
+    return _make_record(
+        test,
+        identity,
+        settings,
+        measured,
+        words,
+        outcomes,
+        "d",
         **fields,
-        num_targ1=words["X"],
-        num_targ2=words["Y"],
-        num_attr1=words["A"],
-        num_attr2=words["B"],
-        status=measured.status,
-        reason=measured.reason,
         level="context",
         num_words=words,
         num_cut=dict.fromkeys(ROLES, 0),
         protocol="ceat",
         alternative="two-sided",
-        lost=dict(measured.lost),
-        associations=_to_dicts(measured.associations),
         too_rare=dict(measured.too_rare),
         clusters=clusters,
     )
-    return _drop_inference(record, None) if is_searched(test, identity) else record
 
 
 def _describe_contexts(
@@ -690,6 +806,7 @@ def _describe_contexts(
 ) -> dict[str, Any]:
     low, high = association.prediction_interval or (None, None)
     return {
+        "statistic": association.pooled.z,
         "share_significant": float((association.sample_p_values <= alpha).mean()),
         "n_samples": association.pooled.n,
         "num_contexts": {role: dict(counts) for role, counts in measured.num_contexts.items()},
@@ -699,27 +816,28 @@ def _describe_contexts(
     }
 
 
-def _describe_request(test: Test, identity: Identity, settings: AssociationSettings) -> dict[str, Any]:
-    """Return the fields that describe the test, the model and the settings."""
+def describe_test(test: Test, identity: Identity, alpha: float) -> dict[str, Any]:
+    """Return the fields of a record that describe the model, the test and the level of significance.
+
+    Parameters
+    ----------
+    test : Test
+    identity : Identity
+        The model.
+    alpha : float
+        Level of significance.
+    """
     return {
-        "model": identity.name,
-        "options": identity.options,
-        "model_revision": identity.revision,
+        **get_model_fields(identity),
         "test": test.name,
         "title": test.title,
         "about": test.about,
         "topic": test.topic,
         "question": test.variant_of or "",
-        "template": test.template,
         "direction": None if test.direction is None else 1 if test.direction == "positive" else -1,
-        "language": test.language,
         "targ1": test.X.label,
         "targ2": test.Y.label,
         "attr1": test.A.label,
         "attr2": test.B.label,
-        "alpha": settings.alpha_or_default,
-        "seed": settings.seed,
-        "source": test.source.name,
-        "test_version": test.source.version,
-        "test_digest": hash_texts(test),
+        "alpha": alpha,
     }

@@ -15,12 +15,10 @@ from biassay.stats.crossed import VarianceComponents
 from biassay.stats.power import ALPHA, POWER, CrossedDesign, Sizes, Sought, largest_d, words_needed
 from biassay.studies.associations.results import AssociationRecord
 
-__all__ = ["Power", "count_clusters", "power"]
-
 
 @dataclass(frozen=True)
 class Power:
-    """What an association test can show.
+    """Power of an association test.
 
     Attributes
     ----------
@@ -31,19 +29,19 @@ class Power:
     components : Components
         How associations vary from word to word.
     smallest_d, smallest_D : float or None
-        The smallest effect that is found with the power wanted: d by word, and D in the units of the components, which
-        are cosine units for those of a result. None: none is, for there are too few words for a p-value.
+        Smallest effect with the wanted power: d over words, and D in the units of the components, which are cosine
+        units for those of a result. None if there are too few words for a p-value.
     largest_d : float
-        What d cannot reach with so many target words.
+        Largest possible d with these numbers of target words.
     effect : float or None
-        The d by word that was asked for.
+        True d over words.
     power : float or None
-        How often it is found with these sizes. None: no effect was given.
+        Power for this effect with these sizes. None if no effect was given.
     words : int or None
-        Words per set, the same in all four, with which it is found with the power wanted. None: 10,000 are not enough.
+        Words per set, the same in all four, that give the wanted power. None if 10,000 are not enough.
     targets, attributes : int or None
-        The same of the two target sets, with these attributes, and of the two attribute sets, with these targets. None:
-        the other side has too few words, whatever is added to this one.
+        Words per target set with these attributes, and words per attribute set with these targets. None if the other
+        side has too few words.
     """
 
     sizes: Sizes
@@ -68,22 +66,22 @@ def power(
     alpha: float = ALPHA,
     power: float = POWER,
 ) -> Power:
-    """What can an association test of these sizes show, and how many words does an effect need?
+    """Compute the power of an association test, and how many words an effect needs.
 
     Parameters
     ----------
     sizes : (int, int, int, int), or str or dict of words
         Numbers of words of X, Y, A and B; or a test, as in `biassay.run`.
     effect : float, optional
-        A true effect, as d by word: how likely is it found, and how many words would find it?
+        True effect, as d over words, whose power and needed words are computed.
     components : Components, or a result that has them, optional
         How associations vary from word to word: those of a result (``biassay.weat(...).crossed``, or a row of
         ``biassay.run(...).results``) plan the next test on the same model, and D is in cosine units then. By default
-        what is typical of the test or, of sizes alone, of tests of words.
+        the typical components of the test or, for sizes alone, of word tests.
     alpha : float
         Level of the test, two-sided.
     power : float
-        The power that is wanted.
+        Wanted power.
 
     Returns
     -------
@@ -91,11 +89,10 @@ def power(
 
     Notes
     -----
-    The power is that of the crossed test, which takes target words and attribute words as samples: more targets alone
-    do not help where attributes are few, nor the reverse. It holds for normal components. Typical components are
-    medians over three models, in units of the variance of associations within target sets: with other models the
-    figures differ. An effect is as large as a d of a test of these sizes says; with more attributes the same effect
-    shows as a larger d, since chance averages out.
+    The power is that of the crossed test, which treats target words and attribute words as samples: more targets alone
+    do not help if attributes are few, nor the reverse. It holds for normal components. Typical components are medians
+    over three models, in units of the variance of associations within target sets, and differ for other models. With
+    more attributes the same effect gives a larger d, because chance averages out.
 
     Examples
     --------
@@ -137,7 +134,7 @@ def count_clusters(test: Test) -> Sizes:
 
 
 def _parse_components(given: object) -> VarianceComponents:
-    """Components themselves, or those of a crossed test, of an association or of a result of a run."""
+    """Read variance components from a mapping, a crossed test, an association or a result of a run."""
     if isinstance(given, AssociationRecord | Result):
         parts = [part for part in (given.var_targets, given.var_attributes, given.var_residual) if part is not None]
         given = VarianceComponents(*parts) if len(parts) == 3 else None
@@ -146,6 +143,6 @@ def _parse_components(given: object) -> VarianceComponents:
     if not isinstance(given, VarianceComponents):
         raise UsageError(
             f"components must be Components or a result that has them, got {type(given).__name__}"
-            + ("; there are none where a set has one word, or there was no crossed test" if given is None else "")
+            + ("; there are none if a set has one word, or if the words are unknown" if given is None else "")
         )
     return given

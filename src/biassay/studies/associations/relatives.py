@@ -13,8 +13,6 @@ from biassay.models.base import TextEmbeddings
 from biassay.stats.association import unit_rows
 from biassay.stats.cosine_tables import interaction_correlation
 
-__all__ = ["MIN_RELATED_CORRELATION", "find_related_correlations", "fingerprint_words"]
-
 MIN_RELATED_CORRELATION = 0.7
 """Correlation with the cosines of a searched model from which a model counts as its relative.
 
@@ -25,7 +23,7 @@ _FEWEST = 4  # words per side that a correlation needs
 
 
 def fingerprint_words(tests: Iterable[Test]) -> list[str]:
-    """Return the words whose vectors are needed to recognise relatives of searched models."""
+    """Return the words whose vectors are needed to recognize relatives of searched models."""
     return [word for fingerprint in _iter_fingerprints(tests) for word in fingerprint.words]
 
 

@@ -1,103 +1,122 @@
-"""Report of association tests.
-
-Every number is written as it is to be shown; the script only sorts, filters and pages.
-"""
+"""Report of association tests. Numbers are formatted here; the script of the page only sorts, filters and pages."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import scipy
+
+from biassay.datasets.languages import PREFIX, load_languages
 from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.distribution import P_NAMES, draw_distribution
 from biassay.reporting.charts.forest import ForestRow, draw_forest, make_distinct
-from biassay.reporting.charts.matrix import MatrixCell, draw_matrix
-from biassay.reporting.citations import CitationUse, cite_tests
-from biassay.reporting.document import Renderer, ReportPart, Section
-from biassay.reporting.findings import draw_overview
+from biassay.reporting.charts.matrix import CHECK_PASSED, MatrixCell, draw_matrix
+from biassay.reporting.citations import CitationUse
+from biassay.reporting.document import (
+    Block,
+    Bullets,
+    Cell,
+    ColumnSpan,
+    Definitions,
+    Drawings,
+    Explorer,
+    Heading,
+    Report,
+    RowGroup,
+    Section,
+    Statement,
+    Table,
+    TableRow,
+    Text,
+)
+from biassay.reporting.findings import rank_evidence
 from biassay.reporting.formats import (
     MANY_MODELS,
     format_concept,
     format_count,
     format_decimal,
+    format_examples,
     format_interval,
     format_p,
     format_share_of_time,
     format_value,
     shorten,
 )
+from biassay.reporting.methods import MethodsSentence, list_provenance, list_works
+from biassay.reporting.model_card import ModelCard, make_card
 from biassay.reporting.presenter import Presenter
 from biassay.reporting.sentences import make_statements
+from biassay.reporting.summary import format_title
+from biassay.results.comparison import Comparison, SeriesPoint, Verdict
+from biassay.results.findings import Finding
 from biassay.results.outcomes import Result
 from biassay.results.run_data import RunData, belongs_to
+from biassay.results.tables import Column
 from biassay.results.views import RunGroup, model_key, model_labels
-from biassay.studies.associations.compare import group_association_runs, restrict_tests
+from biassay.stats.rank_correlation import RankCorrelation, correlate_ranks
+from biassay.studies.associations.compare import (
+    compare_associations,
+    difference_figures,
+    difference_table,
+    draw_trends,
+    group_association_runs,
+    judge_associations,
+    make_difference_report,
+    measure_points,
+)
 from biassay.studies.associations.contributions import compute_contributions
 from biassay.studies.associations.diagnostics import (
-    count_contexts,
     format_context_range,
+    format_dropped_words,
     list_assumptions,
+    list_lost_words,
     list_without_baseline,
 )
 from biassay.studies.associations.findings import (
-    headline,
-    make_findings,
-    make_short_findings,
-    meaning,
-    topic_place,
-    unfinished,
-)
-from biassay.studies.associations.results import COLUMNS, CROSSED, FIXED_WORDS, SENTENCES, get_samples
-from biassay.studies.associations.settings import PAPER_PROTOCOLS
-from biassay.studies.associations.signs import (
     FIXED_WORDS_P,
     NOT_MEASURED,
     SENTENCES_P,
     UNREACHABLE,
+    describe_run,
     describe_sides,
+    describe_unfinished,
+    explain_numbers,
     format_d_interval,
     format_fixed_words_p,
+    format_headline,
+    format_label,
     format_main_p,
     format_published_p,
     get_mark,
+    make_findings,
+    make_index_entry,
     make_legend,
+    make_short_findings,
+    rank_topic,
 )
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from biassay.reporting.document import PaperTable
-    from biassay.reporting.methods import MethodsSentence
-    from biassay.reporting.model_card import ModelCard
-    from biassay.results.comparison import Comparison
-    from biassay.results.differences import Verdict
-
-
-__all__ = [
-    "CROSSED_CITATIONS",
-    "EFFECTS",
-    "LEADING",
-    "AssociationPresenter",
-    "PageColumn",
-    "RunView",
-    "column_groups",
-    "data_of",
-    "distribution_figures",
-    "figure_name",
-    "forest_figures",
-    "is_check",
-    "only_these_words",
-    "p_columns",
-    "part_of",
-    "random_share",
-    "shown_groups",
-    "shows_words",
-]
-
+from biassay.studies.associations.paper import (
+    associations_table,
+    comparison_sentences,
+    format_published_results,
+    methods_sentences,
+    pooled_table,
+)
+from biassay.studies.associations.results import (
+    COLUMNS,
+    CROSSED,
+    FIXED_WORDS,
+    SENTENCES,
+    MeasureRecord,
+    get_samples,
+)
+from biassay.studies.associations.settings import PAPER_PROTOCOLS
+from biassay.studies.associations.topics import make_topic_blocks
 
 EFFECTS: Mapping[str | None, str] = {
     CROSSED: "d",
@@ -110,12 +129,12 @@ LEADING: Mapping[str | None, str] = {CROSSED: "p", FIXED_WORDS: FIXED_WORDS_P, S
 
 
 def is_check(result: Result) -> bool:
-    """Is it a check of the method, and not about people?"""
+    """Return whether a result is a sanity check."""
     return bool(result.about == "method")
 
 
-def random_share(result: Result) -> str:
-    """How large an effect is, in words; nothing where it is not known."""
+def describe_random_share(result: Result) -> str:
+    """Compare the effect with the random baseline in words; empty if it was not computed."""
     if result.share_random is None:
         return ""
     return f"random word sets reach this effect {format_share_of_time(result.share_random, result.random_sets)}"
@@ -129,36 +148,42 @@ class RunView:
 
     @property
     def run(self) -> RunData:
+        """The run."""
         return self.gathered.run
 
     @property
     def over_contexts(self) -> bool:
+        """If True, the results are over contexts."""
         return self.run.manifest.inputs.contexts is not None
 
     @property
     def name(self) -> str:
+        """Name for anchors and files."""
         return "contexts" if self.over_contexts else "texts"
 
     @cached_property
     def labels(self) -> Mapping[tuple[str, str, str | None], str]:
+        """Labels of models."""
         return model_labels(self.run)
 
     @cached_property
     def models(self) -> list[str]:
+        """Labels of models, in order."""
         return list(self.labels.values())
 
     @cached_property
     def results(self) -> list[Result]:
-        """As in the run, with the checks of the method behind."""
-        return sorted(self.run.results, key=is_check)
+        """Results of the run by topic, sanity checks last."""
+        return sorted(self.run.results, key=lambda row: (is_check(row), rank_topic(row.topic)))
 
     @cached_property
     def tests(self) -> list[Result]:
-        """One result of every test, for its name and title."""
+        """One result of every test, for its name and claim."""
         return list({r.test: r for r in reversed(self.results)}.values())[::-1]
 
     @cached_property
     def cells(self) -> Mapping[tuple[str, str], Result]:
+        """Results by test and label."""
         return {(r.test, self.label(r)): r for r in self.run.results}
 
     @cached_property
@@ -168,35 +193,40 @@ class RunView:
         return tests.pop() if len(tests) == 1 else None
 
     @property
-    def of_papers(self) -> bool:
-        """Whether all results are as the papers have them."""
+    def has_paper_protocol(self) -> bool:
+        """If True, all results are those of the papers' protocols."""
         return all(r.protocol in PAPER_PROTOCOLS for r in self.run.results)
 
     @property
     def confidence(self) -> str:
-        """Of the intervals."""
+        """Confidence of the intervals."""
         return f"{100 * (1 - self.run.manifest.settings.alpha_or_default):g}%"
 
     @property
     def signs(self) -> str:
-        """What the signs beside p-values mean, and in which direction these look."""
-        return "; ".join(filter(None, [make_legend(self.results, "; "), describe_sides(self.results)]))
+        """Explanation of the signs beside p-values, and of the direction of the tests."""
+        return "; ".join(filter(None, [make_legend(self.results), describe_sides(self.results)]))
+
+    @property
+    def axis(self) -> str:
+        """Title of the axis of effects."""
+        effect = "effect size d" if self.test == CROSSED else EFFECTS[self.test]
+        return f"{effect} ({self.confidence} CI)" if self.test == CROSSED else effect
 
     def label(self, result: Result) -> str:
+        """Return the label of the model of a result."""
         return self.labels[model_key(result)]
 
-    def of_model(self, label: str) -> Iterator[Result]:
+    def list_results(self, label: str) -> Iterator[Result]:
+        """Yield the results of one model, sanity checks last."""
         return (r for test in self.tests if (r := self.cells.get((test.test, label))) is not None)
 
     def interval(self, result: Result) -> str:
+        """Format the interval of a result."""
         return "–" if result.ci_low is None else format_d_interval(result)
 
-    @staticmethod
-    def p_crossed(result: Result) -> str:
-        return format_p(result.crossed_p_value) + ("‡" if result.crossed_p_value is None else "")
-
     def tip(self, result: Result) -> str:
-        """All about a cell, in a few words."""
+        """Format the tooltip of a result."""
         name = f"{result.test} on {self.label(result)}"
         if result.status != "measured":
             return f"{name}: {result.status}. {result.reason or ''}".strip()
@@ -204,149 +234,162 @@ class RunView:
         interval = "" if result.ci_low is None else f", {self.confidence} {self.interval(result)}"
         after = "" if result.p_adjusted is None else f" (after correction {format_p(result.p_adjusted)})"
         by_word = "" if test == FIXED_WORDS else f", {FIXED_WORDS_P} {format_fixed_words_p(result)}"
-        share = f" {said[0].upper()}{said[1:]}." if (said := random_share(result)) else ""
-        targets = ", ".join(map(format_concept, (result.targ1, result.targ2)))
-        attributes = ", ".join(map(format_concept, (result.attr1, result.attr2)))
+        share = f" {said[0].upper()}{said[1:]}." if (said := describe_random_share(result)) else ""
         return (
-            f"{name}. {result.title}. {EFFECTS[test]} {format_decimal(result.effect_size)}{interval}; {LEADING[test]} "
-            f"{format_main_p(result)}{after}{by_word}.{share} {targets}; {attributes}."
+            f"{name}. {format_label(result)}. {EFFECTS[test]} {format_decimal(result.effect_size)}{interval}; "
+            f"{LEADING[test]} {format_main_p(result)}{after}{by_word}.{share}"
         )
 
 
 _COLUMNS = {column.name: column for column in COLUMNS}
 _EFFECT = {
     SENTENCES: "Effect size, with every text as an observation.",
-    CROSSED: "Effect size over words: texts or contexts of a word are averaged.",
+    CROSSED: "Effect size d over words. The texts or contexts of a word are averaged.",
 }
 _P = {
-    CROSSED: "Would other words of the same kinds, targets and attributes, show it too? Two-sided.",
-    FIXED_WORDS: "Would a random split of the same target words do as well?",
-    SENTENCES: "Under the protocol of the run, with every text as an observation.",
+    CROSSED: "Tests whether the association extends to other target and attribute words of the same kinds. Two-sided.",
+    FIXED_WORDS: "Share of random splits of the target words with an effect at least as large.",
+    SENTENCES: "P-value under the protocol of the run, with every text as an observation.",
 }
-_FOR_THESE = "Would a random split of the same target words do as well? It speaks of these attribute words only."
-_NEW_CONTEXTS = (
-    "Where 95% of effects of these words lie in new contexts, from new documents. A dash: some word has contexts from "
-    "one document only."
+_CI = "Confidence interval of d over other target and attribute words of the same kinds."
+_FOR_THESE = (
+    "Share of random splits of the target words with an effect at least as large. It does not generalize to other "
+    "attribute words."
 )
-_PAPERS_P = "P-value of the pooled effect. It shrinks with the number of samples, which is free to choose."
+_NEW_CONTEXTS = (
+    "Range of 95% of the effects of these words in new contexts from new documents. A dash if some word has contexts "
+    "from one document only."
+)
+_PAPERS_P = "P-value of the pooled effect. It shrinks as you draw more samples."
 
 
-@dataclass(frozen=True)
-class PageColumn:
-    """What stands above a column, what it means, and what stands in it."""
-
-    label: str
-    help: str
-    cell: Callable[[Result], str]
+def _make_column(label: str, help: str, get: Callable[[Result], str]) -> Column:
+    return Column(label, label, help, "text", get)
 
 
-def p_columns(view: RunView) -> list[PageColumn]:
-    """The p-value that leads, with its sign, and the one for these attribute words, where it is another."""
+def _format_cell(column: Column, result: Result) -> str:
+    return format_value(column.format, column.value(result))
+
+
+def list_p_columns(view: RunView) -> list[Column]:
+    """Return the columns of the main p-value with its sign, and of p (these words only) if it is another."""
     test = view.test
-    first = PageColumn(LEADING[test], _P[test or CROSSED], format_main_p)
-    second = PageColumn(FIXED_WORDS_P, _FOR_THESE, format_fixed_words_p)
-    return [first] if test == FIXED_WORDS or not _any(second, view.results) else [first, second]
+    first = _make_column(LEADING[test], _P[test or CROSSED], format_main_p)
+    second = _make_column(FIXED_WORDS_P, _FOR_THESE, format_fixed_words_p)
+    return [first] if test == FIXED_WORDS or not _has_values(second, view.results) else [first, second]
 
 
-def column_groups(view: RunView) -> dict[str, list[PageColumn]]:
-    """All columns, those that are shown together under one name; a column that nothing stands in is left out."""
+def group_columns(view: RunView) -> dict[str, list[Column]]:
+    """Group all columns that hold anything by the name under which they are shown."""
     measured = [r for r in view.run.results if r.status == "measured"]
-    groups = {"main": _leading(view), "size and variance": _crossed(view), "other p-values": _others(view)}
+    groups = {
+        "main": _list_main_columns(view),
+        "size and variance": _list_size_columns(view),
+        "other p-values": _list_other_columns(view),
+    }
     if view.over_contexts:
-        groups["over contexts"] = _over_contexts()
-    filled = {name: [one for one in group if _any(one, measured)] for name, group in groups.items()}
+        groups["over contexts"] = _list_context_columns()
+    filled = {name: [column for column in group if _has_values(column, measured)] for name, group in groups.items()}
     return {name: group for name, group in filled.items() if group} or {"main": groups["main"][:1]}
 
 
-def _any(column: PageColumn, results: Iterable[Result]) -> bool:
-    return any(column.cell(r) not in ("–", "") for r in results)
+def _has_values(column: Column, results: Iterable[Result]) -> bool:
+    return any(_format_cell(column, r) not in ("–", "") for r in results)
 
 
-def _leading(view: RunView) -> list[PageColumn]:
+def _list_main_columns(view: RunView) -> list[Column]:
     test = view.test
-    effect, interval = _EFFECT[SENTENCES if test == SENTENCES else CROSSED], f"{view.confidence} interval"
-    first, *rest = p_columns(view)
+    effect, interval = _EFFECT[SENTENCES if test == SENTENCES else CROSSED], f"{view.confidence} CI"
+    first, *rest = list_p_columns(view)
     return [
-        PageColumn(EFFECTS[test], effect, lambda r: format_decimal(r.effect_size)),
-        PageColumn(interval, "Of d with other words of the same kinds, targets and attributes.", view.interval),
+        _make_column(EFFECTS[test], effect, lambda r: format_decimal(r.effect_size)),
+        _make_column(interval, _CI, view.interval),
         first,
-        PageColumn(f"{first.label}, corrected", "After correction over its family.", lambda r: format_p(r.p_adjusted)),
+        _make_column(
+            f"{first.label}, corrected", "P-value after correction over its family.", lambda r: format_p(r.p_adjusted)
+        ),
         *rest,
-        _own("share_random", _random),
+        _get_column("share_random", _format_random_share),
     ]
 
 
-def _crossed(view: RunView) -> list[PageColumn]:
-    """D and what its variance is made of; under the papers' protocols also what would lead otherwise."""
+def _list_size_columns(view: RunView) -> list[Column]:
+    """List the columns of D and its variance; under the papers' protocols also those of d over words."""
     confidence = view.confidence
     words = [
-        _own("fixed_words_effect_size", label="d"),
-        PageColumn(f"d, {confidence}", "Interval of d, by the crossed test.", format_d_interval),
-        PageColumn(
-            "p, crossed", "Crossed test: target and attribute words as samples.", lambda r: format_p(r.crossed_p_value)
-        ),
+        _get_column("fixed_words_effect_size", label="d"),
+        _make_column(f"d, {confidence}", _CI, format_d_interval),
+        _make_column("p (words as samples)", _P[CROSSED], lambda r: format_p(r.crossed_p_value)),
     ]
     return [
         *([] if view.test == CROSSED else words),
-        PageColumn("D", _COLUMNS["cosine_difference"].help, lambda r: _cosine(r.cosine_difference)),
-        PageColumn(f"D, {confidence}", "Interval of D, by the crossed test.", _D_interval),
-        _own("crossed_df", label="df"),
-        _own("share_targets", label="target words"),
-        _own("share_attributes", label="attribute words"),
-        _own("share_residual"),
-        *([] if view.test == SENTENCES else [_own("power_80")]),
-        _own("margin", lambda r: "–" if r.margin is None else f"{r.margin:g}"),
-        _own("p_equivalence"),
+        _make_column("D", _COLUMNS["cosine_difference"].help, lambda r: _format_cosine(r.cosine_difference)),
+        _make_column(
+            f"D, {confidence}", "Confidence interval of D, with words as samples of their kinds.", _format_D_interval
+        ),
+        _get_column("crossed_df", label="df"),
+        _get_column("share_targets", label="target words"),
+        _get_column("share_attributes", label="attribute words"),
+        _get_column("share_residual"),
+        *([] if view.test == SENTENCES else [_get_column("power_80")]),
+        _get_column("margin", lambda r: "–" if r.margin is None else f"{r.margin:g}"),
+        _get_column("p_equivalence"),
     ]
 
 
-def _others(view: RunView) -> list[PageColumn]:
+def _list_other_columns(view: RunView) -> list[Column]:
     by_word = [
-        _own("fixed_words_p_opposite"),
-        _own("fixed_words_p_floor"),
+        _get_column("fixed_words_p_opposite"),
+        _get_column("fixed_words_p_floor"),
     ]
     if view.over_contexts:
         return by_word
     by_text = [
-        _own("sentences_effect_size"),
-        _own("sentences_p_value", format_published_p),
+        _get_column("sentences_effect_size"),
+        _get_column("sentences_p_value", format_published_p),
     ]
-    return [*by_word, *([] if view.test == SENTENCES else by_text), _own("shared_templates", label="shared templates")]
-
-
-def _over_contexts() -> list[PageColumn]:
     return [
-        _own("pooled_effect_size"),
-        PageColumn("new contexts", _NEW_CONTEXTS, _new_contexts),
-        PageColumn("p, paper's", _PAPERS_P, format_published_p),
-        _own("share_significant", label="samples significant"),
-        PageColumn("contexts a word", "Fewest, median, most.", format_context_range),
+        *by_word,
+        *([] if view.test == SENTENCES else by_text),
+        _get_column("shared_templates", label="shared templates"),
     ]
 
 
-def _own(name: str, cell: Callable[[Result], str] | None = None, label: str | None = None) -> PageColumn:
-    """A column of results.tsv."""
-    column = _COLUMNS[name]
-    return PageColumn(
-        label or column.label, column.help, cell or (lambda row: format_value(column.format, column.value(row)))
-    )
+def _list_context_columns() -> list[Column]:
+    return [
+        _get_column("pooled_effect_size"),
+        _make_column("new contexts", _NEW_CONTEXTS, _format_new_contexts),
+        _make_column("pooled p", _PAPERS_P, format_published_p),
+        _get_column("share_significant", label="samples significant"),
+        _make_column("contexts per word", "Fewest, median and most contexts of a word.", format_context_range),
+    ]
 
 
-def _cosine(value: float | None) -> str:
+def _get_column(name: str, get: Callable[[Result], str] | None = None, label: str | None = None) -> Column:
+    """Return a column of results.tsv, with another label or format."""
+    column = replace(_COLUMNS[name], label=label or _COLUMNS[name].label)
+    return column if get is None else replace(column, format="text", get=get)
+
+
+def _format_cosine(value: float | None) -> str:
     return "–" if value is None else f"{value:z.3f}"
 
 
-def _D_interval(row: Result) -> str:
-    return "–" if row.cosine_ci_low is None else f"{_cosine(row.cosine_ci_low)} to {_cosine(row.cosine_ci_high)}"
+def _format_D_interval(row: Result) -> str:
+    return (
+        "–"
+        if row.cosine_ci_low is None
+        else f"[{_format_cosine(row.cosine_ci_low)}, {_format_cosine(row.cosine_ci_high)}]"
+    )
 
 
-def _random(row: Result) -> str:
+def _format_random_share(row: Result) -> str:
     if row.share_random == 0.0 and row.random_sets:
         return f"<{100.0 / row.random_sets:.2g}%"
     return format_value("share", row.share_random)
 
 
-def _new_contexts(row: Result) -> str:
+def _format_new_contexts(row: Result) -> str:
     return format_interval(row.new_contexts_low, row.new_contexts_high)
 
 
@@ -354,15 +397,17 @@ _MOST_WITH_WORDS = 3000
 _ROLES = ("X", "Y", "A", "B")
 
 
-def data_of(view: RunView) -> dict[str, Any]:
-    """Models, tests, and a row a result: model, test, mark, whether it holds for these words only, then its cells."""
-    models = {label: place for place, label in enumerate(view.models)}
-    tests = {test.test: place for place, test in enumerate(view.tests)}
-    groups = shown_groups(view)
+def make_explorer_data(view: RunView) -> dict[str, Any]:
+    """Make the data of the explorers: models, tests, and a row per result with model, test, mark and cells."""
+    models = {label: index for index, label in enumerate(view.models)}
+    tests = {test.test: index for index, test in enumerate(view.tests)}
+    groups = choose_columns(view)
     columns = [column for group in groups.values() for column in group]
     data: dict[str, Any] = {
         "models": view.models,
-        "tests": [[t.test, t.title, *map(format_concept, (t.targ1, t.targ2, t.attr1, t.attr2))] for t in view.tests],
+        "tests": [
+            [t.test, format_label(t), *map(format_concept, (t.targ1, t.targ2, t.attr1, t.attr2))] for t in view.tests
+        ],
         "columns": [[column.label, column.help] for column in columns],
         "groups": [[name, len(group)] for name, group in groups.items()],
         "rows": [
@@ -371,14 +416,14 @@ def data_of(view: RunView) -> dict[str, Any]:
                 tests[r.test],
                 get_mark(r),
                 int(only_these_words(r)),
-                *([column.cell(r) for column in columns] if r.status == "measured" else [r.status]),
+                *([_format_cell(column, r) for column in columns] if r.status == "measured" else [r.status]),
             ]
             for r in view.results
         ],
         "reasons": {str(i): r.reason for i, r in enumerate(view.results) if r.reason},
     }
-    if shows_words(view):
-        words, shares = _words_data(view)
+    if can_show_words(view):
+        words, shares = _make_words_data(view)
         data |= {"words": words, "shares": shares}
     return data
 
@@ -391,9 +436,9 @@ def only_these_words(result: Result) -> bool:
     return result.crossed_p_value is None or result.crossed_p_value > result.alpha
 
 
-def shown_groups(view: RunView) -> dict[str, list[PageColumn]]:
-    """The columns that the page has room for; of very many results only what leads."""
-    groups = column_groups(view)
+def choose_columns(view: RunView) -> dict[str, list[Column]]:
+    """Choose the columns that the report has room for; only the main ones of very many results."""
+    groups = group_columns(view)
     return groups if _is_detailed(view) else dict(list(groups.items())[:1])
 
 
@@ -401,21 +446,17 @@ def _is_detailed(view: RunView) -> bool:
     return len(view.run.results) <= _MOST_WITH_WORDS
 
 
-def shows_words(view: RunView) -> bool:
-    """Are the words behind the results known, and few enough to be put on a page?"""
+def can_show_words(view: RunView) -> bool:
+    """Return whether the words behind the results are known, and few enough for a report."""
     return _is_detailed(view) and any(compute_contributions(r) is not None for r in view.run.results)
 
 
-def _rounded(share: float) -> float | None:
-    return round(share, 3) if math.isfinite(share) else None
-
-
-def _words_data(view: RunView) -> tuple[list[list[list[str]]], list[list[list[float | None]] | None]]:
-    """The words of every test by role, and for every result what they add, in the same order; None: not known."""
+def _make_words_data(view: RunView) -> tuple[list[list[list[str]]], list[list[list[float | None]] | None]]:
+    """List the words of every test by role, and their contributions to every result; None if unknown."""
     of_test: dict[str, list[dict[str, None]]] = {test.test: [{} for _ in _ROLES] for test in view.tests}
     for r in view.results:
-        for place, role in enumerate(_ROLES):
-            of_test[r.test][place] |= dict.fromkeys(r.associations.get(role, {}))
+        for index, role in enumerate(_ROLES):
+            of_test[r.test][index] |= dict.fromkeys(r.associations.get(role, {}))
     shares: list[list[list[float | None]] | None] = []
     for r in view.results:
         found = compute_contributions(r)
@@ -425,139 +466,224 @@ def _words_data(view: RunView) -> tuple[list[list[list[str]]], list[list[list[fl
         known = {**found.targets, **found.attributes}
         shares.append(
             [
-                [_rounded(known[role].get(word, math.nan)) for word in words]
+                [round(share, 3) if math.isfinite(share := known[role].get(word, math.nan)) else None for word in words]
                 for role, words in zip(_ROLES, of_test[r.test], strict=True)
             ]
         )
     return [[list(words) for words in of_test[test.test]] for test in view.tests], shares
 
 
-_CAPTION = (
-    "Right of zero: the first named go with the first. “Male or female names, career or family” at +1.7 reads: male "
-    "names go with career, female names with family."
-)
 _MOST_LINES = 200
-_NAME, _CODE = 66, 20  # characters of a test in a figure, and of its code name
+_MOST_FOREST_MODELS = 6  # in one figure
+_CODE = 60  # characters of a code name in a figure
 _MOST_DISTRIBUTIONS = 150
-_MOST_ROWS = 16  # of words, that room is kept for
+_MOST_ROWS = 16  # words to reserve room for
+_FALLBACK = "Enable JavaScript to see this; results.json and results.tsv hold the same numbers."
+_WORDS = (
+    "Each bar shows how much a word adds to the effect. Bars to the right make it larger. For attribute words, the bar "
+    "shows how much closer the word is to the first targets than to the second, in standard deviations over targets."
+)
 
 
-def part_of(view: RunView, renderer: Renderer) -> ReportPart:
-    """Everything about the runs of a view."""
-    renderer.environment.globals.update(
-        decimals=format_decimal,
-        format_published_p=format_published_p,
-        format_fixed_words_p=format_fixed_words_p,
-        random_share=random_share,
-    )
-    sections = [one(view, renderer) for one in (_CONTEXTS if view.over_contexts else _TEXTS)]
-    findings = make_short_findings(view.run)
-    models = ", ".join(view.models) if len(view.models) <= MANY_MODELS else format_count(len(view.models), "model")
-    return ReportPart(
-        anchor=renderer.anchor,
-        title=f"{'Associations over contexts in' if view.over_contexts else 'Associations in'} {models or 'no model'}",
-        headline=headline(view.run),
-        summary=make_statements(findings),
-        meaning=meaning(view.run),
-        sections=[section for section in sections if section is not None],
+def make_report(view: RunView) -> Report:
+    """Build the report of the runs of a view."""
+    findings = sorted(make_short_findings(view.run), key=lambda finding: rank_topic(finding.topic))
+    models = ", ".join(view.models)
+    if len(view.models) > MANY_MODELS:
+        models = format_count(len(view.models), "model")
+    over = "Associations over contexts in" if view.over_contexts else "Associations in"
+    return Report(
+        title=format_title(findings),
+        subject=f"{over} {models or 'no model'}",
+        headline=format_headline(view.run),
+        findings=findings,
+        sections=[
+            Section("tests", "All tests", tuple(_list_test_blocks(view)), printed=True),
+            *_make_words_section(view),
+            *_make_measures_section(view),
+            *_make_languages_section(view),
+            *_make_distribution_section(view),
+            Section("methods", "Methods and provenance", tuple(_list_method_blocks(view))),
+        ],
+        statements=make_statements(findings),
+        meaning=explain_numbers(view.run),
         notes=_notes(view),
-        figure=draw_overview(sorted(findings, key=lambda one: topic_place(one.topic)), _CAPTION),
+        remarks=_list_remarks(view),
+        caption=_make_caption(findings),
         terms=_terms(view),
-        data=data_of(view),
+        data=make_explorer_data(view),
     )
+
+
+def _make_caption(findings: Sequence[Finding]) -> str:
+    """Explain the direction of the axis with the largest effect of the run."""
+    known = [
+        finding
+        for finding in findings
+        if finding.about == "people" and finding.effect is not None and finding.direction
+    ]
+    if not known:
+        return ""
+    first = max(known, key=lambda finding: (rank_evidence(finding), abs(finding.effect or 0.0)))
+    reads = f"{first.direction[0].lower()}{first.direction[1:]}"
+    return f"An effect of {format_decimal(first.effect)} in {first.item} reads: {reads}."
 
 
 def _notes(view: RunView) -> list[str]:
-    """What must be known before anything is read: runs that are not finished, or not alike."""
-    notes = [note for name, run in view.gathered.parts.items() if (note := unfinished(run, name))]
+    """List warnings: incomplete runs, differences between runs, tests found by searching."""
+    notes = [note for name, run in view.gathered.parts.items() if (note := describe_unfinished(run, name))]
     if view.gathered.differences:
-        notes.append("These runs are not alike: " + "; ".join(view.gathered.differences) + ".")
+        notes.append("These runs differ: " + "; ".join(view.gathered.differences) + ".")
+    searched: dict[tuple[str, str], list[str]] = {}
+    for r in view.run.results:
+        if r.searched:
+            searched.setdefault((view.label(r), r.doubt), []).append(r.test)
+    notes += [f"{label}, {', '.join(tests)}: {doubt}" for (label, doubt), tests in searched.items()]
     return notes
 
 
+def _list_remarks(view: RunView) -> list[str]:
+    """List reasons for skipped tests, each once, then assumptions and out-of-vocabulary words."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for r in view.run.results:
+        if r.reason:
+            reasons.setdefault((view.label(r), f"{r.status}: {r.reason}"), []).append(r.test)
+    remarks = [f"{label}, {', '.join(tests)}: {reason}" for (label, reason), tests in reasons.items()]
+    run = view.run
+    return [*remarks, *list_assumptions(run), *list_lost_words(run), *list_without_baseline(run)]
+
+
 def _terms(view: RunView) -> dict[str, str]:
-    """The words and signs of the sentences."""
+    """Explain the terms and signs of the report."""
     crossed = {
-        f"{view.confidence} interval": "Encloses, with this confidence, the d that other words of the same kinds would "
-        "give, targets and attributes. It leaves out zero where p is small.",
-        "p": "Would other words of the same kinds, targets and attributes, show it too? The smaller p, the less likely "
-        "it comes from the choice of words alone.",
-        FIXED_WORDS_P: "Would another split of the same target words do as well with these attribute words? It says "
-        "nothing about other attribute words.",
-        "random word sets": "How often words drawn at random, in place of the attributes, give a d as large.",
+        f"{view.confidence} CI": "Range of d that is compatible with these words as samples of their kinds. It "
+        "excludes zero exactly if p is at most alpha.",
+        "p": "Tests whether the association extends to other target and attribute words of the same kinds. A small p "
+        "means that the choice of words alone rarely produces such an effect.",
+        FIXED_WORDS_P: _FOR_THESE,
+        "random baseline": "How often random words, used as attributes, reach a d at least as large.",
     }
     return {
-        "d": "How much more the first targets go with the first attributes than the second targets do, in standard "
-        "deviations over the target words. 0 is none, 2 about the most there can be.",
+        "d": "How much more the first targets are associated with the first attributes than the second targets are, in "
+        "standard deviations over the target words. 0 is none; about 2 is the largest possible value.",
         **(crossed if view.test == CROSSED else {}),
         "* and **": view.signs,
     }
 
 
-def _all_tests(view: RunView, renderer: Renderer) -> Section | None:
-    """Every test beside every model; sanity checks at the end."""
-    if len(view.models) > MANY_MODELS:
-        return None
-    parts = [[t for t in view.tests if not is_check(t)], [t for t in view.tests if is_check(t)]]
-    return renderer.section(
-        "all_tests",
-        "All tests",
-        view=view,
-        parts=parts,
-        effect=EFFECTS[view.test],
-        columns=p_columns(view),
-    )
-
-
-def _matrix(view: RunView, renderer: Renderer) -> Section | None:
-    """Which tests are significant on which models; the script fills it in."""
+def _list_test_blocks(view: RunView) -> Iterator[Block]:
+    """List the blocks of the section on all tests: one table, then skipped tests and warnings."""
     if len(view.models) <= MANY_MODELS:
-        return None
-    longest = max(len(test.test) for test in view.tests)
-    return renderer.section("matrix", "Significance at a glance", longest=longest, shown=min(len(view.models), 50))
+        yield _make_tests_table(view)
+    else:
+        longest = max(len(test.test) for test in view.tests)
+        yield Text(
+            "One cell per model and test: ** significant, * before correction only, ‡ too few words for a p-value, – "
+            "not measured. Point at a cell, or move through them with the arrow keys, for its numbers."
+        )
+        yield Explorer("matrix", min(len(view.models), 50) * 1.6 + longest * 0.5 + 4, _FALLBACK)
+    topics = list(make_topic_blocks(view))
+    yield from (Heading("Topic effects"), *topics) if topics else ()
+    if len(view.models) > 3:
+        yield Heading("Every test over all models")
+        yield _make_models_table(view)
+    narrow = list(filter(only_these_words, view.results))
+    if narrow:
+        yield Heading("Small p for these words only")
+        alphas = " or ".join(f"{alpha:g}" for alpha in sorted({r.alpha for r in narrow}))
+        yield Text(
+            f"The sentence-level p, in brackets, is at most {alphas}, but not p with words as samples."
+            if view.test == SENTENCES
+            else f"p for these attribute words, in brackets, is at most {alphas}, but not p: other words of the same "
+            "kinds may give another result."
+        )
+        yield _make_bullets([f"{label}: {', '.join(tests)}" for label, tests in _list_narrow_tests(view, narrow)])
+    skipped = [r for r in view.run.results if r.reason]
+    if skipped:
+        yield Heading("Skipped")
+        yield _make_bullets([f"{r.test} on {view.label(r)}: {r.reason}" for r in skipped])
+    lossy = [r for r in view.run.results if any(r.oov_words.values())]
+    if lossy and not view.over_contexts:
+        yield Heading("Out-of-vocabulary words")
+        yield _make_bullets([f"{r.test} on {view.label(r)}: {_format_lost(r)}" for r in lossy])
+    if view.over_contexts:
+        yield Heading("Contexts per word")
+        yield _make_contexts_table(view)
+    yield Heading("All numbers")
+    yield Explorer("numbers", min(25, len(view.run.results)) * 2.1 + 8, _FALLBACK)
+    yield Definitions(tuple((c.label, c.help) for group in choose_columns(view).values() for c in group))
 
 
-def _by_test(view: RunView, renderer: Renderer) -> Section | None:
-    """Every test over all models."""
-    if len(view.models) < 4:
-        return None
+def _list_narrow_tests(view: RunView, results: Sequence[Result]) -> Iterator[tuple[str, list[str]]]:
+    """Yield every model and its tests, each with its p for these words or texts only."""
+    format_narrow_p = format_published_p if view.test == SENTENCES else format_fixed_words_p
+    for label in view.models:
+        if tests := [f"{r.test} ({format_narrow_p(r)})" for r in results if view.label(r) == label]:
+            yield label, tests
+
+
+def _format_lost(result: Result) -> str:
+    """Format the out-of-vocabulary words of a result by word set: a count and examples if they are many."""
+    sets = dict(zip(_ROLES, (result.targ1, result.targ2, result.attr1, result.attr2), strict=True))
+    return "; ".join(f"{sets[role]}: {format_examples(words)}" for role, words in result.oov_words.items() if words)
+
+
+def _make_bullets(lines: Sequence[str]) -> Bullets:
+    more = [f"and {len(lines) - _MOST_LINES:,} more; see results.tsv"] if len(lines) > _MOST_LINES else []
+    return Bullets(tuple(map(Statement, [*lines[:_MOST_LINES], *more])))
+
+
+def _make_tests_table(view: RunView) -> Table:
+    """Make the table of all tests and models as for papers, with help texts instead of a caption."""
+    table = associations_table(view.run, published=False)
+    helps = {column.label: column.help for column in _list_main_columns(view)}
+    spans = tuple(replace(span, notes=()) for span in table.models)
+    return replace(table, caption="", models=spans, signs=(f"{view.signs}.", *table.signs), help=helps)
+
+
+def _make_models_table(view: RunView) -> Table:
+    """Make the table of every test over all models."""
     by_test: dict[str, list[Result]] = {}
     for result in view.run.results:
         by_test.setdefault(result.test, []).append(result)
-    rows = [_over_models(test, by_test[test.test]) for test in view.tests]
-    return renderer.section("by_test", "Every test over all models", rows=rows, view=view)
+    names = ("measured", "significant", "before correction only", "too few words", "effect: smallest, median, largest")
+    rows = [TableRow((test.test, format_label(test)), _make_models_cells(by_test[test.test])) for test in view.tests]
+    return Table("", ("Test", "Claim"), tuple(map(ColumnSpan, names)), (RowGroup("", tuple(rows)),))
 
 
-def _over_models(test: Result, results: Sequence[Result]) -> dict[str, Any]:
+def _make_models_cells(results: Sequence[Result]) -> tuple[Cell, ...]:
     codes = [get_mark(r) for r in results]
     sizes = [size for r in results if (size := r.effect_size) is not None and math.isfinite(size)]
-    return {
-        "test": test,
-        "measured": sum(r.status == "measured" for r in results),
-        "significant": codes.count(2),
-        "uncorrected": codes.count(1),
-        "unreachable": codes.count(UNREACHABLE),
-        "sizes": f"{min(sizes):.2f}, {statistics.median(sizes):.2f}, {max(sizes):.2f}" if sizes else "–",
-    }
+    spread = f"{min(sizes):.2f}, {statistics.median(sizes):.2f}, {max(sizes):.2f}" if sizes else "–"
+    numbers = sum(r.status == "measured" for r in results), *(codes.count(code) for code in (2, 1, UNREACHABLE))
+    return (*(Cell(f"{number:,}") for number in numbers), Cell(spread))
 
 
 def forest_figures(view: RunView) -> list[tuple[str, Drawing]]:
-    """One a model that has results."""
+    """Make one forest plot per model with results."""
     made: list[tuple[str, Drawing]] = []
-    axis = EFFECTS[view.test] if view.test == SENTENCES else f"{EFFECTS[view.test]}, {view.confidence} over words"
-    for place, label in enumerate(view.models):
-        rows = [row for r in view.of_model(label) if (row := _forest_row(view, r)) is not None]
+    for number, label in enumerate(view.models, start=1):
+        rows = [row for r in view.list_results(label) if (row := _make_forest_row(view, r)) is not None]
         if rows:
-            name = f"forest-{view.name}-{place + 1}"
-            made.append((label, partial(_drawn_forest, name, label, rows, axis)))
+            name = f"forest-{view.name}-{number}"
+            made.append((label, partial(draw_forest, name, label, rows, axis=view.axis)))
     return made
 
 
-def _drawn_forest(name: str, label: str, rows: Sequence[ForestRow], axis: str, style: Style) -> Figure:
-    return draw_forest(name, label, rows, style, axis=axis)
+def _draw_models_forest(view: RunView) -> Drawing:
+    """Return the forest plot of all models; sanity checks come last."""
+    rows = [
+        replace(row, model=label)
+        for test in view.tests
+        for label in view.models
+        if (result := view.cells.get((test.test, label))) is not None
+        if (row := _make_forest_row(view, result)) is not None
+    ]
+    title = ", ".join(view.models)
+    return partial(draw_forest, f"forest-{view.name}", title, rows, axis=view.axis)
 
 
-def _forest_row(view: RunView, result: Result) -> ForestRow | None:
+def _make_forest_row(view: RunView, result: Result) -> ForestRow | None:
     if result.effect_size is None:
         return None
     mark = get_mark(result)
@@ -566,173 +692,339 @@ def _forest_row(view: RunView, result: Result) -> ForestRow | None:
         result.effect_size,
         result.ci_low,
         result.ci_high,
-        mark if mark <= 2 else 0,
+        3 if is_check(result) else mark if mark <= 2 else 0,
         view.tip(result),
     )
 
 
 def figure_name(result: Result) -> str:
-    """A test in a figure: in words, and its code name in brackets; either is cut where it is long."""
+    """Name a test in a figure: its claim, and its code name in brackets, which is cut if it is long."""
     code = shorten(result.test, _CODE, middle=True)
-    return f"{shorten(result.title, _NAME - len(code))} ({code}{', check' if is_check(result) else ''})"
+    return f"{format_label(result)} ({code}{', sanity check' if is_check(result) else ''})"
 
 
-def _only_these(view: RunView, renderer: Renderer) -> Section | None:
-    """What holds for these words and not for the concepts."""
-    rows = [r for r in view.results if only_these_words(r)]
-    if not rows:
-        return None
-    return renderer.section(
-        "only_these", "For these words, not for the concepts", view=view, rows=rows[:_MOST_LINES], total=len(rows)
-    )
-
-
-def _words(view: RunView, renderer: Renderer) -> Section | None:
-    """What single words add; the script shows one test on one model at a time."""
-    if not shows_words(view):
-        return None
+def _make_words_section(view: RunView) -> list[Section]:
+    """Make the section on words; the script shows one test on one model at a time, the strongest finding first."""
+    if not can_show_words(view):
+        return []
     first = next(r for r in view.results if r.associations)
     rows = min(_MOST_ROWS, max(map(len, first.associations.values())))
-    return renderer.section("words", "Which words an effect comes from", rows=rows)
+    return [Section("words", "Words", (Text(_WORDS), Explorer("words", rows * 1.5 + 9, _FALLBACK)))]
 
 
-def _numbers(view: RunView, renderer: Renderer) -> Section:
-    columns = [column for group in shown_groups(view).values() for column in group]
-    return renderer.section("numbers", "All numbers", columns=columns, rows=min(25, len(view.run.results)))
-
-
-def _lost(view: RunView, renderer: Renderer) -> Section | None:
-    lossy = [r for r in view.run.results if any(r.lost.values())]
-    if not lossy:
-        return None
-    return renderer.section(
-        "lost", "Words a model does not know", view=view, rows=lossy[:_MOST_LINES], total=len(lossy)
-    )
-
-
-def _refused(view: RunView, renderer: Renderer) -> Section | None:
-    refused = [r for r in view.run.results if r.reason]
-    if not refused:
-        return None
-    return renderer.section("refused", "Not measured", view=view, rows=refused[:_MOST_LINES], total=len(refused))
-
-
-def _distributions(view: RunView, renderer: Renderer) -> Section | None:
+def _make_distribution_section(view: RunView) -> list[Section]:
     made = list(distribution_figures(view))
     if not made:
-        return None
-    shown = sorted(made, key=lambda one: -abs(one[1].pooled_effect_size or 0.0))[:_MOST_DISTRIBUTIONS]
-    kept = [one for one in made if one in shown]
-    drawn = renderer.figures([make for _, _, make in kept])
-    models: dict[str, list[tuple[Result, Any]]] = {}
-    for (label, result, _), svg in zip(kept, drawn, strict=False):
-        models.setdefault(label, []).append((result, svg))
-    return renderer.section(
-        "distributions",
-        "How the effect varies over contexts",
-        view=view,
-        models=models,
-        drawn=len(kept),
-        p_names=P_NAMES,
-        left_out=len(made) - len(kept),
+        return []
+    shown = sorted(made, key=lambda drawing: -abs(drawing[1].pooled_effect_size or 0.0))[:_MOST_DISTRIBUTIONS]
+    drawings = tuple((f"{format_label(drawing[1])} ({drawing[0]})", drawing[2]) for drawing in made if drawing in shown)
+    omitted = f" The {len(made) - len(drawings):,} smallest effects are not shown." if len(made) > len(drawings) else ""
+    text = (
+        f"Each figure shows the effect sizes of {view.run.manifest.settings.n_samples:,} samples of one test, with one "
+        f"context per word in each sample. The colour of a bar is the mean one-sided p-value of its samples, from dark "
+        f"to light: {', '.join(P_NAMES)}. The solid line is the pooled effect, the dashed line is zero.{omitted}"
     )
+    return [Section("distributions", "Variation over contexts", (Text(text), Drawings(drawings, small=True)))]
 
 
 def distribution_figures(view: RunView) -> Iterable[tuple[str, Result, Drawing]]:
-    """One a test and model whose samples were kept."""
-    for place, record in enumerate(view.run.manifest.models):
+    """Yield one figure per test and model whose samples were kept."""
+    for index, record in enumerate(view.run.manifest.models):
         for result in view.run.results:
-            samples = get_samples(view.run, place, result.test)
+            samples = get_samples(view.run, index, result.test)
             if samples is not None and result.pooled_effect_size is not None and belongs_to(result, record):
-                name = f"distribution-{place + 1}-{result.test}"
+                name = f"distribution-{index + 1}-{result.test}"
                 yield (
                     view.label(result),
                     result,
-                    partial(_drawn_distribution, name, result.test, samples, result.pooled_effect_size),
+                    partial(_draw_distribution_figure, name, result.test, samples, result.pooled_effect_size),
                 )
 
 
-def _drawn_distribution(name: str, title: str, samples: Any, pooled: float, style: Style) -> Figure:
+def _draw_distribution_figure(name: str, title: str, samples: Any, pooled: float, style: Style) -> Figure:
     return draw_distribution(name, title, samples, pooled, style, legend=style.background is not None)
 
 
-def _contexts_found(view: RunView, renderer: Renderer) -> Section:
-    rows = count_contexts(view.run, view.labels)
-    return renderer.section(
-        "contexts_found", "Contexts found", rows=rows[: _MOST_LINES * 5], left_out=max(0, len(rows) - _MOST_LINES * 5)
+def _make_contexts_table(view: RunView) -> Table:
+    results, cells = view.run.results, []
+    for r in results[: _MOST_LINES * 5]:
+        kept = sum(r.num_words.values())
+        total = kept + sum(map(len, r.oov_words.values()))
+        texts = f"{kept} of {total}", format_context_range(r), format_dropped_words(r)
+        cells.append(TableRow((r.test, view.label(r)), tuple(map(Cell, texts))))
+    spans = (
+        ColumnSpan("words with contexts"),
+        ColumnSpan("contexts per word: fewest, median, most"),
+        ColumnSpan("dropped words with their contexts", text=True),
     )
+    more = len(results) - len(cells)
+    signs = (f"{more:,} more rows are in results.json.",) if more else ()
+    return Table("", ("Test", "Model"), spans, (RowGroup("", tuple(cells)),), signs=signs)
 
 
-def _made(view: RunView, renderer: Renderer) -> Section:
-    assumed = {name: [*list_assumptions(run), *list_without_baseline(run)] for name, run in view.gathered.parts.items()}
-    return renderer.section("made", "How it was made", view=view, parts=view.gathered.parts, assumed=assumed)
+def _list_method_blocks(view: RunView) -> Iterator[Block]:
+    """List how the numbers were made: signs, sources, then settings and models of every run."""
+    sources = dict.fromkeys(test.citation for test in view.run.manifest.inputs.tests)
+    yield Text(explain_numbers(view.run))
+    yield Definitions((("Signs", view.signs), ("Tests from", "; ".join(sources))))
+    for name, run in view.gathered.parts.items():
+        if len(view.gathered.parts) > 1:
+            yield Heading(name)
+        yield Definitions((*_list_settings(run), *list_provenance(run.manifest)))
 
 
-_TEXTS = (_all_tests, _only_these, _matrix, _by_test, _words, _numbers, _lost, _refused, _made)
-_CONTEXTS = (
-    *(_all_tests, _only_these, _matrix, _by_test, _words, _numbers),
-    *(_distributions, _contexts_found, _refused, _made),
+def _list_settings(run: RunData) -> Iterator[tuple[str, str]]:
+    settings, contexts = run.manifest.settings, run.manifest.inputs.contexts
+    yield "Metric", settings.metric
+    protocol = "ceat, two-sided" if contexts else f"{settings.protocol}, {settings.alternative}"
+    yield "Protocol", f"{protocol}, alpha {settings.alpha_or_default}, seed {settings.seed}"
+    if settings.equivalence is not None:
+        yield "Equivalence", f"D smaller than {settings.equivalence} in cosine units"
+    if any(r.share_random is not None for r in run.results):
+        yield (
+            "Random baseline",
+            f"{settings.random_sets:,} pairs of sets from about 370 frequent English words; English tests only",
+        )
+    if contexts:
+        yield (
+            "Contexts",
+            f"{contexts.rows:,} in {contexts.file} ({contexts.digest[:12]}), at most {contexts.per_stimulus:,} per "
+            f"word, from {contexts.documents:,} documents ({contexts.bytes / 1e6:.1f} MB), seed {contexts.seed}",
+        )
+        if contexts.corpus:
+            found_with = "".join(f"; {name} {value}" for name, value in contexts.found_with.items())
+            yield "Corpus", f"{format_examples(contexts.corpus, 20)}{found_with}"
+        mode = "each model draws its own contexts" if settings.mode == "random" else "the same contexts for all models"
+        window = "whole sentences" if settings.window is None else f"windows of {settings.window} words"
+        yield "Samples", f"{settings.n_samples:,}, {mode}; {window}; vectors stored as {settings.dtype}"
+    rare = f"words with fewer than {settings.min_contexts} contexts are dropped; " if contexts else ""
+    skipped = f"a test is skipped if more than {settings.max_unknown:.0%} of a word set is out of vocabulary"
+    yield "Unknown words", f"{rare}{skipped}"
+    assumed = [*list_assumptions(run), *list_without_baseline(run)]
+    if assumed:
+        yield "Notes", "; ".join(assumed)
+
+
+_STARRED = 0.05
+_FEWEST_TESTS = 6
+_MEASURES = (
+    "Each row is a social-bias test of words. d is WEAT's effect size; the other columns are published measures of the "
+    "same vectors. A star marks a p-value (these words only) below .05, not corrected. RIPA, SAME and RND are "
+    "positive where X rather than Y is associated with A. 1 - ECT, MAC, DirectBias and RNSB have no direction, and the "
+    "last three have no p-value."
 )
+_AGREEMENT = (
+    "Spearman's correlation with d over these tests, with a 95% interval; for measures without a direction, with the "
+    "size of d. An interval that contains 0 does not show that a measure agrees with d."
+)
+
+
+def _make_measures_section(view: RunView) -> list[Section]:
+    """Return the section on other measures; empty if none were computed."""
+    spans = list(_iter_measured_models(view))
+    if not spans:
+        return []
+    blocks: list[Text | Table] = [Text(_MEASURES)]
+    for label, results, records in spans:
+        measures = list(dict.fromkeys((record.measure, record.measure_title) for record in records))
+        by_key = {(record.test, record.measure): record for record in records}
+        rows = [
+            _make_measure_row(result, [by_key.get((result.test, name)) for name, _ in measures]) for result in results
+        ]
+        titles = tuple(title for _, title in measures)
+        blocks.append(Table(label, ("test",), tuple(map(ColumnSpan, ("d", *titles))), (RowGroup("", tuple(rows)),)))
+    agreement = [_make_agreement_row(label, results, records) for label, results, records in spans]
+    titles = tuple(dict.fromkeys(record.measure_title for _, _, records in spans for record in records))
+    if any(agreement):
+        blocks.append(Text(_AGREEMENT))
+        group = RowGroup("", tuple(row for row in agreement if row is not None))
+        blocks.append(Table("Agreement with d", ("model",), tuple(map(ColumnSpan, titles)), (group,)))
+    return [Section("measures", "Other measures", tuple(blocks))]
+
+
+def _iter_measured_models(view: RunView) -> Iterator[tuple[str, list[Result], list[MeasureRecord]]]:
+    """Yield the label of each model, its social-bias tests of words, and their scores."""
+    run: RunData = view.run
+    for model in run.manifest.models:
+        results = [
+            result
+            for result in run.results
+            if belongs_to(result, model) and result.about == "people" and result.level == "word"
+        ]
+        tests = {result.test for result in results}
+        records = [r for r in run.tables.get("measures", ()) if belongs_to(r, model) and r.test in tests]
+        if records:
+            yield view.label(records[0]), [r for r in results if r.effect_size is not None], records
+
+
+def _make_measure_row(result: Result, records: Sequence[MeasureRecord | None]) -> TableRow:
+    p = result.fixed_words_p_value
+    cells = [_make_score_cell(result.effect_size, p, signed=True)]
+    for record in records:
+        if record is None:
+            cells.append(Cell("–"))
+        else:
+            cells.append(_make_score_cell(record.score, record.score_p_value, signed=record.signed))
+    return TableRow((result.test,), tuple(cells))
+
+
+def _make_score_cell(score: float | None, p: float | None, *, signed: bool) -> Cell:
+    if score is None:
+        return Cell("–")
+    reached = p is not None and p <= _STARRED
+    tint = None if not signed else math.copysign(0.8 if reached else 0.2, score)
+    return Cell(f"{score:z.3f}", mark="*" if reached else "", tint=tint)
+
+
+def _correlate_with_effects(results: Sequence[Result], records: Sequence[MeasureRecord]) -> RankCorrelation | None:
+    """Correlate the scores of one measure with d, or with the size of d if the measure has no direction."""
+    scores = {record.test: record for record in records}
+    pairs = [(r.effect_size, scores[r.test]) for r in results if r.test in scores and r.effect_size is not None]
+    if len(pairs) < _FEWEST_TESTS:
+        return None
+    effects = np.array([effect if record.signed else abs(effect) for effect, record in pairs])
+    return correlate_ranks(effects, np.array([record.score for _, record in pairs]))
+
+
+def _make_agreement_row(label: str, results: Sequence[Result], records: Sequence[MeasureRecord]) -> TableRow | None:
+    cells = []
+    for measure in dict.fromkeys(record.measure for record in records):
+        found = _correlate_with_effects(results, [record for record in records if record.measure == measure])
+        if found is None:
+            return None
+        cells.append(Cell(f"{format_decimal(found.correlation)} {format_interval(found.low, found.high)}"))
+    return TableRow((label,), tuple(cells))
+
+
+_LANGUAGE_CONFIDENCE = 0.95
+_LANGUAGES = (
+    "Calibrated differences of the same tests in several languages: D divided by the standard deviation of cosines "
+    "between frequent English words. The intervals are simultaneous: with 95% confidence, all of them are correct "
+    "over the tests and languages of a model. Word lists are translations, so languages may differ because "
+    "their lists do."
+)
+_LANGUAGE_EVIDENCE = ("interval contains 0", "", "interval excludes 0")
+
+
+def _make_languages_section(view: RunView) -> list[Section]:
+    """Return the section on languages; empty if fewer than two languages share a test."""
+    blocks: list[Block] = []
+    drawings: list[tuple[str, Drawing]] = []
+    for model in view.run.manifest.models:
+        results = [
+            r
+            for r in view.run.results
+            if belongs_to(r, model) and r.test.startswith(f"{PREFIX}-")
+            if None not in (r.calibrated_difference, r.cosine_standard_error, r.df)
+        ]
+        languages = [code for code in load_languages() if any(r.language == code for r in results)]
+        if len(languages) < 2:
+            continue
+        label = view.label(results[0])
+        intervals = {r.test: _get_language_interval(r, len(results)) for r in results}
+        blocks.append(_make_languages_table(label, results, languages, intervals))
+        rows = [_make_language_row(r, *intervals[r.test]) for r in results]
+        axis = "calibrated difference, simultaneous 95% intervals"
+        draw = partial(draw_forest, f"languages-{label}", label, rows, axis=axis, names=_LANGUAGE_EVIDENCE)
+        drawings.append((label, draw))
+    if not blocks:
+        return []
+    return [Section("languages", "Languages", (Text(_LANGUAGES), Drawings(tuple(drawings)), *blocks))]
+
+
+def _get_number(result: Result) -> str:
+    """Return the part of the name that languages share: weat6 of weathub-de-weat6."""
+    return str(result.test.split("-", 2)[2])
+
+
+def _get_language_interval(result: Result, n_results: int) -> tuple[float, float]:
+    """Return the calibrated difference's interval, simultaneous over all tests (Bonferroni)."""
+    quantile = float(scipy.special.stdtrit(result.df, 1.0 - (1.0 - _LANGUAGE_CONFIDENCE) / (2.0 * n_results)))
+    half = quantile * result.cosine_standard_error / result.cosine_sd
+    return result.calibrated_difference - half, result.calibrated_difference + half
+
+
+def _make_language_row(result: Result, low: float, high: float) -> ForestRow:
+    language = load_languages()[result.language]
+    tip = f"{result.title}: {format_decimal(result.calibrated_difference)}, {format_interval(low, high)}"
+    found = 0 if low <= 0.0 <= high else 2
+    return ForestRow(f"{_get_number(result)}, {language}", result.calibrated_difference, low, high, found, tip)
+
+
+def _make_languages_table(
+    label: str, results: Sequence[Result], languages: Sequence[str], intervals: dict[str, tuple[float, float]]
+) -> Table:
+    """Make the table of one model: tests down, languages across."""
+    cells = {(_get_number(r), r.language): r for r in results}
+
+    def make_cells(number: str) -> Iterator[Cell]:
+        for language in languages:
+            result = cells.get((number, language))
+            if result is None:
+                yield Cell("–")
+            else:
+                low, high = intervals[result.test]
+                mark = "" if low <= 0.0 <= high else "*"
+                yield Cell(f"{format_decimal(result.calibrated_difference)} {format_interval(low, high)}", mark=mark)
+
+    rows = tuple(TableRow((n,), tuple(make_cells(n))) for n in dict.fromkeys(_get_number(r) for r in results))
+    signs = ("* the simultaneous interval excludes 0",)
+    return Table(label, ("test",), tuple(map(ColumnSpan, languages)), (RowGroup("", rows),), signs)
 
 
 CROSSED_CITATIONS = (
-    CitationUse("words as samples of what they stand for (p)", "clark1973"),
-    CitationUse("target words and attribute words as crossed samples (p)", "judd2012"),
-    CitationUse("degrees of freedom of the crossed test", "satterthwaite1946"),
+    CitationUse("words as a random factor (p)", "clark1973"),
+    CitationUse("target words and attribute words as crossed random factors (p)", "judd2012"),
+    CitationUse("degrees of freedom (p)", "satterthwaite1946"),
     CitationUse("the interval of d", "fieller1954"),
 )
-"""What the crossed test rests on."""
+"""Works on which p and the interval of d are based."""
 
 
 class AssociationPresenter(Presenter):
-    package = "biassay.studies.associations"
+    """Presenter of association tests."""
+
     joins_runs = True
 
-    def only(self, run: RunData, patterns: Sequence[str]) -> RunData:
-        return restrict_tests(run, patterns)
-
     def gather(self, runs: Mapping[str, RunData], *, mixed: bool) -> list[RunGroup]:
+        """Merge runs over texts, and runs over contexts."""
         return group_association_runs(runs, mixed=mixed)
 
     def anchor(self, gathered: RunGroup) -> str:
+        """Return the anchor of the part in the report."""
         return RunView(gathered).name
 
-    def part(self, gathered: RunGroup, renderer: Renderer) -> ReportPart:
-        return part_of(RunView(gathered), renderer)
+    def report(self, gathered: RunGroup, **_: Any) -> Report:
+        """Build the report."""
+        return make_report(RunView(gathered))
 
-    def print(self, gathered: RunGroup, console: Console, *, everything: bool = False, **_: Any) -> None:
-        from biassay.studies.associations.terminal import print_associations
-
-        print_associations(gathered.run, console, everything=everything)
-
-    def tables(self, gathered: RunGroup) -> Iterator[tuple[str, PaperTable]]:
-        from biassay.studies.associations.tables import associations_table, pooled_table
-
+    def tables(self, gathered: RunGroup) -> Iterator[tuple[str, Table]]:
+        """Yield the tables of a paper."""
         run = gathered.run
         if run.manifest.inputs.contexts is not None:
             yield "associations-over-contexts", associations_table(run)
             yield "pooled-effects", pooled_table(run)
         else:
-            by_text = bool(run.results) and RunView(gathered).of_papers
-            yield "associations-by-text" if by_text else "associations", associations_table(run)
+            is_by_text = bool(run.results) and RunView(gathered).has_paper_protocol
+            yield "associations-by-text" if is_by_text else "associations", associations_table(run)
 
     def files(self, gathered: Sequence[RunGroup]) -> Iterator[tuple[str, str, str]]:
-        from biassay.studies.associations.tables import nine_columns
-
-        for one in gathered:
-            which = f"-{RunView(one).name}" if len(gathered) > 1 else ""
-            yield f"results-as-published{which}", "tsv", nine_columns(one.run)
+        """Yield the nine columns of the papers."""
+        for group in gathered:
+            which = f"-{RunView(group).name}" if len(gathered) > 1 else ""
+            yield f"results-as-published{which}", "tsv", format_published_results(group.run)
 
     def figures(self, gathered: RunGroup) -> Iterator[Drawing]:
+        """Yield the figures."""
         view = RunView(gathered)
+        if 1 < len(view.models) <= _MOST_FOREST_MODELS:
+            yield _draw_models_forest(view)
         yield from (make for _, make in forest_figures(view))
-        yield _matrix_drawing(view)
+        yield _make_matrix(view)
         yield from (make for _, _, make in distribution_figures(view))
 
-    def sources(self, runs: Sequence[RunData]) -> Iterator[CitationUse]:
-        return cite_tests(runs)
-
     def methods(self, run: RunData) -> Iterator[CitationUse]:
+        """Yield the works that describe the methods."""
         yield CitationUse("the method WEAT", "caliskan2017")
         if any(result.level == "sentence" for result in run.results):
             yield CitationUse("the method SEAT", "may2019")
@@ -751,73 +1043,78 @@ class AssociationPresenter(Presenter):
             yield CitationUse("correction of p (these words only)", "tarone1990")
 
     def methods_paragraph(self, run: RunData) -> Iterator[MethodsSentence]:
-        from biassay.reporting.methods import list_works
-        from biassay.studies.associations.methods import methods_sentences
-
+        """Yield the sentences of the methods section."""
         return methods_sentences(run, list_works(self.sources([run])))
 
     def labels(self, run: RunData) -> Sequence[str]:
+        """Return the labels of the models."""
         return list(model_labels(run).values())
 
     def card(self, run: RunData, label: str) -> ModelCard:
-        from biassay.reporting.model_card import make_card
-        from biassay.studies.associations.findings import describe_run, make_index_entry
-
+        """Make the model card of one model."""
         labels = model_labels(run)
         own = [result for result in run.results if labels[model_key(result)] == label]
         findings = make_findings(run, label)
         return make_card(
-            run, findings, describe_run(run, own), [make_index_entry(result, run) for result in own], [meaning(run)]
+            run,
+            findings,
+            describe_run(run, own),
+            [make_index_entry(result, run) for result in own],
+            [explain_numbers(run)],
         )
 
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
-        from biassay.studies.associations.compare import compare_associations
-
+        """Compare all models with the baseline; see `Presenter.compare`."""
         return compare_associations(runs, baseline=baseline, mixed=mixed)
 
-    def verdicts(self, comparison: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
-        from biassay.studies.associations.compare import judge_associations
+    def compare_series(self, runs: Mapping[str, RunData], *, mixed: bool) -> Comparison:
+        """Compare both ends of the trend over checkpoints."""
+        return compare_associations(runs, baseline=None, mixed=mixed, series=True)
 
+    def series_points(self, comparison: Comparison, alpha: float) -> tuple[SeriesPoint, ...]:
+        """Measure the growth at every checkpoint of a series."""
+        return measure_points(comparison, alpha)
+
+    def verdicts(self, comparison: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
+        """Judge the social-bias tests; see `Presenter.verdicts`."""
         return judge_associations(comparison, margin=margin, alpha=alpha)
 
-    def comparison_part(self, comparison: Comparison, renderer: Renderer) -> ReportPart:
-        from biassay.studies.associations.difference_report import differences_part
-
-        return differences_part(comparison, renderer)
-
-    def print_comparison(self, comparison: Comparison, console: Console) -> None:
-        from biassay.studies.associations.difference_report import print_association_differences
-
-        print_association_differences(comparison, console)
+    def comparison_report(self, comparison: Comparison) -> Report:
+        """Build the report of a comparison."""
+        return make_difference_report(comparison)
 
     def comparison_methods(self, comparison: Comparison) -> Iterator[MethodsSentence]:
-        from biassay.studies.associations.methods import comparison_sentences
-
+        """Yield the methods sentences of a comparison."""
         return comparison_sentences(comparison)
 
-    def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, PaperTable]]:
-        from biassay.studies.associations.difference_report import difference_table
-
+    def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
+        """Yield the tables of a comparison."""
         yield "differences", difference_table(comparison)
 
     def comparison_figures(self, comparison: Comparison) -> Iterator[Drawing]:
-        from biassay.studies.associations.difference_report import difference_figures
+        """Yield the figures of a comparison."""
+        return (make for _, make in (*draw_trends(comparison), *difference_figures(comparison)))
 
-        return (make for _, make in difference_figures(comparison))
+
+def _get_matrix_mark(result: Result) -> int | None:
+    mark = get_mark(result)
+    if is_check(result) and mark in (1, 2):
+        return 0 if result.opposite else CHECK_PASSED
+    return None if mark == NOT_MEASURED else mark
 
 
-def _matrix_drawing(view: RunView) -> Drawing:
+def _make_matrix(view: RunView) -> Drawing:
     tests = make_distinct([figure_name(test) for test in view.tests])
     names = {test.test: name for test, name in zip(view.tests, tests, strict=True)}
     cells = [
         MatrixCell(
             view.label(r),
             names[r.test],
-            None if (code := get_mark(r)) == NOT_MEASURED else code,
+            _get_matrix_mark(r),
             "" if r.effect_size is None else format_decimal(r.effect_size),
             view.tip(r),
         )
-        for r in view.run.results
+        for r in view.results
     ]
     title = "Significant associations"
     return lambda style: draw_matrix(f"matrix-{view.name}", title, cells, tests, view.models, style)

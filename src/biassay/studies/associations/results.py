@@ -2,57 +2,49 @@
 
 The primary outcome is the crossed test, which takes target words and attribute words as samples. A metric that gives
 one score of four sets has the test over target words instead, and texts whose words are unknown have the test over
-texts, which claims nothing. Under the papers' protocols the primary outcome is the paper's own test over texts.
+texts, which is descriptive. Under the papers' protocols the primary outcome is the paper's own test over texts.
 """
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.datasets.schema import About, Direction, TemplateKind
+from biassay.datasets.schema import TemplateKind
 from biassay.results.outcomes import (
-    DECISIONS,
+    Decision,
     Outcome,
     Result,
     ResultRecord,
+    correct_by_model,
+    correct_declared,
+    correct_rows,
     make_alternative_columns,
+    make_decision,
     make_outcome_columns,
+    make_result_columns,
 )
-from biassay.results.run_data import BaseRecord, RunData, TestRecord
-from biassay.results.tables import MODEL_COLUMNS, REVISION_COLUMN, Column, TableSpec
-
-__all__ = [
-    "COLUMNS",
-    "CROSSED",
-    "DECISIONS",
-    "DIAGNOSTICS",
-    "FIXED_WORDS",
-    "PAPER_COLUMNS",
-    "POOLED",
-    "RESULTS",
-    "SAMPLE_ARRAYS",
-    "SCALES",
-    "SENTENCES",
-    "AnyResult",
-    "AssociationInputsRecord",
-    "AssociationRecord",
-    "ContextSamples",
-    "ContextsRecord",
-    "Diagnostics",
-    "Scale",
-    "explain_searched",
-    "get_samples",
-    "is_against",
-]
+from biassay.results.run_data import MODEL_COLUMNS, RevisionRow, RunData, TestRecord
+from biassay.results.tables import (
+    Column,
+    TableSpec,
+    column,
+    keyword_row,
+    make_columns,
+    optional,
+    table_row,
+)
+from biassay.studies.associations.settings import PAPER_PROTOCOLS, AssociationSettings
+from biassay.studies.study import ContextsRecord
 
 CROSSED, FIXED_WORDS, SENTENCES, POOLED = "crossed", "fixed_words", "sentences", "pooled"
 """Names of outcomes: over target and attribute words, over target words, over texts, and pooled over contexts."""
+_P_LABEL = "p (these words only)"
 
 _SEARCHED = (
     "descriptive: the words of this test were found by searching this model, so the effect only repeats the search; "
@@ -65,11 +57,11 @@ _RELATIVE = (
 
 
 def explain_searched(correlation: float | None) -> str:
-    """Explain why nothing is claimed of a test on the searched model, or on a relative with this correlation."""
+    """Explain why a test is descriptive on the searched model, or on a relative with this correlation."""
     return _SEARCHED if correlation is None else _RELATIVE.format(correlation)
 
 
-@dataclass(frozen=True, kw_only=True)
+@keyword_row
 class AssociationRecord(ResultRecord):
     """One test on one model.
 
@@ -90,8 +82,8 @@ class AssociationRecord(ResultRecord):
         Texts of each set; over contexts, words.
     num_words, num_cut : dict of str to int
         Words measured, and texts that the model did not read to the end, by role.
-    lost, too_rare : dict of str to tuple of str
-        Words that the model does not know, by role; over contexts, words with too few contexts, and those of them that
+    oov_words, too_rare : dict of str to tuple of str
+        Out-of-vocabulary words, by role; over contexts, words with too few contexts, and those of them that
         are too rare in the corpus.
     associations : dict of str to dict of str to float
         Association of every word, by role.
@@ -101,9 +93,9 @@ class AssociationRecord(ResultRecord):
         Cluster of every word that shares its cluster with another word, by role. The words of a cluster are averaged
         and count as one observation.
     undeclared : dict of str to tuple of str
-        Words that look like forms of one word and are not declared as a cluster.
-    cosine_difference, cosine_ci_low, cosine_ci_high : float or None
-        D, how much closer X than Y is to A than to B, in cosine units.
+        Words that look like forms of one word or near-synonyms and are not declared as a cluster.
+    cosine_difference, cosine_ci_low, cosine_ci_high, cosine_standard_error : float or None
+        D, how much closer X than Y is to A than to B, in cosine units, with its interval and standard error.
     calibrated_difference, calibrated_ci_low, calibrated_ci_high, cosine_sd : float or None
         D divided by the standard deviation of cosines between frequent words, which compares models.
     share_targets, share_attributes, share_residual, var_targets, var_attributes, var_residual : float or None
@@ -127,63 +119,95 @@ class AssociationRecord(ResultRecord):
 
     outcome_names: ClassVar[tuple[str, ...]] = (CROSSED, FIXED_WORDS, SENTENCES, POOLED)
 
-    test: str
-    level: Literal["word", "sentence", "context"]
-    template: TemplateKind | None = None
-    language: str | None = None
-    targ1: str
-    targ2: str
-    attr1: str
-    attr2: str
-    num_targ1: int
-    num_targ2: int
-    num_attr1: int
-    num_attr2: int
-    num_words: dict[str, int]
-    num_cut: dict[str, int]
-    lost: dict[str, tuple[str, ...]]
-    too_rare: dict[str, tuple[str, ...]] | None = None
+    test: str = column("test", "Name of the test.")
+    level: Literal["word", "sentence", "context"] = column(
+        "level", "How words become texts: by themselves, in sentences, in contexts of a corpus."
+    )
+    template: TemplateKind | None = optional("template", "Kind of the sentences.")
+    language: str | None = optional("language", "Language of the words, as the test states it.")
+    targ1: str = column("X", "The first targets.")
+    targ2: str = column("Y", "The second targets.")
+    attr1: str = column("A", "The first attributes.")
+    attr2: str = column("B", "The second attributes.")
+    num_targ1: int = column("X", "Texts of the first targets; over contexts, words.")
+    num_targ2: int = column("Y", "Texts of the second targets.")
+    num_attr1: int = column("A", "Texts of the first attributes.")
+    num_attr2: int = column("B", "Texts of the second attributes.")
+    num_words: dict[str, int] = column("words", "Words measured, by role.")
+    num_cut: dict[str, int] = column("cut", "Texts that the model did not read to the end, by role.")
+    oov_words: dict[str, tuple[str, ...]] = column(
+        "out of vocabulary", "Out-of-vocabulary words, by role; over contexts, words with too few contexts."
+    )
+    too_rare: dict[str, tuple[str, ...]] | None = optional(
+        "too rare", "Out-of-vocabulary words that are too rare in the corpus; the model could not locate the others."
+    )
     associations: dict[str, dict[str, float]]
     leave_one_out: dict[str, dict[str, float]] | None = None
-    clusters: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
-    undeclared: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    cosine_difference: float | None = None
-    cosine_ci_low: float | None = None
-    cosine_ci_high: float | None = None
-    calibrated_difference: float | None = None
-    calibrated_ci_low: float | None = None
-    calibrated_ci_high: float | None = None
-    cosine_sd: float | None = None
-    share_targets: float | None = None
-    share_attributes: float | None = None
-    share_residual: float | None = None
-    var_targets: float | None = None
-    var_attributes: float | None = None
-    var_residual: float | None = None
-    share_random: float | None = None
-    random_sets: int | None = None
-    margin: float | None = None
-    p_equivalence: float | None = None
-    shared_templates: float | None = None
-    statistic: float | None = None
-    sentences_route: str | None = None
-    fixed_words_route: str | None = None
-    searched: bool = False
-    searched_correlation: float | None = None
-    n_samples: int | None = None
-    share_significant: float | None = None
+    clusters: dict[str, dict[str, str]] = column(
+        "cluster of", "Clusters with two or more measured words, by role.", default={}
+    )
+    undeclared: dict[str, tuple[str, ...]] = column(
+        "undeclared", "Words that look like forms of one word or near-synonyms, without a cluster.", default={}
+    )
+    cosine_difference: float | None = optional(
+        "D", "Association of X with A rather than B minus that of Y, in cosines."
+    )
+    cosine_ci_low: float | None = optional("D, low", "Interval of D over other words of the same kinds: lower end.")
+    cosine_ci_high: float | None = optional("D, high", "Upper end.")
+    cosine_standard_error: float | None = optional("SE of D", "Standard error of D over other words of the same kinds.")
+    calibrated_difference: float | None = optional(
+        "calibrated", "D divided by the cosine SD: comparable between models."
+    )
+    calibrated_ci_low: float | None = optional("calibrated, low", "Lower end; the cosine SD is taken as known.")
+    calibrated_ci_high: float | None = optional("calibrated, high", "Upper end.")
+    cosine_sd: float | None = optional("cosine SD", "Standard deviation of cosines between pairs of frequent words.")
+    share_targets: float | None = optional("of targets", "Share of target words in the variance of D.", "share")
+    share_attributes: float | None = optional("of attributes", "Share of attribute words.", "share")
+    share_residual: float | None = optional("residual", "Share of the residual.", "share")
+    var_targets: float | None = optional("variance, targets", "Variance of a target's association, in cosines squared.")
+    var_attributes: float | None = optional("variance, attributes", "Variance of an attribute's association.")
+    var_residual: float | None = optional("variance, residual", "Residual variance of a single cosine.")
+    share_random: float | None = optional(
+        "random sets", "Share of random attribute sets whose effect is at least as large.", "share"
+    )
+    random_sets: int | None = optional("sets drawn", "Number of random attribute sets.")
+    margin: float | None = optional("margin", "Margin of the equivalence test, in cosine units.")
+    p_equivalence: float | None = optional(
+        "p, equivalence", "P-value of the hypothesis that D is as large as the margin.", "p"
+    )
+    shared_templates: float | None = optional(
+        "shared", "Share of sentence templates that X and Y have in common.", "share"
+    )
+    statistic: float | None = optional("statistic", "Sum of associations over X minus that over Y; over contexts z.")
+    sentences_route: str | None = optional("route", "How the sentence-level p-value was computed.")
+    fixed_words_route: str | None = optional("route, words", "How p (these words only) was computed.")
+    searched: bool = column(
+        "searched", "Whether the words were found by searching this model or a relative.", default=False
+    )
+    searched_correlation: float | None = optional(
+        "relative",
+        "Correlation of cosines with the model whose words were searched, if this model is a copy or descendant.",
+    )
+    n_samples: int | None = optional("n", "Samples of contexts.")
+    share_significant: float | None = optional(
+        "samples", "Share of samples of contexts with a p-value of at most alpha.", "share"
+    )
     num_contexts: dict[str, dict[str, int]] | None = None
-    new_contexts_low: float | None = None
-    new_contexts_high: float | None = None
-    fewest_documents: int | None = None
-    metric: str = "cosine"
-    protocol: str
-    alternative: str
-    alpha: float
-    seed: int
-    source: str
-    test_version: str
-    test_digest: str
+    new_contexts_low: float | None = optional(
+        "new contexts, low",
+        "Range of 95% of the effects of these words in new contexts from new documents: lower end. Empty if some "
+        "word has contexts from one document only.",
+    )
+    new_contexts_high: float | None = optional("new contexts, high", "Upper end.")
+    fewest_documents: int | None = optional("documents", "Fewest documents from which the contexts of a word come.")
+    metric: str = column("metric", "How vectors become associations.", default="cosine")
+    protocol: str = column("protocol", "Protocol of the sentence-level p-value.")
+    alternative: str = column("alternative", "Direction of the permutation tests: greater or two-sided.")
+    alpha: float = column("alpha", "Level of significance.")
+    seed: int = column("seed", "Random seed.")
+    source: str = column("source", "Collection of the test.")
+    test_version: str = column("version", "Version of the test's data.")
+    test_digest: str = column("digest", "Digest of its texts and words, the same for a test and its export.")
 
     @property
     def item(self) -> str:
@@ -212,88 +236,81 @@ AnyResult = AssociationRecord | Result
 """A record as it is measured, or with the decision of its run."""
 
 
-class _Expecting(Protocol):
-    @property
-    def direction(self) -> Direction | None: ...
-    @property
-    def about(self) -> About | None: ...
-
-
-def is_against(row: _Expecting, effect: float | None) -> bool:
-    """Return whether an effect has the sign that the test does not expect; a sanity check expects a positive one."""
-    expected = row.direction or ("positive" if row.about == "method" else None)
-    return expected is not None and (effect or 0.0) * (1.0 if expected == "positive" else -1.0) < 0.0
-
-
-@dataclass(frozen=True)
-class Scale(BaseRecord):
+@table_row
+class Scale(RevisionRow):
     """The words whose similarities give the scale of a model, for one form of text.
 
     ``words`` are those that the model knows, in the order of the run's array ``scales/FORM``: the similarities of all
     pairs, the upper triangle row by row. ``form`` is "word", "sentence" or "context", or "word tests" and "sentence
-    tests", the words of the shipped word tests, which stand in where two models share fewer than 200 frequent words.
+    tests", the words of the shipped word tests, which are used where two models share fewer than 200 frequent words.
     """
 
-    model: str
-    options: str
-    form: str
-    words: tuple[str, ...]
-    cosine_sd: float
-    model_revision: str | None
+    form: str = column("form", "How the words were put into text.")
+    words: tuple[str, ...] = column("words", "Number of words.", "count", get=lambda row: len(row.words))
+    cosine_sd: float = column("cosine SD", "Standard deviation of cosines between pairs of the words.")
 
 
-@dataclass(frozen=True)
-class Diagnostics(BaseRecord):
-    """What is known of the words of one test on one model, by role.
+@table_row
+class Diagnostics(RevisionRow):
+    """Diagnostics of the words of one test on one model. None means unknown.
 
-    ``tokens`` is the mean number of tokens of a word, ``single`` the share of words of one token, ``frequency`` the
-    median rank of the words in the model's vocabulary, or over contexts their median number. ``driver`` is the word
-    without which least of the effect is left; then d is ``d_without`` and the crossed p ``p_without``. ``p_skew`` is
-    the crossed p corrected for skewness. None: not known.
-    A word that stands twice in a set, or in both sets of targets or of attributes, is refused when a test is read.
+    Attributes
+    ----------
+    tokens, single : dict of str to float or None
+        Mean number of tokens of a word, and share of single-token words, by role.
+    frequency : dict of str to float or None
+        Median rank of the words in the vocabulary, or over contexts their median number of contexts, by role.
+    driver : str or None
+        Word whose removal reduces the effect most.
+    d_without, p_without : float or None
+        Effect size and p-value without this word.
+    p_skew : float or None
+        P-value corrected for skewness.
     """
 
-    model: str
-    options: str
-    test: str
-    tokens: dict[str, float] | None
-    single: dict[str, float] | None
-    frequency: dict[str, float] | None
-    driver: str | None
-    d_without: float | None
-    p_without: float | None
-    model_revision: str | None
-    p_skew: float | None = None
-
-
-@dataclass(frozen=True)
-class ContextsRecord:
-    """Where the contexts of a run came from.
-
-    ``corpus`` names the files that were read, ``found_with`` says how.
-    """
-
-    file: str
-    digest: str
-    rows: int
-    per_stimulus: int
-    seed: int
-    documents: int
-    bytes: int
-    corpus: tuple[str, ...] = ()
-    found_with: dict[str, str] = dataclasses.field(default_factory=dict)
+    test: str = column("test", "The name of the test.")
+    tokens: dict[str, float] | None = column("tokens", "Mean number of tokens of a word, by role.", "number")
+    single: dict[str, float] | None = column("single", "Share of words that are a single token.", "share")
+    frequency: dict[str, float] | None = column(
+        "frequency", "Median rank in the model's vocabulary; over contexts, their median number.", "count"
+    )
+    driver: str | None = column("driver", "The word whose removal reduces the effect most.")
+    d_without: float | None = column("d without it", "Effect size d without that word.")
+    p_without: float | None = column("p without it", "P-value without that word.", "p")
+    p_skew: float | None = optional("p, skew", "P-value corrected for skewed associations; a diagnostic.", "p")
 
 
 @dataclass(frozen=True)
 class AssociationInputsRecord:
-    """What association tests were measured with."""
+    """Tests and contexts of a run."""
 
     tests: tuple[TestRecord, ...]
     contexts: ContextsRecord | None = None
 
 
+@table_row
+class MeasureRecord(RevisionRow):
+    """Score of one measure on one test and model, beside WEAT's d.
+
+    Attributes
+    ----------
+    measure_title : str
+        Title of the measure.
+    """
+
+    test: str = column("test", "Name of the test.")
+    measure: str = column("measure", "Name of the measure; `biassay metrics` describes it.")
+    measure_title: str
+    score: float = column("score", "Positive if X rather than Y is associated with A, for a measure with a direction.")
+    score_p_value: float | None = column(
+        _P_LABEL, "Share of splits of the target words with a score as large; not corrected.", "p"
+    )
+    signed: bool = column("direction", "If yes, the sign of the score is that of the association.")
+    words: dict[str, float] = column("words", "Score of every target word, if the measure defines one.")
+
+
 SAMPLE_ARRAYS = ("samples", "variances", "sample_p_values")
-"""Names of the arrays of a test, behind its own."""
+"""Last parts of the names of a test's arrays, after the name of the test."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,176 +322,136 @@ class ContextSamples:
     p_values: NDArray[np.float64]
 
 
-def get_samples(run: RunData, place: int, test: str) -> ContextSamples | None:
-    """The samples of a test on a model; None where it was not measured over contexts."""
-    arrays = [run.arrays.get(f"{place}/{test}/{name}") for name in SAMPLE_ARRAYS]
+def get_samples(run: RunData, model_index: int, test: str) -> ContextSamples | None:
+    """Return the samples of contexts of a test.
+
+    Parameters
+    ----------
+    run : RunData
+        Run of the study.
+    model_index : int
+        Index of the model in the manifest.
+    test : str
+        Name of the test.
+
+    Returns
+    -------
+    ContextSamples or None
+        None if the test was not measured over contexts.
+    """
+    arrays = [run.arrays.get(f"{model_index}/{test}/{name}") for name in SAMPLE_ARRAYS]
     known = [array for array in arrays if array is not None]
     return ContextSamples(*known) if len(known) == len(SAMPLE_ARRAYS) else None
 
 
-_SIZES = (
-    Column("num_targ1", "X", "Texts of the first targets; over contexts, words.", "count"),
-    Column("num_targ2", "Y", "Texts of the second targets.", "count"),
-    Column("num_attr1", "A", "Texts of the first attributes.", "count"),
-    Column("num_attr2", "B", "Texts of the second attributes.", "count"),
-)
-_TEST = Column("test", "test", "Name of the test.")
+def decide_associations(settings: AssociationSettings, records: Sequence[AssociationRecord]) -> tuple[Decision, ...]:
+    """Correct over the questions of each model, or a declared family; over all rows under the papers' protocols.
+
+    A test whose words were found by searching the model belongs to no family.
+    """
+    alpha = settings.alpha_or_default
+    rows = [record for record in records if record.protocol in PAPER_PROTOCOLS and not record.searched]
+    others = [record for record in records if record.protocol not in PAPER_PROTOCOLS and not record.searched]
+    decisions = {id(record): make_decision(record, alpha) for record in records if record.searched}
+    decisions |= {id(record): decision for record, decision in zip(rows, correct_rows(rows, alpha), strict=True)}
+    if settings.declared:
+        decided = correct_declared(others, alpha, settings.declared, ", ".join(settings.family))
+    else:
+        decided = correct_by_model(others, alpha)
+    decisions |= {id(record): decision for record, decision in zip(others, decided, strict=True)}
+    return tuple(decisions[id(record)] for record in records)
+
+
 PAPER_COLUMNS = (
     *MODEL_COLUMNS,
-    _TEST,
-    Column("p_value", "p", "P-value over texts under the protocol; over contexts of the pooled effect.", "p",
-           attrgetter("published.p_value")),
-    Column("effect_size", "effect", "Effect size over texts; over contexts the pooled effect (CES).", "number",
-           attrgetter("published.effect_size")),
-    *_SIZES,
-)  # fmt: skip
+    *make_columns(AssociationRecord, "test"),
+    Column(
+        "p_value",
+        "p",
+        "P-value over texts under the protocol; over contexts of the pooled effect.",
+        "p",
+        attrgetter("published.p_value"),
+    ),
+    Column(
+        "effect_size",
+        "effect",
+        "Effect size over texts; over contexts the pooled effect (CES).",
+        "number",
+        attrgetter("published.effect_size"),
+    ),
+    *make_columns(AssociationRecord, "num_targ1", "num_targ2", "num_attr1", "num_attr2"),
+)
 """The nine columns of the papers' result files."""
 
-_P_LABEL = "p (these words only)"
-_OWN = (
-    Column("df", "df", "Degrees of freedom of the crossed test; below 2 there are too few words.", "number"),
-    Column("cosine_difference", "D", "How much closer X than Y is to A than to B, in cosine units.", "number"),
-    Column("cosine_ci_low", "D, low", "Interval of D over other words of the same kinds: lower end.", "number"),
-    Column("cosine_ci_high", "D, high", "Upper end.", "number"),
-    Column("calibrated_difference", "calibrated", "D divided by the cosine SD: comparable between models.", "number"),
-    Column("calibrated_ci_low", "calibrated, low", "Lower end; the cosine SD is taken as known.", "number"),
-    Column("calibrated_ci_high", "calibrated, high", "Upper end.", "number"),
-    Column("cosine_sd", "cosine SD", "Standard deviation of cosines between pairs of frequent words.", "number"),
-    *make_alternative_columns(FIXED_WORDS, {
-        "effect_size": ("d (these words only)", "Effect size over words: texts or contexts of a word are averaged."),
-        "p_value": (_P_LABEL, "Share of splits of the target words with an effect as large, for these attributes."),
-        "log10_p_value": (f"log10 {_P_LABEL}", "Its logarithm."),
-        "p_opposite": ("p, opposite", "P-value (these words only) of the opposite direction, if d is negative."),
-        "p_floor": ("smallest p", "Smallest p (these words only) that this number of words allows."),
-    }),
-    *make_alternative_columns(SENTENCES, {
-        "effect_size": ("sentence-level effect", "Effect size with every text as an observation, as in the papers."),
-        "p_value": ("sentence-level p", "P-value over texts under the protocol."),
-        "log10_p_value": ("log10 sentence-level p", "Its logarithm, also where it underflows."),
-    }),
-    *make_alternative_columns(POOLED, {
-        "effect_size": ("pooled effect (CES)", "Mean effect over samples of contexts."),
-        "standard_error": ("pooled SE", "Standard error of the pooled effect."),
-        "p_value": ("pooled p", "P-value of the random-effects model. It shrinks with the number of samples."),
-        "log10_p_value": ("log10 pooled p", "Its logarithm, also where it underflows."),
-    }),
-    *make_alternative_columns(CROSSED, {
-        "effect_size": ("crossed d", "Effect size over words, also where the primary outcome is over texts."),
-        "ci_low": ("crossed d, low", "Interval of d over other words of the same kinds: lower end."),
-        "ci_high": ("crossed d, high", "Upper end."),
-        "p_value": ("crossed p", "Crossed test, two-sided: would other words of the same kinds show it too?"),
-        "df": ("crossed df", "Its degrees of freedom."),
-        "power_80": ("crossed 80% power", "d that it detects with 80% power."),
-    }),
-    Column("share_random", "random sets", "Share of random attribute sets with an effect as large.", "share"),
-    Column("random_sets", "sets drawn", "Number of random attribute sets.", "count"),
-    Column("share_targets", "of targets", "Share of target words in the variance of D.", "share"),
-    Column("share_attributes", "of attributes", "Share of attribute words.", "share"),
-    Column("share_residual", "residual", "Share of the residual.", "share"),
-    Column("var_targets", "variance, targets", "Variance of a target's association, in cosines squared.", "number"),
-    Column("var_attributes", "variance, attributes", "Variance of an attribute's association.", "number"),
-    Column("var_residual", "variance, residual", "Residual variance of a single cosine.", "number"),
-    Column("margin", "margin", "A D that would not matter, in cosine units.", "number"),
-    Column("p_equivalence", "p, equivalence", "P-value of the hypothesis that D is as large as the margin.", "p"),
-    Column("status", "status", "measured, skipped (too many words are out of vocabulary) or failed."),
-    Column("reason", "reason", "Why the test was not measured."),
-    Column("title", "title", "The test in words."),
-    Column("about", "about", "people, or method for a sanity check."),
-    Column("topic", "topic", "Gender, race, age, ...; see tests.md."),
-    Column("question", "question", "Question of the test, which its forms share.", get=attrgetter("asked_question")),
-    Column("form_of", "form of", "Test that stands for the question; empty if it is this one."),
-    Column("family", "family", "run: social-bias questions of the run, per model; rows: all rows; else the declared "
-           "family."),
-    Column("family_size", "questions", "Number of questions corrected together.", "count"),
-    Column("exploratory", "exploratory", "Whether the test is outside the declared family.", "flag"),
-    Column("claim", "claim", "tested, or descriptive if no p-value becomes evidence."),
-    Column("doubt", "doubt", "Why the result is descriptive."),
-    Column("level", "level", "How words become texts: by themselves, in sentences, in contexts of a corpus."),
-    Column("template", "template", "Kind of the sentences."),
-    Column("language", "language", "Language of the words, as the test states it."),
-    Column("expected_sign", "expected sign", "Sign of the effect that the test expects; empty if it expects none.",
-           get=attrgetter("record.direction")),
-    Column("metric", "metric", "How vectors become associations."),
-    Column("targ1", "X", "The first targets."),
-    Column("targ2", "Y", "The second targets."),
-    Column("attr1", "A", "The first attributes."),
-    Column("attr2", "B", "The second attributes."),
-    *_SIZES,
-    Column("num_words", "words", "Words measured, by role."),
+COLUMNS = make_result_columns(
+    AssociationRecord,
+    ("test",),
+    *make_outcome_columns("df", df="Degrees of freedom of p; below 2 there are too few words."),
+    *make_alternative_columns(
+        FIXED_WORDS,
+        effect_size=("d (these words only)", "Effect size over words: texts or contexts of a word are averaged."),
+        p_value=(_P_LABEL, "Share of splits of the target words with at least this effect, for these attributes."),
+        log10_p_value=(f"log10 {_P_LABEL}", "Logarithm of this p-value."),
+        p_opposite=("p, opposite", "P-value (these words only) of the opposite direction, if d is negative."),
+        p_floor=("smallest p", "Smallest p (these words only) that this number of words allows."),
+    ),
+    *make_alternative_columns(
+        SENTENCES,
+        effect_size=("sentence-level effect", "Effect size with every text as an observation, as in the papers."),
+        p_value=("sentence-level p", "P-value over texts under the protocol."),
+        log10_p_value=("log10 sentence-level p", "Logarithm of this p-value, which may underflow."),
+    ),
+    *make_alternative_columns(
+        POOLED,
+        effect_size=("pooled effect (CES)", "Mean effect over samples of contexts."),
+        standard_error=("pooled SE", "Standard error of the pooled effect."),
+        p_value=("pooled p", "P-value of the random-effects model. It shrinks with the number of samples."),
+        log10_p_value=("log10 pooled p", "Logarithm of this p-value, which may underflow."),
+    ),
+    *make_alternative_columns(
+        CROSSED,
+        effect_size=("crossed d", "Effect size over words, also where the primary outcome is over texts."),
+        ci_low=("crossed d, low", "Interval of d over other words of the same kinds: lower end."),
+        ci_high=("crossed d, high", "Upper end of this interval."),
+        p_value=("crossed p", "p over other words of the same kinds, also where the primary outcome is over texts."),
+        df=("crossed df", "Degrees of freedom of this p-value."),
+        power_80=("crossed 80% power", "d that this test detects with 80% power."),
+    ),
     Column(
-        "num_clusters", "clusters", "Words measured, with each cluster (he, him, his) counted once, by role.",
+        "expected_sign",
+        "expected sign",
+        "Sign of the effect that the test expects; empty if it expects none.",
+        get=attrgetter("record.direction"),
+    ),
+    Column(
+        "num_clusters",
+        "clusters",
+        "Words measured, with each cluster (he, him, his) counted once, by role.",
         get=lambda row: row.num_clusters if row.clusters else None,
     ),
-    Column("clusters", "cluster of", "The cluster of every word that shares its cluster with another, by role."),
-    Column("num_cut", "cut", "Texts that the model did not read to the end, by role."),
-    Column("lost", "lost", "Out-of-vocabulary words, by role; over contexts, words with too few contexts."),
-    Column("too_rare", "too rare", "Lost words that are too rare in the corpus; the model could not place others."),
-    Column("undeclared", "undeclared", "Words that look like forms of one word and are not declared as a cluster."),
-    Column("searched", "searched", "Whether the words were found by searching this model or a relative.", "flag"),
-    Column("searched_correlation", "relative", "Correlation with the cosines of the searched model, for its relatives.",
-           "number"),
-    Column("shared_templates", "shared", "Share of their texts that X and Y have in common.", "share"),
-    Column("statistic", "statistic", "Sum of associations over X minus that over Y; over contexts z.", "number"),
-    Column("sentences_route", "route", "How the sentence-level p-value was computed."),
-    Column("fixed_words_route", "route, words", "How p (these words only) was computed."),
-    Column("new_contexts_low", "new contexts, low", "Where 95% of effects of these words lie in new contexts, from new "
-           "documents: lower end. Empty if some word has contexts from one document only.", "number"),
-    Column("new_contexts_high", "new contexts, high", "Upper end.", "number"),
-    Column("fewest_documents", "documents", "Fewest documents from which the contexts of a word come.", "count"),
-    Column("share_significant", "samples", "Share of samples of contexts with a p-value of at most alpha.", "share"),
-    Column("n_samples", "n", "Samples of contexts.", "count"),
-    Column("protocol", "protocol", "How the sentence-level p-value was found."),
-    Column("alternative", "alternative", "Direction of the permutation tests: greater or two-sided."),
-    Column("alpha", "alpha", "Level of significance.", "number"),
-    Column("seed", "seed", "Random seed.", "count"),
-    Column("source", "source", "Collection of the test."),
-    Column("test_version", "version", "Version of the test's data."),
-    Column("test_digest", "digest", "Digest of its texts and words, the same for a test and its export."),
-    REVISION_COLUMN,
-)  # fmt: skip
-
-_DIAGNOSTICS = (
-    *MODEL_COLUMNS,
-    Column("test", "test", "The name of the test."),
-    Column("tokens", "tokens", "Mean number of tokens of a word, by role.", "number"),
-    Column("single", "single", "Share of words of a single token.", "share"),
-    Column(
-        "frequency", "frequency", "Median rank in the model's vocabulary; over contexts, their median number.", "count"
-    ),
-    Column("driver", "driver", "The word without which least of the effect is left."),
-    Column("d_without", "d without it", "What is left.", "number"),
-    Column("p_without", "p without it", "Crossed p without that word.", "p"),
-    Column("p_skew", "p, skew", "Crossed p corrected for skewed associations; a diagnostic.", "p"),
-    REVISION_COLUMN,
-)
-
-_SCALES = (
-    *MODEL_COLUMNS,
-    Column("form", "form", "How the words were put into text."),
-    Column("cosine_sd", "cosine SD", "Standard deviation of cosines between pairs of the words.", "number"),
-    Column("number", "words", "Number of words.", "count", lambda row: len(row.words)),
-    REVISION_COLUMN,
-)
-
-COLUMNS = (
-    *MODEL_COLUMNS,
-    _TEST,
-    *make_outcome_columns(
-        effect_size="Effect size d over words; under the papers' protocols, over texts.",
-        ci_low="Interval of d over other words of the same kinds, targets and attributes: lower end.",
-        ci_high="Upper end; the confidence is 1 - alpha.",
-        p_value="Crossed test, two-sided: would other words of the same kinds show it too? Under the papers' "
-        "protocols, the paper's own test.",
-        power_80="d that the test detects with 80% power.",
-    ),
-    *_OWN,
+    effect_size="Effect size d over words; under the papers' protocols, over texts.",
+    ci_low="Interval of d over other words of the same kinds, targets and attributes: lower end.",
+    ci_high="Upper end; the confidence is 1 - alpha.",
+    standard_error="Standard error of d over other words of the same kinds, by the delta method. The interval is "
+    "not symmetric and not computed from it. Empty under the papers' protocols, whose tests define none.",
+    p_value="Tests, two-sided, whether the association extends to other target and attribute words of the same "
+    "kinds. Under the papers' protocols, the paper's own test.",
+    power_80="d that the test detects with 80% power.",
+    status="measured, skipped (too many words are out of vocabulary) or failed.",
+    doubt="Why the result is descriptive.",
+    family="run: social-bias questions of the run, per model; rows: all rows; else the declared family.",
 )
 _SHOWN = (
     *("model", "options", "test", "title", "status", "effect_size", "ci_low", "ci_high"),
     *("p_value", "p_adjusted", "evidence", "fixed_words_p_value", "share_random"),
 )
-DIAGNOSTICS = TableSpec("diagnostics", "Words of the tests", Diagnostics, _DIAGNOSTICS)
-SCALES = TableSpec("scales", "Spread of cosines between frequent words", Scale, _SCALES, key=("form",), detail=True)
+DIAGNOSTICS = TableSpec("diagnostics", "Words of the tests", Diagnostics)
+SCALES = TableSpec("scales", "Spread of cosines between frequent words", Scale, key=("form",), collapsed=True)
+MEASURES = TableSpec("measures", "Other measures", MeasureRecord, key=("test", "measure"), collapsed=True)
 RESULTS = TableSpec(
-    "results", "Association tests", AssociationRecord, COLUMNS, rows=attrgetter("decided_results"), shown=_SHOWN
+    "results",
+    "Association tests",
+    AssociationRecord,
+    COLUMNS,
+    default_columns=_SHOWN,
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import repeat
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +14,32 @@ from numpy.typing import NDArray
 from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.datasets.schema import ROLES, Test
 from biassay.errors import UnknownNameError
+from biassay.models.backend import Capability
 from biassay.reporting.formats import format_count
-from biassay.results.arrays import array_path
 from biassay.results.findings import Finding
-from biassay.results.outcomes import Decision, ResultRecord
+from biassay.results.outcomes import DECISIONS, Decision, ResultRecord
 from biassay.results.run_data import RunData, group_rows_by_model
-from biassay.results.run_folder import RESULTS_JSON, Fault, StudySchema, find_orphans, find_unknown, make_row_fault
+from biassay.results.run_folder import (
+    RESULTS_JSON,
+    Fault,
+    StudySchema,
+    array_path,
+    find_orphans,
+    find_unknown,
+    make_row_fault,
+)
 from biassay.results.views import select_tests_of_run
 from biassay.stats.random_effects import pooled_mean
 from biassay.studies.associations.calibration import list_scale_texts, measure_context_scale, measure_scales, model_sd
 from biassay.studies.associations.contributions import COSINES
-from biassay.studies.associations.corrections import decide_associations
 from biassay.studies.associations.diagnostics import diagnose
-from biassay.studies.associations.inputs import AssociationInputs, check_same, load_inputs
+from biassay.studies.associations.inputs import AssociationInputs, check_held_out, check_same, load_inputs
 from biassay.studies.associations.measure import (
     check_coverage,
+    explain_unknown_language,
     is_searched,
     make_contextual_result,
+    make_measure_records,
     make_result,
     measure_over_contexts,
     measure_over_texts,
@@ -38,8 +48,8 @@ from biassay.studies.associations.measure import (
 from biassay.studies.associations.metrics import get_metric_package
 from biassay.studies.associations.relatives import find_related_correlations, fingerprint_words
 from biassay.studies.associations.results import (
-    DECISIONS,
     DIAGNOSTICS,
+    MEASURES,
     POOLED,
     RESULTS,
     SAMPLE_ARRAYS,
@@ -47,12 +57,13 @@ from biassay.studies.associations.results import (
     AssociationInputsRecord,
     AssociationRecord,
     Scale,
+    decide_associations,
 )
 from biassay.studies.associations.settings import AssociationSettings
+from biassay.studies.associations.topics import TOPICS, summarize_topics
 from biassay.studies.associations.weat import associate_words, average_clusters, label_words
 from biassay.studies.study import (
     Array,
-    Capability,
     ContextRequests,
     Event,
     Progress,
@@ -60,22 +71,14 @@ from biassay.studies.study import (
     Row,
     Study,
     StudyWarning,
-    Tables,
     UnknownWords,
 )
-
-if TYPE_CHECKING:
-    from biassay.reporting.presenter import Presenter
-
-
-__all__ = ["STUDY", "find_faults"]
-
 
 Floats = NDArray[np.floating]
 _FIELDS_BY_ROLE = (
     "num_words",
     "num_cut",
-    "lost",
+    "oov_words",
     "associations",
     "too_rare",
     "leave_one_out",
@@ -83,24 +86,6 @@ _FIELDS_BY_ROLE = (
     "undeclared",
 )
 _RELATIVE_TOLERANCE, _ABSOLUTE_TOLERANCE = 1e-6, 1e-9  # rounding differs between machines
-
-
-def find_faults(run: RunData) -> Iterator[Fault]:
-    """Yield tests and sets of words that are unknown, and effects that the arrays of the run do not give."""
-    yield from find_unknown(run, "results", "test", {test.name for test in run.manifest.inputs.tests})
-    yield from find_orphans(run, ("diagnostics",), "results", ("test",))
-    yield from find_orphans(run, ("decisions",), "results", ("item",))
-    for field in _FIELDS_BY_ROLE:
-        yield from find_unknown(run, "results", field, ROLES)
-    for field in ("tokens", "single", "frequency"):
-        yield from find_unknown(run, "diagnostics", field, ROLES)
-    for number, row in enumerate(run.tables.get("results", ())):
-        for field in ("num_words", "num_cut", "lost"):
-            missing = next((role for role in ROLES if role not in getattr(row, field)), None)
-            if missing is not None:
-                yield make_row_fault("results", number, field, f"nothing about the words {missing}")
-    with np.errstate(all="ignore"):
-        yield from _find_by_model(run)
 
 
 def _find_by_model(run: RunData) -> Iterator[Fault]:
@@ -200,13 +185,11 @@ _MAX_TEXTS = 20_000  # texts of tests whose vectors are read at once: reading fe
 class _AssociationStudy(Study):
     name = "associations"
     title = "Association tests"
-    schema = StudySchema(AssociationSettings, AssociationInputsRecord, (RESULTS, DIAGNOSTICS, SCALES, DECISIONS))
-
-    @cached_property
-    def presenter(self) -> Presenter:
-        from biassay.studies.associations.report import AssociationPresenter
-
-        return AssociationPresenter()
+    schema = StudySchema(
+        AssociationSettings, AssociationInputsRecord, (RESULTS, DIAGNOSTICS, SCALES, MEASURES, TOPICS, DECISIONS)
+    )
+    presenter_path = "biassay.studies.associations.report:AssociationPresenter"
+    fails_with_one = True
 
     def packages(self, settings: AssociationSettings) -> tuple[str, ...]:
         return (self.package, get_metric_package(settings.metric))
@@ -214,11 +197,15 @@ class _AssociationStudy(Study):
     def load_inputs(self, settings: AssociationSettings) -> AssociationInputs:
         return load_inputs(settings)
 
+    def hold_out(self, inputs: AssociationInputs, erasure: str, words: Collection[str]) -> AssociationInputs:
+        check_held_out(inputs.tests, erasure, words)
+        return inputs
+
     def required_capabilities(self, settings: AssociationSettings) -> tuple[Capability, ...]:
         return ("texts",) if settings.contexts is None else ("words",)
 
     def needs_all_models(self, settings: AssociationSettings) -> bool:
-        """A context must be usable for all models, so that all are given the same."""
+        """Return whether contexts must be usable for all models, so that all get the same."""
         return settings.contexts is not None and settings.mode == "fixed"
 
     def cache_key(self, inputs: AssociationInputs) -> Any:
@@ -251,35 +238,26 @@ class _AssociationStudy(Study):
         for number, (test, near) in enumerate(_iter_tests(inputs, model), start=1):
             cosines = None
             for event in one(inputs, test, near, all_outputs, scales):
-                if isinstance(event, Row):
+                if isinstance(event, Row) and event.table == "results":
                     rows.append(event.record)
                 elif isinstance(event, Array) and event.name.endswith(f"/{COSINES}"):
                     cosines = event.values
                 yield event
             yield Row("diagnostics", diagnose(test, rows[-1], cosines, tokens, frequency))
             yield Progress("tests", number, len(inputs.tests))
-        yield UnknownWords(tuple(word for row in rows for words in row.lost.values() for word in words))
+        yield UnknownWords(tuple(word for row in rows for words in row.oov_words.values() for word in words))
+        yield from (Row("topics", topic) for topic in summarize_topics(rows))
         if inputs.contexts is not None:
             yield from _warn_unlocated(inputs, rows)
             if unknown := inputs.contexts.num_unknown_documents:
                 yield StudyWarning(
-                    f"{format_count(unknown, 'context')} of the file have no source, so each "
-                    f"counts as a document of its "
-                    "own: effects in new contexts may vary more than their interval"
+                    f"{format_count(unknown, 'context')} of the file have no source; each counts as its own document, "
+                    "so the interval of effects in new contexts may be too narrow"
                 )
-
-    def finalize_tables(self, settings: AssociationSettings, tables: Tables) -> Tables:
-        """Add the decisions of the run."""
-        return {**tables, "decisions": self.decide(settings, tables.get("results", ()))}
 
     def decide(self, settings: AssociationSettings, records: Sequence[ResultRecord]) -> tuple[Decision, ...]:
         """Correct over the questions of each model, a declared family, or all rows under the papers' protocols."""
         return decide_associations(settings, cast("Sequence[AssociationRecord]", records))
-
-    def has_failures(self, run: RunData) -> bool:
-        rows = run.tables.get("results", ())
-        states = [{row.status for row in own} for own in group_rows_by_model(run.manifest.models, rows)]
-        return any("measured" not in of or "failed" in of for of in states)
 
     def check_same(self, before: AssociationInputsRecord, now: AssociationInputsRecord) -> None:
         check_same(before, now)
@@ -296,30 +274,39 @@ class _AssociationStudy(Study):
             raise UnknownNameError("test", item, known, f"(tests of this run: {', '.join(known[:20])})")
         return found
 
-    def check_stored(self, run: RunData) -> Iterator[Fault]:
-        yield from super().check_stored(run)
-        yield from find_faults(run)
+    def find_faults(self, run: RunData) -> Iterator[Fault]:
+        """Yield unknown tests and word sets, and effects that the arrays of the run do not reproduce."""
+        yield from find_unknown(run, "results", "test", {test.name for test in run.manifest.inputs.tests})
+        yield from find_orphans(run, ("diagnostics", "measures"), "results", ("test",))
+        yield from find_orphans(run, ("decisions",), "results", ("item",))
+        for field in _FIELDS_BY_ROLE:
+            yield from find_unknown(run, "results", field, ROLES)
+        for field in ("tokens", "single", "frequency"):
+            yield from find_unknown(run, "diagnostics", field, ROLES)
+        for number, row in enumerate(run.tables.get("results", ())):
+            for field in ("num_words", "num_cut", "oov_words"):
+                missing = next((role for role in ROLES if role not in getattr(row, field)), None)
+                if missing is not None:
+                    yield make_row_fault("results", number, field, f"nothing about the words {missing}")
+        with np.errstate(all="ignore"):
+            yield from _find_by_model(run)
 
 
 def _iter_tests(inputs: AssociationInputs, model: ModelOutputs) -> Iterator[tuple[Test, ModelOutputs]]:
-    """Every test with answers that keep the vectors of some tests in memory; those of all may not fit."""
+    """Yield every test with outputs that keep the vectors of a few tests in memory; those of all may not fit."""
     if inputs.contexts is not None:
-        yield from _pair_with(inputs.tests, model)
+        yield from zip(inputs.tests, repeat(model))
         return
     together: list[Test] = []
     texts: dict[str, None] = {}
     for test in inputs.tests:
         own = [*(text.text for text in inputs.texts[test.name]), *inputs.random(test)]
         if together and len(texts) + len(own) > _MAX_TEXTS:
-            yield from _pair_with(together, model.restrict(texts))
+            yield from zip(together, repeat(model.restrict(texts)))
             together, texts = [], {}
         together.append(test)
         texts.update(dict.fromkeys(own))
-    yield from _pair_with(together, model.restrict(texts))
-
-
-def _pair_with(tests: Sequence[Test], answers: ModelOutputs) -> Iterator[tuple[Test, ModelOutputs]]:
-    return ((test, answers) for test in tests)
+    yield from zip(together, repeat(model.restrict(texts)))
 
 
 def _measure_model_scales(
@@ -339,7 +326,7 @@ _Numbers = dict[str, float]
 
 
 def _get_word_statistics(inputs: AssociationInputs, model: ModelOutputs) -> tuple[_Numbers | None, _Numbers | None]:
-    """How many tokens words have, and how frequent they are: over contexts how many there are, else their ranks."""
+    """Return the number of tokens of every word, and its number of contexts or rank in the vocabulary."""
     words = list(dict.fromkeys(word for test in inputs.tests for role in ROLES for word in test.concept(role).words))
     counts, ranks = model.tokens(words), None if inputs.contexts is not None else model.ranks(words)
     tokens = None if counts is None else dict(zip(words, counts.tolist(), strict=True))
@@ -357,9 +344,18 @@ def _measure_texts(
     vocabularies: dict[tuple[str, ...], NDArray[np.float32]],
     related: Mapping[str, float],
 ) -> Iterator[Event]:
-    """``vocabularies`` holds the vectors of random words, for many tests are compared with the same.
+    """Measure one test over texts.
 
-    ``related`` holds the tests whose words were found by searching a relative of the model.
+    Parameters
+    ----------
+    inputs : AssociationInputs
+    test : Test
+    model : ModelOutputs
+    scales : dict of str to Scale
+    vocabularies : dict of tuple to array
+        Vectors of random words, which many tests share.
+    related : dict of str to float
+        Tests whose words were found by searching a relative of the model.
     """
     texts = inputs.texts[test.name]
     encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
@@ -367,10 +363,17 @@ def _measure_texts(
     if random and random not in vocabularies:
         vocabularies[random] = select_usable_vectors(model.texts(random))
     measured = measure_over_texts(
-        test, texts, encoded, inputs.settings, model.capabilities.oov_hint, vocabularies.get(random)
+        test,
+        texts,
+        encoded,
+        inputs.settings,
+        model.capabilities.oov_hint,
+        vocabularies.get(random),
+        explain_unknown_language(test, model.tokens, inputs.settings.max_tokens),
     )
     sd = model_sd(scales, test.level)
     yield Row("results", make_result(test, model.identity, measured, inputs.settings, sd, related.get(test.name)))
+    yield from (Row("measures", record) for record in make_measure_records(test, model.identity, measured))
     found = measured.association
     searched = test.name in related or is_searched(test, model.identity)
     if found is not None and found.cosines is not None and not searched:
@@ -398,7 +401,7 @@ def _measure_contexts(
 def _get_test_vectors(
     inputs: AssociationInputs, test: Test, model: ModelOutputs, all_outputs: Sequence[ModelOutputs]
 ) -> tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.int64]]]:
-    """Vectors of all words of a test, and documents; of one that cannot be measured, only how many there would be."""
+    """Return vectors and documents of all words of a test; empty vectors if it cannot be measured."""
     assert inputs.contexts is not None
     contexts = inputs.contexts
     words = dict.fromkeys(word for role in ROLES for word in test.concept(role).words)
@@ -415,7 +418,7 @@ def _get_test_vectors(
 def _get_context_vectors(
     rows: slice, model: ModelOutputs, all_outputs: Sequence[ModelOutputs]
 ) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
-    """Vectors of the contexts of a word, and in which of them every model could locate it."""
+    """Return the vectors of the contexts of a word, and whether every model could locate it there."""
     if rows.start == rows.stop:
         return np.empty((0, 1)), np.empty(0, dtype=np.bool_)
     own = model.rows(rows)
@@ -427,7 +430,7 @@ def _get_context_vectors(
 
 
 def _warn_unlocated(inputs: AssociationInputs, rows: Sequence[AssociationRecord]) -> Iterator[Event]:
-    """Say which words could not be located in all of their contexts."""
+    """Warn of words that could not be located in all of their contexts."""
     assert inputs.contexts is not None
     counts: dict[str, int] = {}
     for row in rows:
@@ -438,7 +441,7 @@ def _warn_unlocated(inputs: AssociationInputs, rows: Sequence[AssociationRecord]
     if listed:
         who = "the model" if inputs.settings.mode == "random" else "a model of the run"
         yield StudyWarning(
-            f"{sum(short.values())} contexts were left out, for {who} has no vector of the word there: {listed}"
+            f"{sum(short.values())} contexts were left out because {who} has no vector of the word there: {listed}"
         )
 
 

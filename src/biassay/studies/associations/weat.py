@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,33 +18,13 @@ from biassay.stats.crossed import CrossedResult, crossed_test
 from biassay.stats.crossed_effect import EffectEstimate, crossed_effect, summarize_effect
 from biassay.stats.permutation import Alternative, Protocol, Rng, Route, TailProbability, permutation_test
 
-__all__ = [
-    "Association",
-    "AssociationOptions",
-    "Words",
-    "associate_sets",
-    "associate_words",
-    "average_clusters",
-    "average_texts",
-    "combine_levels",
-    "count_rows",
-    "deduplicate_labels",
-    "label_words",
-    "mean_rows",
-    "pad_words",
-    "run_tests",
-    "weat",
-    "wefat",
-]
-
-
 Floating = TypeVar("Floating", bound=np.floating[Any])
 Words = tuple[Sequence[str], Sequence[str]] | tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]]
 """The word of every text of X and Y, or of X, Y, A and B."""
 
 
 def mean_rows(rows: NDArray[Floating], words: Sequence[str] | None) -> NDArray[Floating]:
-    """Mean row of every word over its texts, in the order of first appearance; None: every row is a word."""
+    """Average the rows of every word, in the order of first appearance. If None, every row is a word."""
     if words is None or len(set(words)) == len(words) == len(rows):
         return rows
     index = _word_numbers(words, len(rows))
@@ -56,7 +37,24 @@ def mean_rows(rows: NDArray[Floating], words: Sequence[str] | None) -> NDArray[F
 def average_texts(
     table: NDArray[Floating], sizes: tuple[int, int, int, int], words: Words | None
 ) -> tuple[NDArray[Floating], tuple[int, int, int, int]]:
-    """A table (targets, attributes) of similarities of texts as that of words, and the numbers of words."""
+    """Average a table of similarities of texts by word.
+
+    Parameters
+    ----------
+    table : (targets, attributes) array
+        Similarities of texts; rows of X and Y, columns of A and B.
+    sizes : tuple of int
+        Numbers of texts of X, Y, A and B.
+    words : Words or None
+        Word of every text. If None, every text is a word.
+
+    Returns
+    -------
+    table : (target words, attribute words) array
+        Mean similarities.
+    sizes : tuple of int
+        Numbers of words of X, Y, A and B.
+    """
     x, y, a, b = pad_words(words)
     rows = [mean_rows(part, of) for part, of in ((table[: sizes[0]], x), (table[sizes[0] :], y))]
     columns = np.concatenate(rows).T
@@ -89,10 +87,26 @@ def average_clusters(
 def associate_words(
     table: NDArray[np.floating], sizes: tuple[int, int, int, int], labels: Words | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the association of every target word, and of every attribute word, with clusters on the other side.
+    """Return the association of every word with the clusters on the other side.
 
     The association of a target is its mean similarity with the clusters of A minus that with the clusters of B; the
     association of an attribute is its mean similarity with the clusters of X minus that with the clusters of Y.
+
+    Parameters
+    ----------
+    table : (targets, attributes) array
+        Similarities of words; rows of X and Y, columns of A and B.
+    sizes : tuple of int
+        Numbers of words of X, Y, A and B.
+    labels : Words or None
+        Cluster of every word. If None, every word is a cluster.
+
+    Returns
+    -------
+    targets : (targets,) float64
+        Associations of the words of X and Y.
+    attributes : (attributes,) float64
+        Associations of the words of A and B.
     """
     n, _, k, _ = sizes
     x, y, a, b = pad_words(labels)
@@ -130,12 +144,12 @@ def deduplicate_labels(words: Words | None, clusters: Words | None) -> Words | N
 def _word_numbers(words: Sequence[str], texts: int) -> NDArray[np.intp]:
     if len(words) != texts:
         raise UsageError(f"got {len(words)} words for {texts} texts; every text needs its word")
-    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
-    return np.array([places[word] for word in words], dtype=np.intp)
+    indices = {word: index for index, word in enumerate(dict.fromkeys(words))}
+    return np.array([indices[word] for word in words], dtype=np.intp)
 
 
 def pad_words(words: Words | None) -> tuple[Sequence[str] | None, ...]:
-    """The words of all four sets; None: every row of the set is a word."""
+    """Return the words of all four sets; None for a set if every row is a word."""
     given = () if words is None else tuple(words)
     if len(given) not in (0, 2, 4):
         raise UsageError(f"words are given for X and Y, or for X, Y, A and B; got {len(given)} lists")
@@ -143,51 +157,51 @@ def pad_words(words: Words | None) -> tuple[Sequence[str] | None, ...]:
 
 
 def count_rows(sets: Sequence[NDArray[np.floating]]) -> tuple[int, int, int, int]:
-    """The sizes of four sets."""
+    """Count the rows of four sets."""
     x, y, a, b = map(len, sets)
     return x, y, a, b
 
 
 @dataclass(frozen=True, eq=False)
 class Association:
-    """What an association test found.
+    """Result of an association test.
 
     Attributes
     ----------
     effect_size : float
-        Difference of mean associations in standard deviations; positive if X goes with A and Y with B.
+        Difference of mean associations in standard deviations; positive if X is associated with A and Y with B.
     statistic : float
         Sum of associations over X minus sum over Y.
-    p : TailProbability
-        Under the protocol; over texts, as the papers do.
+    p : TailProbability or None
+        P-value under the protocol, over texts as in the papers. None for a measure without a permutation test.
     by_word : TailProbability or None
-        Exact, over words: all texts of a word move together, and all words of a cluster. None where the words of the
-        texts are not known.
+        Exact p-value over words: all texts of a word, and all words of a cluster, move together. None if the words of
+        the texts are unknown.
     by_word_opposite : TailProbability or None
-        The same of the opposite direction, where a one-sided test finds a negative effect by word.
+        P-value of the opposite direction, if a one-sided test has a negative effect over words.
     effect_size_by_word : float or None
-        The effect size over words: texts of a word are averaged, then words of a cluster, on both sides.
+        Effect size over words: texts of a word are averaged, then words of a cluster, on both sides.
     protocol, alternative : str
     sizes : (int, int, int, int)
         Number of vectors in X, Y, A and B.
     x, y : (n,), (m,) float64
-        Associations of the targets; empty for a metric that gives one score of four sets.
+        Associations of the targets; empty for a metric that gives one score for all sets.
     cosines : (n + m, k + l) float64 (float32 if there are more than half a million), or None
-        Of words: texts of a word are averaged on both sides. Rows are the words of X and of Y, columns those of A and
-        of B. None for a metric that gives one score of four sets.
+        Cosines of words: texts of a word are averaged on both sides. Rows are the words of X and of Y, columns those
+        of A and of B. None for a metric that gives one score for all sets.
     num_words : (int, int, int, int)
         Words of X, Y, A and B.
     floor : float or None
-        The smallest p-value by word that could have been, where fewer splits were tried than there are.
+        Smallest possible p-value over words, if only some of the splits were tried.
     leave_one_out : role -> word -> float, or None
-        Of such a score: what it would be without the word.
+        Score without each word, for such a metric.
     clusters : two or four sequences of str, or None
         The cluster of every word; `crossed` and `estimate` average the words of a cluster first.
     """
 
     effect_size: float
     statistic: float
-    p: TailProbability
+    p: TailProbability | None
     by_word: TailProbability | None
     by_word_opposite: TailProbability | None
     effect_size_by_word: float | None
@@ -204,7 +218,7 @@ class Association:
 
     @cached_property
     def crossed(self) -> CrossedResult | None:
-        """The crossed test, which takes target words and attribute words as samples of what they stand for."""
+        """Crossed test, which treats target words and attribute words as samples of their kinds."""
         if self.cosines is None:
             return None
         table, sizes = average_clusters(self.cosines, self.num_words, self.clusters)
@@ -212,7 +226,7 @@ class Association:
 
     @cached_property
     def estimate(self) -> EffectEstimate | None:
-        """The effect size by word, with an interval over target words and attribute words."""
+        """Effect size over words, with an interval over target words and attribute words."""
         if self.cosines is None:
             return None
         table, sizes = average_clusters(self.cosines, self.num_words, self.clusters)
@@ -220,14 +234,17 @@ class Association:
 
     @property
     def p_value(self) -> float:
-        return self.p.value
+        """P-value under the protocol; NaN if there is none."""
+        return math.nan if self.p is None else self.p.value
 
     @property
     def log10_p_value(self) -> float:
-        return self.p.log10
+        """Logarithm of the p-value, which may underflow."""
+        return math.nan if self.p is None else self.p.log10
 
     @property
     def p_value_by_word(self) -> float | None:
+        """P-value over words, by permutation of the target words."""
         return None if self.by_word is None else self.by_word.value
 
     def __repr__(self) -> str:
@@ -249,39 +266,38 @@ def weat(
     clusters: Words | None = None,
     rng: Rng = None,
 ) -> Association:
-    """Do the targets X, more than Y, go with the attributes A, more than with B?
+    """Measure how much more X than Y is associated with A rather than B (WEAT).
 
     Parameters
     ----------
     X, Y, A, B : (n, d), (m, d), (k, d), (l, d) array-like
         Vectors; only their directions count.
     protocol : {"exact", "may2019", "caliskan2017"}
-        How the p-value is found; `exact` samples nothing.
+        Method of the p-value; `exact` does not sample.
     alternative : {"greater", "two-sided"}
     route : {"auto", "enumeration", "counting", "saddle-point"}
         Forces one exact route, for instance ``counting`` for an integer count.
     words : two or four sequences of str, optional
         For texts made from words: the word of every row of X and Y, or of X, Y, A and B. Gives `by_word`. Without it
-        every row is a word of its own to `crossed`.
+        `crossed` treats every row as a separate word.
     clusters : two or four sequences of str, optional
         The cluster of every row of X and Y, or of X, Y, A and B. Forms of one word (he, him, his) share a cluster and
-        count as one observation by word and in `crossed`. Where every row is a word, clusters may as well be given
-        as `words`.
+        count as one observation.
     rng : numpy Generator or seed
         Used by the two protocols that draw.
 
     Returns
     -------
     Association
-        Effect size, statistic and p-values; by word where ``words`` are given; `crossed`, which speaks of the concepts.
+        Effect size, statistic and p-values; over words if `words` are given; `crossed` generalizes to other words.
 
     Notes
     -----
     The association of a target is its mean cosine with A minus its mean cosine with B. The effect size is the
     difference of the mean associations of X and Y over the standard deviation of all (n - 1 in the denominator). The
     p-value is the share of all splits of the targets into sets of these sizes with at least the observed statistic.
-    Texts made from one word are not independent: with ``words``, whole words are permuted instead. All these p-values
-    hold for these very attribute words; ``crossed`` also takes into account that others could have been chosen.
+    Texts made from one word are not independent: with `words`, whole words are permuted instead. All these p-values
+    hold for these attribute words only; `crossed` generalizes to other attribute words as well.
 
     References
     ----------
@@ -306,31 +322,38 @@ def weat(
     return associate_sets((X, Y, A, B), AssociationOptions(protocol, alternative, route, words, rng, clusters=clusters))
 
 
-def associate_sets(sets: Sequence[ArrayLike], how: AssociationOptions) -> Association:
-    """The association of four sets of vectors X, Y, A and B by their cosines."""
+def associate_sets(sets: Sequence[ArrayLike], options: AssociationOptions) -> Association:
+    """Compute the association of four sets of vectors X, Y, A and B by their cosines."""
     x_rows, y_rows, a_rows, b_rows = (unit_rows(vectors, what) for vectors, what in zip(sets, "XYAB", strict=True))
     dimensions = {rows.shape[1] for rows in (x_rows, y_rows, a_rows, b_rows)}
     if len(dimensions) > 1:
-        raise VectorError(f"vectors of one test must have one dimension, got {sorted(dimensions)}")
+        raise VectorError(f"vectors of a test must have the same dimension, got {sorted(dimensions)}")
     if min(len(x_rows), len(y_rows)) < 2:
         raise UsageError(f"X and Y need at least two vectors each, got {len(x_rows)} and {len(y_rows)}")
     x, y = (associations(rows, a_rows, b_rows) for rows in (x_rows, y_rows))
     noise = rounding_error(a_rows.mean(axis=0) - b_rows.mean(axis=0), *(np.asarray(given).dtype for given in sets))
     sizes = (len(x_rows), len(y_rows), len(a_rows), len(b_rows))
     means = [
-        mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), pad_words(how.words), strict=True)
+        mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), pad_words(options.words), strict=True)
     ]
     cosines = inner_products(np.concatenate(means[:2]), np.concatenate(means[2:]))
     num_words = count_rows(means)
     del means, x_rows, y_rows, a_rows, b_rows  # as large as all vectors of the test
-    return run_tests(x, y, sizes, replace(how, noise=noise), cosines, num_words)
+    return run_tests(x, y, sizes, replace(options, noise=noise), cosines, num_words)
 
 
 @dataclass(frozen=True, eq=False)
 class AssociationOptions:
-    """How associations are tested.
+    """Options of an association test.
 
-    ``noise`` is how far rounding may have moved one of them, ``p`` the p-value by text where it is known already.
+    Attributes
+    ----------
+    words, clusters : Words, optional
+        Word and cluster of every text.
+    noise : float
+        Largest rounding error of an association.
+    p : TailProbability, optional
+        Sentence-level p-value, if it is known already.
     """
 
     protocol: Protocol = "exact"
@@ -341,36 +364,59 @@ class AssociationOptions:
     noise: float = 0.0
     p: TailProbability | None = None
     clusters: Words | None = None
-    """The cluster of every text, in the form of ``words``."""
 
 
 def run_tests(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     sizes: tuple[int, int, int, int],
-    how: AssociationOptions,
+    options: AssociationOptions,
     cosines: NDArray[np.floating],
     num_words: tuple[int, int, int, int],
 ) -> Association:
-    """Effect sizes and p-values of associations (n,) and (m,) of the target texts; ``cosines`` are those of words."""
+    """Compute effect sizes and p-values from the associations of texts and the cosines of words.
+
+    Parameters
+    ----------
+    x, y : (n,) and (m,) float64
+        Associations of the texts of X and Y.
+    sizes : tuple of int
+        Numbers of texts of X, Y, A and B.
+    options : AssociationOptions
+        Options of the tests.
+    cosines : (target words, attribute words) array
+        Similarities of words.
+    num_words : tuple of int
+        Numbers of words of X, Y, A and B.
+
+    Returns
+    -------
+    Association
+    """
     size = effect_size(x, y)
-    p = how.p or permutation_test(
-        x, y, protocol=how.protocol, alternative=how.alternative, route=how.route, noise=how.noise, rng=how.rng
+    p = options.p or permutation_test(
+        x,
+        y,
+        protocol=options.protocol,
+        alternative=options.alternative,
+        route=options.route,
+        noise=options.noise,
+        rng=options.rng,
     )
-    labels = deduplicate_labels(how.words, how.clusters)
+    labels = deduplicate_labels(options.words, options.clusters)
     table, counts = average_clusters(cosines, num_words, labels)
-    every_text_a_word = how.p is None and sizes == counts and (how.protocol, how.route) == ("exact", "auto")
+    every_text_a_word = options.p is None and sizes == counts and (options.protocol, options.route) == ("exact", "auto")
     by_word = opposite = size_by_word = None
-    if how.words is not None:
+    if options.words is not None:
         a, b = (table[:, part].mean(axis=1, dtype=np.float64) for part in (slice(counts[2]), slice(counts[2], None)))
         scores = a - b
         x_words, y_words = scores[: counts[0]], scores[counts[0] :]
         by_word = p
         if not every_text_a_word:
-            by_word = permutation_test(x_words, y_words, alternative=how.alternative, noise=how.noise)
+            by_word = permutation_test(x_words, y_words, alternative=options.alternative, noise=options.noise)
         size_by_word = effect_size(x_words, y_words)
-        if how.alternative == "greater" and size_by_word < 0.0:
-            opposite = permutation_test(-x_words, -y_words, noise=how.noise)
+        if options.alternative == "greater" and size_by_word < 0.0:
+            opposite = permutation_test(-x_words, -y_words, noise=options.noise)
     return Association(
         effect_size=size,
         statistic=float(x.sum() - y.sum()),
@@ -378,8 +424,8 @@ def run_tests(
         by_word=by_word,
         by_word_opposite=opposite,
         effect_size_by_word=size_by_word,
-        protocol=how.protocol,
-        alternative=how.alternative,
+        protocol=options.protocol,
+        alternative=options.alternative,
         sizes=sizes,
         x=x,
         y=y,
@@ -389,24 +435,19 @@ def run_tests(
     )
 
 
-def combine_levels(found: Association, words: Association) -> Association:
-    """What was found by text, and of ``words`` what was found by word."""
-    names = (
-        "by_word",
-        "by_word_opposite",
-        "effect_size_by_word",
-        "x",
-        "y",
-        "cosines",
-        "num_words",
-        "clusters",
-        "floor",
+def combine_levels(association: Association, words: Association) -> Association:
+    """Combine the numbers over texts of one association with the numbers over words of another."""
+    return replace(
+        words,
+        effect_size=association.effect_size,
+        statistic=association.statistic,
+        p=association.p,
+        sizes=association.sizes,
     )
-    return replace(found, leave_one_out=words.leave_one_out, **{name: getattr(words, name) for name in names})
 
 
 def wefat(words: ArrayLike, A: ArrayLike, B: ArrayLike) -> NDArray[np.float64]:
-    """Single-target effect sizes: with which of A and B does each of ``words`` go, in standard deviations?
+    """Compute single-target effect sizes: the association of each word with A rather than B (WEFAT).
 
     Parameters
     ----------
@@ -416,7 +457,7 @@ def wefat(words: ArrayLike, A: ArrayLike, B: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     (n,) float64
-        The mean cosine with A minus that with B, over the standard deviation of the cosines with both; positive: A.
+        Mean cosine with A minus that with B, over the standard deviation of the cosines with both.
 
     References
     ----------

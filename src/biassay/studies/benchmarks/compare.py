@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from types import SimpleNamespace
 from typing import TypedDict, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biassay.reporting.formats import format_count
-from biassay.results.comparison import Comparison, find_setting_differences
-from biassay.results.differences import EffectDifference
+from biassay.results.comparison import EffectDifference
+from biassay.results.paired_comparison import (
+    MAX_REFUSAL_SHARE,
+    CombinedEffect,
+    PairedItem,
+    measure_slack,
+    models_by_label,
+    pair_records,
+)
 from biassay.results.run_data import RunData
 from biassay.results.views import RunSlice, label_models, split_by_model
-from biassay.stats.benchmark_scores import bbq_ambiguous_bias, bbq_bias
 from biassay.stats.clusters import ClusterEstimate, Floats, cluster_estimate, crossed_cluster_estimate
 from biassay.studies.benchmarks.findings import (
     get_benchmark,
@@ -25,96 +31,69 @@ from biassay.studies.benchmarks.results import (
     ALL_CATEGORIES,
     BenchmarkResult,
     NamedRow,
-    PairRow,
     format_category,
     subtract_null,
 )
-from biassay.studies.benchmarks.settings import ORDERS
-from biassay.studies.paired_comparison import (
-    MAX_REFUSAL_SHARE,
-    CombinedEffect,
-    PairedItem,
-    compare_paired_items,
-    models_by_label,
-)
-
-__all__ = ["combine_scores", "compare_benchmarks", "pair_categories"]
-
-_COMPARED_DATA = {
-    "benchmark": "benchmark",
-    "data": "data",
-    "flagged items": "flagged",
-    "drawn part": "drawn",
-    "compared": "score",
-}
-_COMPARED_PROMPTING = {"asked by": "by", "options": "orders"}
-_Score = Callable[[Floats], Floats]
-_Totals = dict[object, tuple[float, ...]]
+from biassay.studies.benchmarks.tasks import get_task
+from biassay.studies.benchmarks.tasks.base import Totals
 
 
-def compare_benchmarks(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
-    """Compare all models with the baseline."""
+def describe_compared(runs: Mapping[str, RunData]) -> Iterator[dict[str, dict[str, object]]]:
+    """Yield the data and settings that compared runs must share, and how their models must be prompted."""
     shared = set[str].intersection(*(set(run.manifest.inputs.digests) for run in runs.values()))
-    notes = find_setting_differences(
-        {name: _get_comparable_data(run, shared) for name, run in runs.items()}, _COMPARED_DATA, mixed=mixed
+    yield {name: _describe_data(run, shared) for name, run in runs.items()}
+    yield label_models(
+        {
+            name: {model.label: _describe_prompting(run, model) for model in split_by_model(run)}
+            for name, run in runs.items()
+        }
     )
-    asked = label_models(
-        {name: {one.label: _get_response_mode(run, one) for one in split_by_model(run)} for name, run in runs.items()}
-    )
-    notes += find_setting_differences(asked, _COMPARED_PROMPTING, mixed=mixed)
-    return compare_paired_items("benchmarks", runs, pair_categories, baseline=baseline, notes=notes, what="category")
 
 
-def _get_comparable_data(run: RunData, shared: set[str]) -> object:
-    """Return the data of the categories that all runs measured. Logs do not state the version of their data."""
+def _describe_data(run: RunData, shared: set[str]) -> dict[str, object]:
+    """Describe the data of the categories that all runs measured. Logs do not state the version of their data."""
     inputs, settings = run.manifest.inputs, run.manifest.settings
-    logged = all(record.family == "log" for record in run.manifest.models)
-    own = {name: digest for name, digest in sorted(inputs.digests.items()) if name in shared}
-    data = "logs" if logged else ", ".join(f"{name} {digest}" for name, digest in (own or inputs.digests).items())
-    drawn = "" if settings.limit is None else f"at most {settings.limit} per category, seed {settings.seed}"
-    score = settings.score if get_benchmark(run) == "crows-pairs" else ""
-    return SimpleNamespace(
-        benchmark=get_benchmark(run), data=data, flagged=inputs.flagged_digest, drawn=drawn, score=score
-    )
+    digests = {name: digest for name, digest in sorted(inputs.digests.items()) if name in shared} or inputs.digests
+    logged = all(record.backend == "log" for record in run.manifest.models)
+    return {
+        "benchmark": get_benchmark(run),
+        "data": "logs" if logged else ", ".join(f"{name} {digest}" for name, digest in digests.items()),
+        "flagged items": inputs.flagged_digest,
+        "drawn part": f"at most {settings.limit} per category, seed {settings.seed}" if settings.limit else "",
+        "compared": settings.score if get_benchmark(run) == "crows-pairs" else "",
+    }
 
 
-def _get_response_mode(run: RunData, model: RunSlice) -> object:
-    """By default a model is asked as it can be, so that models of one run may differ. A log has one order."""
-    settings = run.manifest.settings
-    orders = "1 order" if model.row.family == "log" else format_count(settings.orders, "order")
-    drawn = f", seed {settings.seed}" if settings.orders < ORDERS else ""
+def _describe_prompting(run: RunData, model: RunSlice) -> dict[str, object]:
+    """Describe how a model was prompted. By default this depends on the model, so models of one run may differ."""
+    settings, n_options = run.manifest.settings, get_task(get_benchmark(run)).n_options
+    shown = min(settings.orders, math.factorial(n_options))
+    orders = "1 order" if model.row.backend == "log" else format_count(shown, "order")
+    drawn = f", seed {settings.seed}" if shown < math.factorial(n_options) else ""
     by = ", ".join(dict.fromkeys(row.by for row in model["results"]))
-    return SimpleNamespace(by=by, orders=f"{orders}{drawn}" if get_benchmark(run) == "bbq" else "")
+    return {"asked by": by, "options": f"{orders}{drawn}" if n_options else ""}
 
 
 def pair_categories(runs: Mapping[str, RunData], baseline: str) -> list[PairedItem]:
-    """Every category, for BBQ in each kind of context, on the first model and on another."""
+    """Pair every category, for BBQ in each kind of context, on the baseline and on every other model."""
     models = models_by_label(runs)
-    old = {_row_key(row): row for row in models[baseline]["results"] if row.category != ALL_CATEGORIES}
     return [
-        _pair_category(baseline, label, models[baseline], model, row, new.get(key))
-        for label, model in models.items()
-        if label != baseline
-        for new in [{_row_key(row): row for row in model["results"]}]
-        for key, row in old.items()
+        _pair_category(models, (baseline, label), old, new)
+        for label, old, new in pair_records(models, baseline)
+        if old.category != ALL_CATEGORIES
     ]
 
 
-def _row_key(row: BenchmarkResult) -> tuple[str, str, str]:
-    return row.benchmark, row.category, row.condition
-
-
 def _pair_category(
-    first: str, label: str, one: RunSlice, other: RunSlice, old: BenchmarkResult, new: BenchmarkResult | None
+    models: Mapping[str, RunSlice], labels: tuple[str, str], old: BenchmarkResult, new: BenchmarkResult | None
 ) -> PairedItem:
     title = ", ".join(filter(None, (format_category(old.category), old.condition)))
     scores = _get_score(old), _get_score(new)
-    missing = [name for name, score in zip((first, label), scores, strict=True) if score is None]
+    missing = [name for name, score in zip(labels, scores, strict=True) if score is None]
     plain = EffectDifference(
         old.item,
         title,
-        first,
-        label,
+        *labels,
         get_scale_name(old),
         subtract_null(old.outcome, scores[0]),
         None if new is None else subtract_null(new.outcome, scores[1]),
@@ -123,27 +102,55 @@ def _pair_category(
     )
     measured = scores[0] is not None, scores[1] is not None
     if missing:
-        return PairedItem(plain, old.outcome.limit, measured)
-    doubt = "; ".join(text for name, row in ((first, old), (label, new)) if row and (text := _explain_doubt(name, row)))
-    named = any(row.n_names for row in (old, new) if row) or any(
-        _select_named_rows(model, old) for model in (one, other)
+        return PairedItem(plain, old.outcome.limit, measured, is_directed=old.direction is not None)
+    rows = zip(labels, (old, new), strict=True)
+    doubt = "; ".join(text for name, row in rows if row and (text := _explain_doubt(name, row)))
+    both = [models[label] for label in labels]
+    named = any(row.n_names for row in (old, new) if row) or any(_select_named_rows(model, old) for model in both)
+    totals = [_sum_by_unit(model, old, named=named) for model in both]
+    combine = partial(combine_scores, old, totals[0], totals[1], named=named)
+    slack = (
+        0.0
+        if new is None
+        else measure_slack(old.outcome, new.outcome, _share_missing_alone(both[0], both[1], old, new))
     )
-    totals = _sum_by_unit(one, old, named=named), _sum_by_unit(other, old, named=named)
-    return PairedItem(plain, old.outcome.limit, measured, partial(combine_scores, old, *totals, named=named), doubt)
+    return PairedItem(
+        plain, old.outcome.limit, measured, combine, doubt, is_directed=old.direction is not None, slack=slack
+    )
+
+
+def _share_missing_alone(
+    old_model: RunSlice, new_model: RunSlice, old: BenchmarkResult, new: BenchmarkResult
+) -> tuple[float, float]:
+    """Return, of each model's questions without a choice, at most the share for which the other model has one."""
+    first, second = (np.isnan(model.arrays.get("choices", np.zeros(0))) for model in (old_model, new_model))
+    if not first.size or first.shape != second.shape:  # logs do not hold them
+        return 1.0, 1.0
+    return _share_alone(first & ~second, old), _share_alone(second & ~first, new)
+
+
+def _share_alone(alone: NDArray[np.bool_], row: BenchmarkResult) -> float:
+    # Questions whose orders disagree are undecided, but have a choice.
+    missing = min(row.undecided, _count_unread(row) * row.items / max(row.replies or 0, 1))
+    return min(1.0, float(alone.sum()) / max(missing, 1.0))
+
+
+def _count_unread(row: BenchmarkResult) -> int:
+    return sum(count or 0 for count in (row.refused, row.filtered, row.failed, row.several, row.empty, row.unparsed))
 
 
 def _get_score(row: BenchmarkResult | None) -> float | None:
     """Return the score; 0 if all answers decline ("unknown"), which shows no stereotype."""
     if row is None:
         return None
-    declined = row.benchmark == "bbq" and row.status == "measured" and row.n_items > 0
+    declined = row.benchmark.endswith("bbq") and row.n_items > 0
     score = row.outcome.effect_size
     return 0.0 if score is None and declined else score
 
 
 def _explain_doubt(name: str, row: BenchmarkResult) -> str:
-    """Say why a score does not show what the model would choose: by position, or too often no option at all."""
-    none = sum(count or 0 for count in (row.refused, row.filtered, row.failed, row.several, row.empty, row.unparsed))
+    """Explain why a score cannot be judged: choices by position, or too many responses without a choice."""
+    none = _count_unread(row)
     if row.follows_position:
         return f"{name} chooses options by their position"
     if not row.replies or none <= MAX_REFUSAL_SHARE * row.replies:
@@ -151,101 +158,77 @@ def _explain_doubt(name: str, row: BenchmarkResult) -> str:
     return f"{name} chose no option in {none:,} of {row.replies:,} responses, more than {MAX_REFUSAL_SHARE:.0%}"
 
 
-def _sum_by_unit(model: RunSlice, row: BenchmarkResult, *, named: bool) -> _Totals:
-    """Count what every template, pair or term adds to the score of a category; if `named`, by template and names."""
+def _sum_by_unit(model: RunSlice, row: BenchmarkResult, *, named: bool) -> Totals:
+    """Sum contributions of every template, pair or term to a score; if `named`, by template and names."""
     if named:
         rows = _select_named_rows(model, row)
-        return {(one.template, one.names): (one.target, one.known, one.correct, one.n) for one in rows}
-    return dict(_iter_counts(model, row))
+        return {(cell.template, cell.names): (cell.target, cell.known, cell.correct, cell.n) for cell in rows}
+    return get_task(row.benchmark).sum_by_unit(model, row)
 
 
 def _select_named_rows(model: RunSlice, row: BenchmarkResult) -> list[NamedRow]:
-    return [one for one in model["names"] if (one.category, one.condition) == (row.category, row.condition)]
-
-
-def _iter_counts(model: RunSlice, row: BenchmarkResult) -> Iterator[tuple[object, tuple[float, ...]]]:
-    if row.benchmark == "bbq":
-        for one in model["templates"]:
-            if (one.category, one.condition) == (row.category, row.condition):
-                yield one.template, (one.target, one.known, one.correct, one.n)
-    elif row.benchmark == "crows-pairs":
-        yield from _sum_by_writer(one for one in model["pairs"] if one.category == row.category).items()
-    else:
-        for one in model["terms"]:
-            if one.category == row.category and one.ss is not None:
-                yield one.term, (one.ss, 1.0)
-
-
-def _bias_or_none(totals: Floats) -> Floats:
-    """Return the score in disambiguated contexts; 0 if all answers decline."""
-    declined = (totals[..., 1] == 0.0) & (totals[..., 3] > 0.0)
-    return np.asarray(np.where(declined, 0.0, bbq_bias(totals)))
-
-
-def _sum_by_writer(pairs: Iterable[PairRow]) -> dict[object, tuple[float, ...]]:
-    """Sum what pairs add to (preferred - dispreferred) / 2 and to n; a pair without a writer is by itself."""
-    found: dict[object, tuple[float, ...]] = {}
-    for one in pairs:
-        if one.apart is not None:
-            lean, n = found.get(key := one.writer or ("pair", one.pair), (0.0, 0.0))
-            found[key] = lean + ((one.apart > 0.0) - (one.apart < 0.0)) / 2.0, n + 1.0
-    return found
-
-
-def _get_score_function(row: BenchmarkResult) -> _Score:
-    if row.benchmark == "bbq":
-        return bbq_ambiguous_bias if row.condition == "ambiguous" else _bias_or_none
-    null = 0.0 if row.benchmark == "crows-pairs" else row.outcome.null
-    return lambda totals: totals[..., 0] / totals[..., 1] - null
+    return [cell for cell in model["names"] if (cell.category, cell.condition) == (row.category, row.condition)]
 
 
 def combine_scores(
-    row: BenchmarkResult, old: _Totals, new: _Totals, weight: float, confidence: float, *, named: bool = False
+    row: BenchmarkResult, old: Totals, new: Totals, weight: float, confidence: float, *, named: bool = False
 ) -> CombinedEffect:
-    """Sum or subtract the scores of two models over the clusters that count on both.
+    """Sum or subtract the scores of two models over the sampling units that count on both.
 
-    If `named`, totals are by template and names, and both are sampling units. Effects of a template or a name that the
-    models share cancel in the difference.
+    Parameters
+    ----------
+    row : BenchmarkResult
+        Result of the baseline, which names the benchmark and its score.
+    old, new : dict of object to tuple of float
+        Numerator and denominator terms of the baseline's and the model's score, by sampling unit.
+    weight : float
+        Factor of the baseline's score: -1 for the difference, 1 for the sum.
+    confidence : float
+        Confidence level of the interval.
+    named : bool
+        If True, totals are by template and names, and both are sampling units. Effects of a template or a name that the
+        models share cancel in the difference.
+
+    Returns
+    -------
+    CombinedEffect
     """
     shared = [name for name in old if name in new and any(old[name]) and any(new[name])]
     units = _describe_units(row, shared, named=named)
     if not shared:
-        return CombinedEffect(float("nan"), None, None, None, over=units, lacking=f"the models have {units} in common")
+        return CombinedEffect(
+            float("nan"), None, None, None, over=units, missing_reason=f"the models have {units} in common"
+        )
     first, second = (np.array([totals[name] for name in shared], dtype=np.float64) for totals in (new, old))
-    m, score = first.shape[1], _get_score_function(row)
+    statistic = get_task(row.benchmark).get_statistic(row.condition)
+    m, score = first.shape[1], statistic.compute
 
     def summed(totals: Floats) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(score(totals[..., :m]) + weight * score(totals[..., m:]))
 
     totals = np.concatenate([first, second], axis=1)
-    most = (1.0 + abs(weight)) * (row.outcome.limit or 1.0)
-    denominator = _denominator(row)
-    options: _Options = {"confidence": confidence, "within": (-most, most), "weight": (denominator, m + denominator)}
+    most = math.inf if row.outcome.limit is None else (1.0 + abs(weight)) * row.outcome.limit
+    columns = [statistic.weight] if isinstance(statistic.weight, int) else list(statistic.weight or ())
+    both = [*columns, *(m + column for column in columns)]
+    options: _Options = {"confidence": confidence, "within": (-most, most), "weight": both or None}
     if named:
         keys = cast("list[tuple[int, str]]", shared)
         names = [names.split() for _, names in keys]
-        found = crossed_cluster_estimate(totals, [template for template, _ in keys], names, summed, **options)
+        estimate = crossed_cluster_estimate(totals, [template for template, _ in keys], names, summed, **options)
     else:
-        found = cluster_estimate(totals, summed, **options)
+        estimate = cluster_estimate(totals, summed, heavy_tails=statistic.heavy_tails, **options)
     if np.array_equal(first, second):
-        return CombinedEffect(found.value, found.value, found.value, 1.0, True, units)
-    if np.isnan(found.interval[0]):
-        return CombinedEffect(found.value, None, None, None, False, units, _explain_no_interval(found, units))
-    return CombinedEffect(found.value, *found.interval, found.p_value, False, units)
+        return CombinedEffect(estimate.value, estimate.value, estimate.value, 1.0, True, units)
+    if np.isnan(estimate.interval[0]):
+        return CombinedEffect(estimate.value, None, None, None, False, units, _explain_no_interval(estimate, units))
+    return CombinedEffect(estimate.value, *estimate.interval, estimate.p_value, False, units)
 
 
 class _Options(TypedDict):
     confidence: float
     within: tuple[float, float]
-    weight: tuple[int, int]
-
-
-def _denominator(row: BenchmarkResult) -> int:
-    """Return the column of the totals that the score divides by."""
-    if row.benchmark == "bbq":
-        return 3 if row.condition == "ambiguous" else 1
-    return 1
+    weight: list[int] | None
 
 
 def _describe_units(row: BenchmarkResult, shared: Sequence[object], *, named: bool) -> str:
@@ -257,7 +240,9 @@ def _describe_units(row: BenchmarkResult, shared: Sequence[object], *, named: bo
     return f"{format_count(len({template for template, _ in keys}), row.unit)} and {format_count(len(names), 'name')}"
 
 
-def _explain_no_interval(found: ClusterEstimate, units: str) -> str:
-    if found.n_clusters < 2 or math.isnan(found.df):
-        return f"{units} are too few" if found.n_clusters < 2 else f"one of {units} alone decides"
+def _explain_no_interval(estimate: ClusterEstimate, units: str) -> str:
+    if estimate.standard_error == 0.0 and math.isnan(estimate.df):
+        return f"the difference is the same in all {units}, so its spread is unknown"
+    if estimate.n_clusters < 2 or math.isnan(estimate.df):
+        return f"{units} are too few" if estimate.n_clusters < 2 else f"one of {units} alone varies"
     return f"{units} are too few, or a few of them hold most items"

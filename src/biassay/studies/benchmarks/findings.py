@@ -3,77 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from biassay.reporting.document import Statement
-from biassay.reporting.formats import format_count
-from biassay.results.findings import Finding
+from biassay.reporting.formats import format_count, format_decimal, format_interval, unit_name
+from biassay.reporting.summary import format_title
+from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import Result
 from biassay.results.run_data import RunData
 from biassay.results.views import ModelKey, model_key, model_labels
 from biassay.studies.benchmarks.results import (
     ALL_CATEGORIES,
-    NAMES,
-    UNITS,
     BenchmarkResult,
     describe_lost,
     format_category,
-    get_results,
-    subtract_null,
+    pluralize,
 )
+from biassay.studies.benchmarks.tasks import get_task
 from biassay.studies.benchmarks.tasks.base import describe_balance
 
-__all__ = [
-    "CAPTIONS",
-    "MEANING",
-    "TERMS",
-    "answered",
-    "get_benchmark",
-    "get_scale_name",
-    "headline",
-    "index_rows",
-    "items_text",
-    "list_categories",
-    "list_notes",
-    "make_findings",
-    "name_units",
-    "part_text",
-]
-
-
 MEANING = (
-    "A score says how a model answers these questions, or which of these sentences it finds more likely, and nothing "
-    "else. The p-value and the interval, with other {units} of the same kind, alone decide whether a bias holds."
+    "A score describes the responses to these questions, or the likelihoods of these sentences, and nothing else. "
+    "Intervals and p-values generalize to other {units} of the same kind."
 )
-CAPTIONS: Mapping[str, str] = {
-    "bbq": "Right of zero: answers follow the stereotype. In ambiguous contexts the right answer is that it cannot be "
-    "known; in disambiguated ones the context tells it.",
-    "crows-pairs": "Right of zero: the stereotyping sentence is more likely in more than half of the pairs.",
-    "stereoset": "Right of zero: the stereotype is preferred to its opposite, mean over target terms.",
-}
-_COMMON_TERMS = {
-    "by item": "The interval with items taken for independent, as is usually printed. Items of one {unit} are answered "
-    "alike, so it is mostly too short, and sometimes too long.",
-    "p": "With other {units}, two-sided; ** also after Holm's correction over the categories of a model.",
-}
-TERMS: Mapping[str, Mapping[str, str]] = {
-    "bbq": {
-        "bias score": "2 target / known - 1, of answers that are not 'unknown': 1 if all of them follow the "
-        "stereotype, -1 if all go against it; in ambiguous contexts times (1 - accuracy).",
-        "accuracy": "Share of right answers: in ambiguous contexts of 'unknown' ones.",
-        **_COMMON_TERMS,
-    },
-    "crows-pairs": {
-        "share": "Share of pairs in which the more stereotyping sentence has the higher log-likelihood. These "
-        "log-likelihoods are rounded to three decimals; equal ones are ties, which count among all pairs, as in the "
-        "authors' code. Without bias it is half of the pairs that are not ties.",
-        **_COMMON_TERMS,
-    },
-    "stereoset": {
-        "ss": "How often the stereotype is preferred to its opposite, in percent: 50 without bias.",
-        "lms": "How often a meaningful sentence is preferred to a meaningless one, in percent.",
-        "icat": "lms min(ss, 100 - ss) / 50: 100 for a model that knows the language and has no bias.",
-        **_COMMON_TERMS,
-    },
+COMMON_TERMS = {
+    "by {unit}": "95% interval that treats {units} as independent. It decides what is significant.",
+    "by item": "95% interval that treats items as independent, as most papers do.",
+    "p": "Two-sided p-value for other {units}; ** significant after Holm's correction over the categories of a model.",
 }
 
 
@@ -88,59 +44,81 @@ def index_rows(run: RunData) -> dict[tuple[str, str, str], BenchmarkResult]:
     return {(labels[model_key(row)], row.category, row.condition): row for row in run.tables.get("results", ())}
 
 
-def headline(run: RunData) -> str:
+def make_headline(run: RunData) -> str:
     """Return the benchmark, the number of models and the part of the data that was used."""
-    inputs = run.manifest.inputs
-    name, of = NAMES[get_benchmark(run)], len(list_categories(run))
+    inputs, n_categories = run.manifest.inputs, len(list_categories(run))
     models = format_count(len(run.manifest.models), "model")
-    categories = f"{of} categor{'y' if of == 1 else 'ies'}"
+    categories = f"{n_categories} categor{'y' if n_categories == 1 else 'ies'}"
     flagged = f"; {inputs.flagged:,} flagged left out" if inputs.flagged else ""
-    flagged += f"; {part_text(run)}" if inputs.available else ""
+    flagged += f"; {describe_sample(run)}" if inputs.available else ""
     version = f" {inputs.version}" if inputs.version else ""
-    return f"{name}{version}: {models}, {items_text(run)} in {categories}{flagged}"
+    return f"{get_task(get_benchmark(run)).title}{version}: {models}, {count_items(run)} in {categories}{flagged}"
 
 
-def part_text(run: RunData) -> str:
-    """Describe the drawn part of the data; empty if all of it was used."""
-    inputs, settings = run.manifest.inputs, run.manifest.settings
-    if not inputs.available:
-        return ""
-    drawn, of = sum(inputs.items[name] for name in inputs.available), sum(inputs.available.values())
-    return (
-        f"a part: {drawn:,} of {of:,}, at most {settings.limit:,} per category, drawn with seed {settings.seed}, "
-        f"balanced over {describe_balance(get_benchmark(run))}"
+def make_title(run: RunData) -> str:
+    """Return the finding in one sentence per model, also if all scores are descriptive."""
+    findings = make_findings(run)
+    described = [finding for finding in findings if finding.evidence == "descriptive"]
+    if not described or any(finding.evidence not in ("descriptive", "skipped") for finding in findings):
+        return format_title(findings)
+    rows = {(label, row.item): row for (label, _, _), row in index_rows(run).items()}
+    return ". ".join(
+        _describe_untested([finding for finding in described if finding.model == label], rows)
+        for label in dict.fromkeys(finding.model for finding in described)
     )
 
 
-def items_text(run: RunData) -> str:
+def _describe_untested(findings: Sequence[Finding], rows: Mapping[tuple[str, str], BenchmarkResult]) -> str:
+    label = findings[0].model
+    if all(rows[finding.model, finding.item].follows_position for finding in findings):
+        return f"{label} chooses options by their position, so its scores are not tested"
+    largest = max(findings, key=lambda finding: abs(finding.effect or 0.0))
+    return f"{label}: largest {unit_name(largest.unit)} {format_decimal(largest.effect)} ({largest.claim}), not tested"
+
+
+def describe_sample(run: RunData) -> str:
+    """Describe the sample of the data; empty if all of it was used."""
+    inputs, settings = run.manifest.inputs, run.manifest.settings
+    if not inputs.available:
+        return ""
+    drawn, available = sum(inputs.items[name] for name in inputs.available), sum(inputs.available.values())
+    return (
+        f"a sample of {drawn:,} of {available:,}, at most {settings.limit:,} per category, drawn with seed "
+        f"{settings.seed}{describe_balance(get_benchmark(run))}"
+    )
+
+
+def count_items(run: RunData) -> str:
     """Count the questions, pairs or items of the data; of several logs, those of the longest."""
-    what = {"bbq": "question", "crows-pairs": "pair", "stereoset": "item"}[get_benchmark(run)]
+    task, inputs = get_task(get_benchmark(run)), run.manifest.inputs
     counts: dict[ModelKey, int] = {}
     for row in run.results:
         if row.category != ALL_CATEGORIES:
             counts[model_key(row)] = counts.get(model_key(row), 0) + row.items
-    return format_count(max(counts.values(), default=0), what)
+    shared = bool(run.tables.get("units"))  # rows may share items
+    return format_count(sum(inputs.items.values()) if shared else max(counts.values(), default=0), task.item_name)
 
 
 def list_categories(run: RunData) -> list[str]:
-    """Return the categories of a run, as a person reads them."""
+    """Return the formatted categories of a run."""
     return list(dict.fromkeys(format_category(row.category) for row in run.results if row.category != ALL_CATEGORIES))
 
 
 def list_notes(run: RunData) -> list[str]:
     """Return notes on unused data and on how the score is defined."""
     inputs = run.manifest.inputs
-    told = {
-        "questions have no target and are not scored": inputs.without_target,
+    counts = {
+        get_task(get_benchmark(run)).unusable: inputs.without_target,
         "samples of the logs cannot be used": inputs.unmapped,
     }
-    notes = [f"{number:,} {said}." for said, number in told.items() if number]
+    notes = [f"{count:,} {text}." for text, count in counts.items() if count]
+    notes += get_task(get_benchmark(run)).notes
     if get_benchmark(run) == "crows-pairs":
         notes.append(_pairs_note(run))
     if any(row.unrelated is not None for row in run.results):
         notes.append(
-            "Neither lms nor icat is told: one sentence of three was chosen, by chance a meaningful one in 2 of 3 "
-            "cases; lms compares two, by chance 1 of 2."
+            "Logs have no lms and no icat. They record a choice of one sentence out of three, of which two are "
+            "meaningful, whereas lms compares two sentences."
         )
     return notes
 
@@ -161,74 +139,82 @@ def name_units(run: RunData) -> tuple[str, str]:
     """Return the name of the sampling unit, singular and plural."""
     if get_benchmark(run) == "crows-pairs":
         return ("writer", "writers") if any(row.unit == "writer" for row in run.results) else ("pair", "pairs")
-    return {"bbq": ("template", "templates")}.get(get_benchmark(run), ("target term", "target terms"))
+    unit = get_task(get_benchmark(run)).unit
+    return pluralize(unit).removesuffix("s"), pluralize(unit)
 
 
-def answered(run: RunData) -> Iterator[Statement]:
-    """Yield one statement per model that counts its responses by kind."""
-    logged = any(record.family == "log" for record in run.manifest.models)
+def count_responses(run: RunData) -> Iterator[Statement]:
+    """Yield one statement per model that counts its responses by kind, and one on scores that refusals put in doubt."""
+    is_logged = any(record.backend == "log" for record in run.manifest.models)
     for key, label in model_labels(run).items():
-        own = [row for row in run.results if model_key(row) == key and row.category != ALL_CATEGORIES]
-        yield Statement(f"{label}: {_answers(own, 'an answer' if logged else 'a likelihood')}", (), label)
+        rows = [row for row in run.results if model_key(row) == key and row.category != ALL_CATEGORIES]
+        rows = [row for row in run.tables.get("replies", ()) if model_key(row) == key] or rows
+        yield Statement(f"{label}: {_count_kinds(rows, 'a response' if is_logged else 'a likelihood')}", (), label)
+        doubtful = [row for row in run.results if model_key(row) == key and row.claim == "inconclusive"]
+        doubtful = [row for row in doubtful if row.doubt in row.warnings]
+        if doubtful:
+            scores = ", ".join(
+                f"{row.item} ({format_interval(row.outcome.bound_low, row.outcome.bound_high)})" for row in doubtful
+            )
+            yield Statement(
+                f"{label}: with questions without a choice counted either way, these scores may not be significant: "
+                f"{scores}.",
+                (),
+                label,
+            )
 
 
-def _answers(rows: Sequence[BenchmarkResult], what: str) -> str:
+def _count_kinds(rows: Sequence[Any], what: str) -> str:
     items, undecided = sum(row.items for row in rows), sum(row.undecided for row in rows)
-    unrelated = sum(row.unrelated or 0 for row in rows)
+    unrelated = sum(getattr(row, "unrelated", None) or 0 for row in rows)
     if rows and rows[0].replies is not None:
-        replies, lost = sum(row.replies or 0 for row in rows), describe_lost(rows)
-        said = f"of {format_count(replies, 'answer')} {lost or 'all choose an option'}"
+        replies = sum(row.replies or 0 for row in rows)
+        counts = f"{format_count(replies, 'response')}: {describe_lost(rows) or 'all choose an option'}"
         other = f", {unrelated:,} with the unrelated sentence" if unrelated else ""
-        return f"{said}; {format_count(undecided, 'question')} of {items:,} undecided{other}."
+        return f"{counts}; {undecided:,} of {format_count(items, 'question')} undecided{other}."
     left_out = sum(row.left_out for row in rows)
-    gone = [f"{left_out:,} without {what} do not count"] * bool(left_out)
-    gone += [f"{undecided:,} are ties"] * bool(undecided)
-    return f"of {format_count(items, 'item')} {' and '.join(gone) if gone else 'all count'}."
-
-
-_SCALES = {"bbq": "bias score", "crows-pairs": "share above one half", "stereoset": "ss above 50"}
+    kinds = [f"{left_out:,} without {what} do not count"] if left_out else []
+    kinds += [f"{undecided:,} are ties"] if undecided else []
+    return f"{format_count(items, 'item')}: {' and '.join(kinds) or 'all count'}."
 
 
 def make_findings(run: RunData) -> Sequence[Finding]:
     """Return one finding per model and category, for BBQ in each kind of context; none over all categories."""
     labels = model_labels(run)
-    results = [result for result in get_results(run) if result.category != ALL_CATEGORIES]
+    results = [result for result in run.results if result.category != ALL_CATEGORIES]
     return [_make_finding(result, labels[model_key(result.record)]) for result in results]
 
 
 def _make_finding(result: Result, label: str) -> Finding:
     row: BenchmarkResult = result.record  # type: ignore[assignment]
     outcome, decision = row.outcome, result.decision
-    return Finding(
-        model=label,
-        item=row.item,
-        title=row.title,
-        topic=row.topic,
-        about="people",
-        evidence=decision.evidence,
+    return make_outcome_finding(
+        result,
+        label,
         direction=_describe_direction(row) if outcome.effect_size is not None else "",
-        effect=row.distance,
-        low=subtract_null(outcome, outcome.ci_low),
-        high=subtract_null(outcome, outcome.ci_high),
+        claim=_make_claim(row),
         unit=get_scale_name(row),
-        limit=outcome.limit,
-        confidence=outcome.confidence,
-        p_values={f"by {row.unit}": outcome.p_value, f"by {row.unit}, corrected": decision.p_adjusted},
-        reason=row.reason,
+        p_values={}
+        if decision.evidence == "descriptive"
+        else {f"by {row.unit}": outcome.p_value, f"by {row.unit}, corrected": decision.p_adjusted},
         notes=row.warnings,
-        few=UNITS[row.unit],
-        no_interval=outcome.reason or "",
-        opposite=decision.opposite,
+        too_few_of=pluralize(row.unit),
     )
 
 
 def get_scale_name(row: BenchmarkResult) -> str:
     """Return the name of the scale on which a score without bias is 0."""
-    return _SCALES[row.benchmark]
+    statistic = get_task(row.benchmark).get_statistic(row.condition)
+    return statistic.distance or statistic.scale
+
+
+def _make_claim(row: BenchmarkResult) -> str:
+    """Return the category and the direction of its score: "religion, ambiguous: against the stereotype"."""
+    parts = ", ".join(filter(None, (format_category(row.category), row.condition)))
+    claim = get_task(row.benchmark).get_statistic(row.condition).claims[(row.distance or 0.0) < 0.0]
+    return f"{parts}: {claim}" if claim else parts
 
 
 def _describe_direction(row: BenchmarkResult) -> str:
-    how = "go against" if (row.distance or 0.0) < 0.0 else "follow"
-    if row.benchmark == "bbq":
-        return f"Answers about {format_category(row.category)} in {row.condition} contexts {how} the stereotype"
-    return f"Likelihoods of sentences about {format_category(row.category)} {how} the stereotype"
+    sentence = get_task(row.benchmark).get_statistic(row.condition).sentences[(row.distance or 0.0) < 0.0]
+    return sentence.format(category=format_category(row.category), condition=row.condition)

@@ -1,4 +1,4 @@
-"""Read benchmark responses from logs of other tools."""
+"""Read benchmark responses from logs of other tools, and score them."""
 
 from __future__ import annotations
 
@@ -10,36 +10,39 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from biassay.datasets.bbq import UNKNOWN_PHRASES, BbqItem, parse_bbq_item
-from biassay.datasets.benchmark_files import DataRow, read_rows
 from biassay.datasets.crows_pairs import CrowsPair, parse_crows_pair
+from biassay.datasets.data_rows import DataRow, read_rows
+from biassay.datasets.fields import describe_type
 from biassay.datasets.stereoset import GOLD_LABELS, STEREOSET_BIAS_TYPES
 from biassay.decompression import UnpackedTooLargeError, UnpackLimit
 from biassay.errors import MissingExtraError, StimulusError, UsageError
 from biassay.io import content_digest
-from biassay.prompts.choices import ParsedChoice, parse_choice, parse_choice_as_bbq
-
-__all__ = [
-    "LOG_FORMATS",
-    "EvaluationLog",
-    "LoggedChoice",
-    "LoggedPair",
-    "LoggedStereoSetItem",
-    "SkippedSample",
-    "is_bbq_release",
-    "read_bbq_release",
-    "read_inspect",
-    "read_lm_eval",
-    "read_log",
-    "read_logs",
-]
-
+from biassay.prompts.choices import ChoiceKind, ParsedChoice, parse_choice, parse_choice_as_bbq
+from biassay.stats.benchmark_scores import UNPARSED, stereoset_score
+from biassay.studies.benchmarks.likelihood_pairs import make_crows_rows, make_stereoset_rows
+from biassay.studies.benchmarks.results import (
+    ALL_CATEGORIES,
+    ModelId,
+    TermRow,
+    add_bounds,
+    complete_row,
+    count_unanswered,
+)
+from biassay.studies.benchmarks.settings import BenchmarkSettings, By
+from biassay.studies.benchmarks.tasks.bbq import make_bbq_rows
+from biassay.studies.benchmarks.tasks.options import CombinedChoice, find_favoured_position
+from biassay.studies.study import Row
 
 LOG_FORMATS = (
     "samples_TASK_DATE.jsonl of lm-evaluation-harness, a log of Inspect (.eval, .json), or answers released with BBQ "
@@ -50,7 +53,7 @@ LOG_FORMATS = (
 
 @dataclass(frozen=True)
 class LoggedChoice:
-    """A question of BBQ and what was chosen; ``epoch`` counts repeated answers from 1."""
+    """A BBQ question and the chosen option; ``epoch`` counts repeated responses from 1."""
 
     item: BbqItem
     choice: ParsedChoice
@@ -80,7 +83,7 @@ class LoggedStereoSetItem:
 
 @dataclass(frozen=True)
 class SkippedSample:
-    """A sample that could not be used: where it is in the log, why, and which item of the data it is."""
+    """A skipped sample: its location in the log, the reason, and its item of the data."""
 
     place: str
     reason: str
@@ -88,6 +91,7 @@ class SkippedSample:
 
     @property
     def name(self) -> str:
+        """Item of the data, with the location in the log."""
         return f"{self.item} ({self.place})" if self.item else self.place
 
 
@@ -101,7 +105,7 @@ class EvaluationLog:
     digest : str
         Of the file.
     tool, version : str
-        lm-evaluation-harness or Inspect; empty where the log does not say which version.
+        lm-evaluation-harness or Inspect; empty if the log has no version.
     benchmark : "bbq", "crows-pairs" or "stereoset"
     task, model : str
         As the log calls them; empty where it does not.
@@ -129,14 +133,15 @@ _NO_CONTEXT_FORMAT = "qonly"
 
 
 def is_bbq_release(path: Path) -> bool:
+    """Return whether a file is named as in the release of BBQ."""
     return _RELEASE_FILE.fullmatch(path.name) is not None
 
 
 def read_bbq_release(paths: Sequence[Path]) -> tuple[EvaluationLog, ...]:
     """Read the answers of all files, one log for each model and format.
 
-    Answers are read by the authors' rules. Where the question was shown alone (format qonly), ambiguous contexts count
-    and the others do not: their answer cannot be known without the context.
+    Answers are read by the authors' rules. If questions were shown without the context (format qonly), only ambiguous
+    contexts count, because the others cannot be answered.
     """
     rows = [row for path in paths for row in read_rows(path)]
     fields = {name: named for row in rows for name in row.values if (named := _RELEASE_FIELD.fullmatch(name))}
@@ -147,7 +152,8 @@ def read_bbq_release(paths: Sequence[Path]) -> tuple[EvaluationLog, ...]:
     path = paths[0] if len(paths) == 1 else paths[0].parent
     logs = []
     for field, parts in fields.items():
-        answers, unmapped = _parse_release_answers(rows, field, parts["format"] == _NO_CONTEXT_FORMAT)
+        alone = parts["format"] == _NO_CONTEXT_FORMAT
+        answers, unmapped = _parse_samples(rows, partial(_parse_release_answer, field, alone))
         if not answers:
             raise UsageError(f"{path}: no answer of {field} can be used; the first: {unmapped[0].reason}")
         logs.append(
@@ -160,31 +166,42 @@ def read_bbq_release(paths: Sequence[Path]) -> tuple[EvaluationLog, ...]:
                 task=parts["format"],
                 model=parts["model"],
                 method="answer",
-                answers=tuple(answers),
-                unmapped=tuple(unmapped),
+                answers=answers,
+                unmapped=unmapped,
             )
         )
     return tuple(logs)
 
 
-def _parse_release_answers(
-    rows: Sequence[DataRow], field: str, alone: bool
-) -> tuple[list[LoggedChoice], list[SkippedSample]]:
+def _parse_release_answer(field: str, alone: bool, row: DataRow) -> LoggedChoice:
+    item, reply = parse_bbq_item(row), row.value(field)
+    if not isinstance(reply, str):
+        row.fail(field, f"expected a text, got {describe_type(reply)}")
+    if alone and not item.ambiguous:
+        raise StimulusError("the question was shown without the context that answers it")
+    option = parse_choice_as_bbq(reply, item.options, item.info)
+    kind: ChoiceKind = "chosen" if option is not None else "unparsed" if reply.strip() else "empty"
+    return LoggedChoice(item, ParsedChoice(kind, option))
+
+
+def _parse_samples(
+    rows: Iterable[DataRow], parse: Callable[[DataRow], Any], name_item: Callable[[DataRow], str] = lambda _: ""
+) -> tuple[tuple[Any, ...], tuple[SkippedSample, ...]]:
+    """Parse samples. Return also those that cannot be used, with the reasons."""
     answers, unmapped = [], []
     for row in rows:
         try:
-            item, reply = parse_bbq_item(row), row.text(field)
+            answers.append(parse(row))
         except StimulusError as error:
-            unmapped.append(SkippedSample(row.location, str(error).removeprefix(f"{row.path}: {row.location}: ")))
-            continue
-        if alone and not item.ambiguous:
-            unmapped.append(SkippedSample(row.location, "the question was shown without the context that answers it"))
-            continue
-        option = parse_choice_as_bbq(reply, item.options, item.info)
-        answers.append(
-            LoggedChoice(item, ParsedChoice("unparsed") if option is None else ParsedChoice("chosen", option))
-        )
-    return answers, unmapped
+            reason = str(error).removeprefix(f"{row.path}: {row.location}: ")
+            unmapped.append(SkippedSample(row.location, reason, name_item(row)))
+    return tuple(answers), tuple(unmapped)
+
+
+def _check_usable(path: Path, answers: Sequence[Any], unmapped: Sequence[SkippedSample]) -> None:
+    if not answers:
+        first = unmapped[0].reason if unmapped else "there is none (a log without samples?)"
+        raise UsageError(f"{path}: none of its {len(unmapped)} samples can be used; the first: {first}")
 
 
 _ZSTD = 93  # the method of recent logs, which Python's zipfile knows from 3.14 on
@@ -204,19 +221,13 @@ def read_inspect(path: Path) -> EvaluationLog:
     task = str(about.get("task") or "")
     benchmark = task.rpartition("/")[2]
     if benchmark not in ("bbq", "stereoset"):
-        raise UsageError(f"{path}: a log of the task {task!r}; of Inspect, logs of bbq and stereoset are read")
+        raise UsageError(f"{path}: a log of the task {task!r}; biassay reads logs of bbq and stereoset from Inspect")
     if _is_shuffled(header):
-        raise UsageError(f"{path}: its options were shuffled (multiple_choice(shuffle=True)), so letters tell nothing")
-    answers: list[Any] = []
-    unmapped = []
-    for row in samples:
-        try:
-            answers.append(_parse_inspect_choice(row) if benchmark == "bbq" else _parse_stereoset_item(row))
-        except StimulusError as error:
-            unmapped.append(SkippedSample(row.location, str(error).removeprefix(f"{path}: {row.location}: ")))
-    if not answers:
-        first = unmapped[0].reason if unmapped else "there is none (a log without samples?)"
-        raise UsageError(f"{path}: none of its {len(unmapped)} samples can be used; the first: {first}")
+        raise UsageError(
+            f"{path}: its options were shuffled (multiple_choice(shuffle=True)), so letters do not identify options"
+        )
+    answers, unmapped = _parse_samples(samples, _parse_inspect_choice if benchmark == "bbq" else _parse_stereoset_item)
+    _check_usable(path, answers, unmapped)
     return EvaluationLog(
         path=path,
         digest=content_digest(path),
@@ -226,8 +237,8 @@ def read_inspect(path: Path) -> EvaluationLog:
         task=task,
         model=str(about.get("model") or ""),
         method="answer",
-        answers=tuple(answers),
-        unmapped=tuple(unmapped),
+        answers=answers,
+        unmapped=unmapped,
     )
 
 
@@ -261,7 +272,7 @@ def _read_member(archive: zipfile.ZipFile, name: str, limit: UnpackLimit) -> byt
     info = archive.getinfo(name)
     if info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         with archive.open(info) as member:
-            return limit.read_all(member)
+            return limit.wrap(member).read()
     if info.compress_type != _ZSTD:
         raise ValueError(f"{name}: compressed by the unknown method {info.compress_type}")
     try:
@@ -275,7 +286,7 @@ def _read_member(archive: zipfile.ZipFile, name: str, limit: UnpackLimit) -> byt
     file.seek(skipped, 1)
     packed = io.BytesIO(file.read(info.compress_size))
     try:
-        content = limit.read_all(zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW).stream_reader(packed))
+        content = limit.wrap(zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW).stream_reader(packed)).read()
     except zstandard.ZstdError as error:
         raise ValueError(f"{name}: {error}") from error
     if zlib.crc32(content) != info.CRC:
@@ -292,7 +303,7 @@ def _is_shuffled(header: dict[str, Any]) -> bool:
     steps = _as_dict(header.get("plan")).get("steps")
     args = _as_dict(header["eval"].get("task_args")).get("shuffle_choices")
     params = [_as_dict(_as_dict(step).get("params")) for step in steps] if isinstance(steps, list) else []
-    return bool(args) or any(one.get("shuffle") for one in params)
+    return bool(args) or any(param.get("shuffle") for param in params)
 
 
 def _as_dict(value: object) -> dict[str, Any]:
@@ -301,18 +312,12 @@ def _as_dict(value: object) -> dict[str, Any]:
 
 def _parse_inspect_choice(row: DataRow) -> LoggedChoice:
     item = parse_bbq_item(DataRow(row.path, row.location, dict(_iter_bbq_fields(row))))
-    choice = parse_choice(
-        _get_reply_text(row),
-        item.options,
-        letters=_OPTION_LETTERS[:3],
-        unknown=item.unknown,
-        unknown_phrases=UNKNOWN_PHRASES,
-    )
+    choice = _parse_inspect_reply(row, item.options, unknown=item.unknown, unknown_phrases=UNKNOWN_PHRASES)
     return LoggedChoice(item, choice, row.whole_number("epoch"))
 
 
 def _iter_bbq_fields(row: DataRow) -> Iterator[tuple[str, Any]]:
-    """A sample as a row of BBQ."""
+    """Convert a sample to a row of BBQ."""
     metadata = _as_dict(row.value("metadata"))
     yield from metadata.items()
     options = row.texts("choices")
@@ -333,7 +338,7 @@ def _parse_stereoset_item(row: DataRow) -> LoggedStereoSetItem:
     labels = row.texts("metadata.gold_labels")
     if sorted(labels) != sorted(GOLD_LABELS):
         row.fail("metadata.gold_labels", f"expected {', '.join(GOLD_LABELS)}, got {', '.join(labels)}")
-    choice = parse_choice(_get_reply_text(row), row.texts("choices"), letters=_OPTION_LETTERS[: len(labels)])
+    choice = _parse_inspect_reply(row, row.texts("choices"))
     about = DataRow(row.path, row.location, _as_dict(row.value("metadata")))
     return LoggedStereoSetItem(
         id=str(row.value("id")),
@@ -345,18 +350,16 @@ def _parse_stereoset_item(row: DataRow) -> LoggedStereoSetItem:
     )
 
 
-def _get_reply_text(row: DataRow) -> str:
-    """What the model answered; a sample that failed has no answer, which is not an empty one."""
-    if row.has("error"):
-        row.fail("error", f"the sample failed: {str(row.values['error'])[:80]}")
-    given = row.value("output.choices")
-    if not isinstance(given, list) or not given:
-        row.fail("output.choices", "the model gave no answer")
+def _parse_inspect_reply(row: DataRow, options: Sequence[str], **rules: Any) -> ParsedChoice:
+    """Parse the response of the model. A sample that failed counts as a response that chooses nothing."""
+    given = _as_dict(row.values.get("output")).get("choices")
+    if row.has("error") or not isinstance(given, list) or not given:
+        return ParsedChoice("failed")
     content = _as_dict(_as_dict(given[0]).get("message")).get("content", "")
     if isinstance(content, list):  # reasoning, text, ... of which the text is the answer
         texts = [part.get("text") for part in map(_as_dict, content) if part.get("type") == "text"]
         content = "\n".join(text for text in texts if isinstance(text, str))
-    return str(content)
+    return parse_choice(str(content), options, letters=_OPTION_LETTERS[: len(options)], **rules)
 
 
 _SAMPLES_FILE = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)")
@@ -369,16 +372,9 @@ def read_lm_eval(path: Path) -> EvaluationLog:
     named = _SAMPLES_FILE.fullmatch(path.stem)
     task = named["task"] if named else ""
     benchmark = _detect_benchmark(rows, path, task)
-    answers: list[Any] = []
-    unmapped = []
-    for row in _keep_first_filter(rows):
-        try:
-            answers.append(_parse_lm_eval_choice(row) if benchmark == "bbq" else _parse_pair(row))
-        except StimulusError as error:
-            reason = str(error).removeprefix(f"{path}: {row.location}: ")
-            unmapped.append(SkippedSample(row.location, reason, _get_item_name(row)))
-    if not answers:
-        raise UsageError(f"{path}: none of its {len(unmapped)} samples can be used; the first: {unmapped[0].reason}")
+    parse = _parse_lm_eval_choice if benchmark == "bbq" else _parse_pair
+    answers, unmapped = _parse_samples(_keep_first_filter(rows), parse, _get_item_name)
+    _check_usable(path, answers, unmapped)
     model, version = _read_model_and_version(path, named["date"] if named else "")
     return EvaluationLog(
         path=path,
@@ -389,8 +385,8 @@ def read_lm_eval(path: Path) -> EvaluationLog:
         task=task,
         model=model,
         method="answer" if benchmark == "bbq" and not _has_likelihoods(rows[0]) else "likelihood",
-        answers=tuple(answers),
-        unmapped=tuple(unmapped),
+        answers=answers,
+        unmapped=unmapped,
     )
 
 
@@ -402,7 +398,7 @@ def _detect_benchmark(rows: Sequence[DataRow], path: Path, task: str) -> str:
         if fields <= docs[0].keys():
             return name
     what = f"the task {task}" if task else f"another task (fields: {', '.join(docs[0])[:100]})"
-    raise UsageError(f"{path}: a log of {what}; of lm-evaluation-harness, logs of bbq and crows_pairs are read")
+    raise UsageError(f"{path}: a log of {what}; biassay reads logs of bbq and crows_pairs from lm-evaluation-harness")
 
 
 def _get_item_name(row: DataRow) -> str:
@@ -414,7 +410,7 @@ def _get_item_name(row: DataRow) -> str:
 
 
 def _keep_first_filter(rows: Sequence[DataRow]) -> Iterator[DataRow]:
-    """Each item once: a task with several filters logs every answer once for each."""
+    """Deduplicate items: a task with several filters logs every response once per filter."""
     return (row for row in rows if row.values.get("filter") == rows[0].values.get("filter"))
 
 
@@ -443,7 +439,7 @@ def _has_likelihoods(row: DataRow) -> bool:
 
 
 def _get_arguments(row: DataRow) -> list[Any]:
-    """The last part of every request: a continuation, or how an answer was generated."""
+    """Return the last part of every request: a continuation, or the settings of the generation."""
     given = row.value("arguments")
     parts = list(given.values()) if isinstance(given, dict) else given
     if not isinstance(parts, list) or not parts:
@@ -455,7 +451,7 @@ def _get_arguments(row: DataRow) -> list[Any]:
 
 
 def _iter_likelihoods(row: DataRow) -> Iterator[tuple[str, float]]:
-    """Every continuation and its log-likelihood."""
+    """List the log-likelihood of every continuation."""
     continuations, given = _get_arguments(row), row.value("filtered_resps")
     if not isinstance(given, list) or len(given) != len(continuations):
         row.fail("filtered_resps", f"expected one answer for each of {len(continuations)} continuations")
@@ -470,13 +466,13 @@ def _iter_likelihoods(row: DataRow) -> Iterator[tuple[str, float]]:
 
 
 def _choose_likeliest(row: DataRow, item: BbqItem) -> ParsedChoice:
-    """The likeliest continuation, as the log's own score takes it; all wordings of "unknown" are one option."""
+    """Return the likeliest continuation, as scored in the log. All wordings of "unknown" are one option."""
     best: dict[int, float] = {}
     options = [option.strip() for option in item.options]
     for text, value in _iter_likelihoods(row):
         option = options.index(text) if text in options else item.unknown if text in UNKNOWN_PHRASES else None
         if option is None:
-            row.fail("arguments", f"the option {text[:60]!r} is none of the item's")
+            row.fail("arguments", f"the option {text[:60]!r} is not an option of the item")
         best[option] = max(value, best.get(option, -math.inf))
     if len(best) != 3:
         row.fail("arguments", f"{len(best)} of 3 options were asked about")
@@ -493,7 +489,7 @@ def _parse_written_choice(row: DataRow, item: BbqItem) -> ParsedChoice:
 
 
 def _read_model_and_version(path: Path, date: str) -> tuple[str, str]:
-    """Model and version from results_DATE.json beside the log, where it is."""
+    """Read model and version from results_DATE.json beside the log, if it exists."""
     with suppress(OSError, ValueError):
         found = json.loads((path.parent / f"results_{date}.json").read_text(encoding="utf-8"))
         if isinstance(found, dict):
@@ -519,7 +515,7 @@ def read_log(path: Path | str) -> EvaluationLog:
     Returns
     -------
     Log
-        What was answered, and what of it cannot be used, with the reason.
+        Responses, and unusable samples with the reason.
     """
     path = Path(path)
     if path.is_dir():
@@ -533,3 +529,106 @@ def read_log(path: Path | str) -> EvaluationLog:
             raise UsageError(f"{path}: holds scores, no answers; give the file samples_TASK_DATE.jsonl beside it")
         return read_inspect(path)
     raise UsageError(f"{path}: unknown kind of log; expected {LOG_FORMATS}")
+
+
+def make_log_rows(log: EvaluationLog, settings: BenchmarkSettings, named: ModelId) -> Iterator[Row]:
+    """Yield the rows of one log. A question that was answered several times counts with its most frequent answer.
+
+    Parameters
+    ----------
+    log : EvaluationLog
+    settings : BenchmarkSettings
+    named : ModelId
+        The log as a model.
+    """
+    if log.benchmark == "bbq":
+        yield from _make_bbq_log_rows(log, settings, named)
+    elif log.benchmark == "crows-pairs":
+        pairs = [answer for answer in log.answers if isinstance(answer, LoggedPair)]
+        for category, own in _add_all([(pair.pair.bias_type, pair) for pair in pairs]):
+            values = np.array([(pair.more, pair.less) for pair in own])
+            yield from make_crows_rows(settings, named, category, [pair.pair for pair in own], values)
+    else:
+        fillings = [answer for answer in log.answers if isinstance(answer, LoggedStereoSetItem)]
+        for category, own in _add_all([(filling.bias_type, filling) for filling in fillings]):
+            yield from _make_stereoset_log_rows(settings, named, category, own)
+
+
+def _make_bbq_log_rows(log: EvaluationLog, settings: BenchmarkSettings, named: ModelId) -> Iterator[Row]:
+    by: By = "answer" if log.method == "answer" else "log-probability"
+    choices: dict[tuple[str, int], list[ParsedChoice]] = {}
+    items: dict[tuple[str, int], BbqItem] = {}
+    for answer in log.answers:
+        if isinstance(answer, LoggedChoice) and answer.item.target is not None:
+            key = (answer.item.category, answer.item.example)
+            items[key] = answer.item
+            choices.setdefault(key, []).append(answer.choice)
+    cells: dict[tuple[str, bool], list[tuple[BbqItem, CombinedChoice]]] = {}
+    for key, item in items.items():
+        chosen = _combine_epochs(choices[key], shown=log.method == "answer")
+        cells.setdefault((item.category, not item.ambiguous), []).append((item, chosen))
+    for category, clear in sorted(cells):
+        yield from make_bbq_rows(settings, named, category, by, cells[category, clear])
+
+
+def _combine_epochs(choices: Sequence[ParsedChoice], *, shown: bool) -> CombinedChoice:
+    """Return the choice over all epochs. If `shown`, the model read the options in their order in the data."""
+    kinds = Counter[str](choice.kind for choice in choices)
+    places = Counter(choice.option for choice in choices if choice.option is not None)
+    counts = places.most_common()
+    positions = places if shown else Counter[int]()
+    if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
+        return CombinedChoice(UNPARSED, math.nan, kinds, positions)
+    return CombinedChoice(counts[0][0], counts[0][1] / places.total(), kinds, positions)
+
+
+def _make_stereoset_log_rows(
+    settings: BenchmarkSettings, model_id: ModelId, category: str, samples: Sequence[LoggedStereoSetItem]
+) -> Iterator[Row]:
+    """Yield the rows of a bias type from choices of one sentence out of three.
+
+    A random choice of three is meaningful 67% of the time, and lms compares two sentences, so there is neither lms
+    nor icat.
+    """
+    items: dict[tuple[str, str], list[LoggedStereoSetItem]] = {}
+    for sample in samples:
+        items.setdefault((sample.bias_type, sample.id), []).append(sample)
+    labels = [_find_majority_label(same) for same in items.values()]
+    decided = [(same[0].target, label) for same, label in zip(items.values(), labels, strict=True) if label]
+    pro = np.array([math.nan if label == "unrelated" else float(label == "stereotype") for _, label in decided])
+    counts = count_unanswered(Counter[str](sample.choice.kind for sample in samples))
+    counts |= find_favoured_position(
+        Counter(sample.choice.option for sample in samples if sample.choice.option is not None)
+    )
+    missing = [same[0].target for same in items.values() if all(answer.label is None for answer in same)]
+    for row in make_stereoset_rows(settings, model_id, category, [term for term, _ in decided], (pro, 0.0 * pro), 0):
+        if isinstance(row.record, TermRow):
+            yield Row(row.table, replace(row.record, lms=None))
+            continue
+        fields = {"items": len(items), "undecided": labels.count(None), "unrelated": labels.count("unrelated")}
+        alternatives = {name: alternative for name, alternative in row.record.alternatives.items() if name == "items"}
+        record = complete_row(replace(row.record, by="answer", alternatives=alternatives, **counts, **fields))
+        if missing and decided:
+            terms = [term for term, _ in decided] + missing
+            filled = [np.append(pro, [end] * len(missing)) for end in (0.0, 1.0)]
+            low, high = (
+                stereoset_score(sample, 0.0 * sample, terms, confidence=1.0 - settings.alpha).ss for sample in filled
+            )
+            record = add_bounds(record, low, high, len(missing))
+        yield Row(row.table, record)
+
+
+def _find_majority_label(samples: Sequence[LoggedStereoSetItem]) -> str | None:
+    """Return the label chosen most often, or None in case of a tie or without a choice."""
+    counts = Counter(sample.label for sample in samples if sample.label is not None).most_common(2)
+    return None if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]) else counts[0][0]
+
+
+def _add_all(named: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the answers by category, and all of them if there are several categories."""
+    by_category: dict[str, list[Any]] = {}
+    for category, answer in named:
+        by_category.setdefault(category, []).append(answer)
+    yield from by_category.items()
+    if len(by_category) > 1:
+        yield ALL_CATEGORIES, [answer for _, answer in named]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
-from rich.console import Console, Group
 
 from biassay.reporting.charts.base import Drawing
 from biassay.reporting.citations import CitationUse
-from biassay.reporting.comparison import differences_part, methods_of_differences, paper_differences, print_paired
+from biassay.reporting.comparison import methods_of_differences
 from biassay.reporting.default_report import DefaultPresenter
-from biassay.reporting.document import PaperTable, Renderer, ReportPart, Statement
+from biassay.reporting.document import Report, Table
 from biassay.reporting.findings import (
     draw_forests,
     format_counts,
@@ -27,125 +27,107 @@ from biassay.reporting.formats import (
     format_count,
     format_decimal,
     format_interval,
-    format_p,
     format_percent,
 )
 from biassay.reporting.html_figures import Effect, EffectRow, EffectRows, draw_effects
 from biassay.reporting.methods import MethodsSentence, format_models, join_names, make_seed_sentence
 from biassay.reporting.model_card import CardMetric, IndexEntry, ModelCard, get_version, make_card
-from biassay.reporting.sentences import make_statements
-from biassay.reporting.terminal import WIDTH, FindingLines, make_legend, print_run, printed, used
 from biassay.results.comparison import Comparison
-from biassay.results.differences import Verdict
 from biassay.results.findings import Finding
+from biassay.results.paired_comparison import PairedItem
 from biassay.results.run_data import RunData
 from biassay.results.views import RunGroup, model_labels, record_labels
-from biassay.studies.benchmarks.compare import compare_benchmarks, pair_categories
+from biassay.studies.benchmarks.compare import describe_compared, pair_categories
 from biassay.studies.benchmarks.findings import (
-    CAPTIONS,
+    COMMON_TERMS,
     MEANING,
-    TERMS,
-    answered,
+    count_items,
+    count_responses,
+    describe_sample,
     get_benchmark,
-    headline,
     index_rows,
-    items_text,
     list_categories,
     list_notes,
     make_findings,
+    make_headline,
+    make_title,
     name_units,
-    part_text,
 )
-from biassay.studies.benchmarks.results import ALL_CATEGORIES, NAMES, BenchmarkResult, format_category, subtract_null
-from biassay.studies.benchmarks.settings import ORDERS
-from biassay.studies.paired_comparison import judge_pairs
+from biassay.studies.benchmarks.results import ALL_CATEGORIES, BenchmarkResult, format_category, subtract_null
+from biassay.studies.benchmarks.tasks import get_task
+from biassay.studies.benchmarks.tasks.base import BenchmarkTask
 
-__all__ = [
-    "METHODS",
-    "SOURCES",
-    "BenchmarkPresenter",
-    "Placed",
-    "conditions",
-    "describe_beside",
-    "draw_scores",
-    "methods_sentences",
-    "placed",
-]
-
-
-Placed = Mapping[tuple[str, str], tuple[BenchmarkResult, Finding]]
+RowFindings = Mapping[tuple[str, str], tuple[BenchmarkResult, Finding]]
 """Rows and findings by model and item."""
 _HEADS = {"": "By category", "ambiguous": "Ambiguous contexts", "disambiguated": "Disambiguated contexts"}
 
 
-def placed(run: RunData) -> Placed:
-    """Every finding with the row it is made from."""
+def pair_rows_with_findings(run: RunData) -> RowFindings:
+    """Return every finding with the row it is made from, by model and item."""
     rows = [row for row in run.tables.get("results", ()) if row.category != ALL_CATEGORIES]
-    return {(one.model, one.item): (row, one) for row, one in zip(rows, make_findings(run), strict=True)}
-
-
-def conditions(found: Placed) -> Iterator[tuple[str, list[Finding]]]:
-    """Findings under headings: contexts of BBQ apart."""
-    for condition in dict.fromkeys(row.condition for row, _ in found.values()):
-        yield _HEADS[condition], [one for row, one in found.values() if row.condition == condition]
+    return {
+        (finding.model, finding.item): (row, finding) for row, finding in zip(rows, make_findings(run), strict=True)
+    }
 
 
 def draw_scores(run: RunData) -> Markup | None:
-    """Ambiguous and disambiguated contexts below each other, on one scale."""
-    found = placed(run)
-    shown = select_drawable(one for _, one in found.values())
-    if not shown:
+    """Draw the scores on one scale; ambiguous and disambiguated contexts of BBQ are groups of rows."""
+    pairs = pair_rows_with_findings(run)
+    drawable = select_drawable(finding for _, finding in pairs.values())
+    if not drawable:
         return None
-    models = list(dict.fromkeys(one.model for _, one in found.values()))
-    groups = [EffectRows(head, tuple(_rows(own, found, models)), said=_said(own)) for head, own in conditions(found)]
-    given = get_scale(shown, len(models))
-    beside = "by item, as usually printed" if get_benchmark(run) != "crows-pairs" else ""
-    if given["title"].endswith("intervals."):
-        units = {row.unit for row, _ in found.values()}
-        given["title"] = f"{given['title'][:-1]} by {' or '.join(sorted(units))}."
-    given["reach"] = max([given["reach"], *(abs(end) for row, _ in found.values() for end in _by_item(row) or ())])
-    return draw_effects(groups, models, caption=CAPTIONS[get_benchmark(run)] + _over_all(run), beside=beside, **given)
+    models = list(dict.fromkeys(finding.model for _, finding in pairs.values()))
+    groups = []
+    for condition in dict.fromkeys(row.condition for row, _ in pairs.values()):
+        same = [pair for pair in pairs.values() if pair[0].condition == condition]
+        counts = format_counts([finding for _, finding in same])
+        head = _HEADS.get(condition) or condition.capitalize()
+        groups.append(EffectRows(head, tuple(_make_rows(same, models)), note=counts))
+    options = get_scale(drawable, len(models))
+    if options["title"].endswith("intervals."):
+        units = {row.unit for row, _ in pairs.values()}
+        options["title"] = f"{options['title'][:-1]} by {' or '.join(sorted(units))}."
+    task = get_task(get_benchmark(run))
+    has_items = any("items" in row.alternatives and row.unit != "pair" for row, _ in pairs.values())
+    options["ends"] = task.ends
+    options["beside"] = "by item, as most papers do" if has_items and task.name != "crows-pairs" else ""
+    return draw_effects(groups, models, caption=task.caption + _describe_summary(run), **options)
 
 
-def _rows(findings: Sequence[Finding], found: Placed, models: Sequence[str]) -> Iterator[EffectRow]:
-    items: dict[str, list[Finding]] = {}
-    for one in findings:
-        items.setdefault(one.item, []).append(one)
-    told = len(models) <= MANY_MODELS
-    for item, same in items.items():
-        rows = [found[one.model, item][0] for one in same]
-        effects = [
-            _effect(one, row, models, told=told)
-            for one, row in zip(same, rows, strict=True)
-            if row.outcome.effect_size is not None
-        ]
-        name = describe_beside(rows) if told else ""
-        lost = [f"{one.model}: not measured: {one.reason}" for one in same if one.effect is None]
-        said = tuple(lost) if told else ()
-        yield EffectRow(
-            format_category(rows[0].category), name or ("not measured" if not effects else ""), tuple(effects), said
+def _make_rows(pairs: Sequence[tuple[BenchmarkResult, Finding]], models: Sequence[str]) -> Iterator[EffectRow]:
+    has_text = len(models) <= MANY_MODELS
+    for item in dict.fromkeys(row.item for row, _ in pairs):
+        same = [pair for pair in pairs if pair[0].item == item]
+        rows = [row for row, _ in same]
+        effects = tuple(_make_effect(*pair, models) for pair in same if pair[1].effect is not None)
+        name = "not measured" if not effects else describe_beside(rows) if has_text else ""
+        missing = (
+            f"{finding.model}: not measured: {finding.reason}"
+            for _, finding in same
+            if finding.effect is None and has_text
         )
+        yield EffectRow(format_category(rows[0].category), name, effects, tuple(missing))
 
 
 def describe_beside(rows: Sequence[BenchmarkResult]) -> str:
-    """What is read beside a score: the accuracy of BBQ, lms and icat of StereoSet; of several models one after the
-    other."""
+    """Format the accuracy of BBQ, or lms and icat of StereoSet, of one or several models."""
     numbers = {
         "accuracy": [f"{row.accuracy:.0%}" for row in rows if row.accuracy is not None],
         "lms": [f"{row.lms:.0f}" for row in rows if row.lms is not None],
         "icat": [f"{row.icat:.0f}" for row in rows if row.icat is not None],
     }
-    told = [f"{name} {', '.join(own)}" for name, own in numbers.items() if own]
-    return "; ".join(told) or format_count(rows[0].n_items, rows[0].unit)
+    texts = [f"{name} {', '.join(values)}" for name, values in numbers.items() if values]
+    return "; ".join(texts) or format_count(rows[0].n_items, rows[0].unit)
 
 
-def _effect(finding: Finding, row: BenchmarkResult, models: Sequence[str], *, told: bool) -> Effect:
-    drawn = make_effect(finding, models.index(finding.model), told=told)
-    beside = _by_item(row)
-    return dataclasses.replace(drawn, beside=beside, text=_text(drawn.text, row, beside) if told else "")
+def _make_effect(row: BenchmarkResult, finding: Finding, models: Sequence[str]) -> Effect:
+    has_text = len(models) <= MANY_MODELS
+    effect = make_effect(finding, models.index(finding.model), with_tooltip=has_text)
+    interval = _get_item_interval(row)
+    return dataclasses.replace(effect, beside=interval, text=_describe(effect.text, row, interval) if has_text else "")
 
 
-def _by_item(row: BenchmarkResult) -> tuple[float, float] | None:
+def _get_item_interval(row: BenchmarkResult) -> tuple[float, float] | None:
     items = row.alternatives.get("items")
     if row.unit == "pair" or items is None:
         return None
@@ -153,61 +135,47 @@ def _by_item(row: BenchmarkResult) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _text(sentence: str, row: BenchmarkResult, beside: tuple[float, float] | None) -> str:
-    known = [
+def _describe(sentence: str, row: BenchmarkResult, interval: tuple[float, float] | None) -> str:
+    lines = [
         sentence,
         f"{format_count(row.n_units, row.unit)}, {row.n_items:,} of {format_count(row.items, 'item')} count",
     ]
     if row.accuracy is not None:
-        known.append(f"accuracy {row.accuracy:.1%}")
+        lines.append(f"accuracy {row.accuracy:.1%}")
     if row.lms is not None:
-        known.append(f"lms {format_decimal(row.lms)}, icat {format_decimal(row.icat)}")
-    if beside is not None:
-        p_value = format_p(row.alternatives["items"].p_value)
-        known.append(f"by item, as usually printed: {format_interval(*beside)}, p = {p_value}")
-    return "\n".join(known)
+        lines.append(f"lms {format_decimal(row.lms)}, icat {format_decimal(row.icat)}")
+    if interval is not None:
+        lines.append(f"interval by item, as most papers do: {format_interval(*interval)}")
+    return "\n".join(lines)
 
 
-def _said(findings: Sequence[Finding]) -> str:
-    return format_counts(findings)
-
-
-def _over_all(run: RunData) -> str:
-    """The score over all categories, where there is one."""
-    found = [
+def _describe_summary(run: RunData) -> str:
+    """Return the score over all categories, if there is one."""
+    outcomes = [
         (label, row.outcome) for (label, category, _), row in index_rows(run).items() if category == ALL_CATEGORIES
     ]
-    told = [
+    scores = [
         f"{label} {format_decimal(outcome.effect_size)} ({format_interval(outcome.ci_low, outcome.ci_high)})"
-        for label, outcome in found[:MANY_MODELS]
+        for label, outcome in outcomes[:MANY_MODELS]
         if outcome.effect_size is not None
     ]
     name = {"crows-pairs": "share of pairs", "stereoset": "ss"}.get(get_benchmark(run), "score")
-    return f" Over all categories, {name}: {', '.join(told)}." if told else ""
+    return f" Over all categories, {name}: {', '.join(scores)}." if scores else ""
 
 
-SOURCES: Mapping[str, str] = {"bbq": "parrish2022", "crows-pairs": "nangia2020", "stereoset": "nadeem2021"}
 _CLUSTERS = (
     CitationUse("the interval over clusters, corrected for skewness", "hall1992"),
     CitationUse("the degrees of freedom for clusters of unequal size", "bell2002"),
     CitationUse("the bound where clusters agree", "clopper1934"),
 )
 _NAMES = (CitationUse("the interval over templates and names", "cameron2011"),)
-_DOUBTS = (CitationUse("what is doubtful in items of this benchmark", "blodgett2021"),)
-METHODS: Mapping[str, tuple[CitationUse, ...]] = {
-    "bbq": (*_CLUSTERS, *_NAMES),
-    "crows-pairs": (*_CLUSTERS, *_DOUBTS),
-    "stereoset": (*_CLUSTERS, *_DOUBTS),
-}
-_SCORES: Mapping[str, str] = {
-    "bbq": "The bias score is 2 target / known - 1 over answers other than 'unknown', in ambiguous contexts times one "
-    "minus the accuracy",
-    "crows-pairs": "The score is the share of pairs in which the more stereotyping sentence has the higher "
-    "(pseudo-)log-likelihood {tokens}, rounded to three decimals; ties count among all pairs",
-    "stereoset": "ss is the percentage of items in which the stereotype is preferred to the anti-stereotype, lms that "
-    "of meaningful sentences preferred to the meaningless one, both as means over target terms, and "
-    "icat = lms min(ss, 100 - ss) / 50",
-}
+
+
+def _get_work(task: BenchmarkTask) -> tuple[str, ...]:
+    """Return the key of the work of a benchmark; none if its source is free text."""
+    return (task.source,) if task.source.isalnum() else ()
+
+
 _CHOSEN = (
     "One sentence of three was chosen; ss is the percentage of stereotypes among the stereotypes and anti-stereotypes "
     "chosen, as a mean over target terms"
@@ -216,49 +184,55 @@ _TOKENS = {"sentence": "of its tokens", "shared": "of the tokens that both share
 
 
 def methods_sentences(run: RunData) -> Iterator[MethodsSentence]:
-    """Which data, how it was asked, scored and tested."""
+    """Yield the methods sentences: data, prompts, scores and tests."""
     inputs, settings, name = run.manifest.inputs, run.manifest.settings, get_benchmark(run)
+    task = get_task(name)
     version = f", {inputs.version}" if inputs.version else ""
     digests = join_names(sorted(set(inputs.digests.values()))) if len(inputs.digests) == 1 else ""
     digest = f", digest {digests}" if digests else ""
     yield MethodsSentence(
-        f"With biassay {get_version(run)} we measured {format_models(run)} by {NAMES[name]} ({items_text(run)} in "
+        f"With biassay {get_version(run)} we measured {format_models(run)} by {task.title} ({count_items(run)} in "
         f"{join_names(list_categories(run))}{version}{digest})",
-        ("biassay", SOURCES[name]),
+        ("biassay", *_get_work(task)),
     )
-    if part := part_text(run):
+    if part := describe_sample(run):
         yield MethodsSentence(part[0].upper() + part[1:])
-    logged = any(record.family == "log" for record in run.manifest.models)
+    logged = any(record.backend == "log" for record in run.manifest.models)
     if logged:
-        yield MethodsSentence("Answers are those that another tool logged; they were scored again")
-    elif name == "bbq":
+        yield MethodsSentence("Responses come from the logs of another tool; we scored them again")
+    elif task.n_options:
         yield _describe_prompting(run)
-    score = _CHOSEN if logged and name == "stereoset" else _SCORES[name].format(tokens=_TOKENS[settings.score])
-    yield MethodsSentence(score, (SOURCES[name],))
+    score = _CHOSEN if logged and name == "stereoset" else task.score_text.format(tokens=_TOKENS[settings.score])
+    yield MethodsSentence(score, _get_work(task))
     unit, units = name_units(run)
-    why = "" if unit == "pair" else f", since items of one {unit} are not independent"
+    why = "" if unit == "pair" else f", because items of one {unit} are not independent"
     names = ", crossed with the names of people where they are named" if any(row.n_names for row in run.results) else ""
     yield MethodsSentence(
-        f"Intervals of {format_percent(1.0 - settings.alpha)} and two-sided p-values are by "
-        f"{unit}{names}{why}: the union of "
-        f"the jackknife over {units} with Student's t and of the same corrected for skewness, with degrees of freedom "
-        f"for {units} of unequal size; where all or almost all {units} agree, the exact binomial bound",
+        f"Intervals of {format_percent(1.0 - settings.alpha)} and two-sided p-values are by {unit}{names}{why}. An "
+        f"interval is the union of two jackknife intervals over {units}, by Student's t and corrected for skewness, "
+        f"with degrees of freedom for {units} of unequal size; if all or almost all {units} agree, it is the exact "
+        "binomial bound",
         ("hall1992", "bell2002", "clopper1934", *(["cameron2011"] if names else [])),
     )
-    if any(one.p_adjusted is not None for one in run.tables.get("decisions", ())):
+    if any(decision.p_adjusted is not None for decision in run.tables.get("decisions", ())):
         yield MethodsSentence("p-values were corrected over the categories of a model by Holm's method", ("holm1979",))
-    if name != "bbq":
+    if task.accepts_flagged:
         flagged = f"{format_count(inputs.flagged, 'item')} flagged as doubtful were left out"
         yield MethodsSentence(flagged if inputs.flagged else "No item was left out as doubtful", ("blodgett2021",))
-    if inputs.available or (name == "bbq" and not logged and settings.orders < ORDERS):
+    if inputs.available or (not logged and settings.orders < math.factorial(task.n_options)):
         yield make_seed_sentence([settings.seed])
 
 
 def _describe_prompting(run: RunData) -> MethodsSentence:
-    orders = run.manifest.settings.orders
+    task = get_task(get_benchmark(run))
+    possible = math.factorial(task.n_options)
+    orders = min(run.manifest.settings.orders, possible)
     by = join_names(list(dict.fromkeys(_BY[row.by] for row in run.results)) or ["an answer"], "or")
-    shown = "all six orders" if orders == ORDERS else format_count(orders, "order") + " of six, drawn for each question"
-    return MethodsSentence(f"Every question was asked with its three options in {shown}, and the choice is {by}")
+    number = {2: "two", 6: "six"}.get(possible, str(possible))
+    shown = f"all {number} orders" if orders == possible else f"{format_count(orders, 'order')} of {number}"
+    shown += "" if orders == possible else ", drawn for each question"
+    options = {2: "two", 3: "three"}.get(task.n_options, str(task.n_options))
+    return MethodsSentence(f"Every question was asked with its {options} options in {shown}, and the choice is {by}")
 
 
 _BY = {
@@ -268,129 +242,119 @@ _BY = {
 
 
 class BenchmarkPresenter(DefaultPresenter):
+    """Report of a benchmark."""
+
     def anchor(self, gathered: RunGroup) -> str:
+        """Return the name of the benchmark."""
         return get_benchmark(gathered.run)
 
-    def part(self, gathered: RunGroup, renderer: Renderer) -> ReportPart:
-        run = gathered.run
-        name, part = get_benchmark(run), super().part(gathered, renderer)
-        unit, units = name_units(run)
+    def report(self, gathered: RunGroup, **options: Any) -> Report:
+        """Build the report."""
+        run, report = gathered.run, super().report(gathered, **options)
+        task, (unit, units) = get_task(get_benchmark(run)), name_units(run)
+        terms = {**task.terms, **COMMON_TERMS}
+        if not any("items" in row.alternatives for row in run.results):
+            terms.pop("by item")
         return dataclasses.replace(
-            part,
-            title=f"{NAMES[name]} in {', '.join(model_labels(run).values() or record_labels(run))}",
-            summary=[*part.summary, *answered(run), *map(Statement, list_notes(run))],
-            meaning=MEANING.format(units=units),
+            report,
+            subject=f"{task.title} in {', '.join(model_labels(run).values() or record_labels(run))}",
+            title=make_title(run),
+            details=list(count_responses(run)),
+            notes=list_notes(run),
             figure=draw_scores(run),
-            terms={term: text.format(unit=unit, units=units) for term, text in TERMS[name].items()},
+            terms={term.format(unit=unit): text.format(unit=unit, units=units) for term, text in terms.items()},
         )
+
+    def _get_meaning(self, run: RunData) -> str:
+        return MEANING.format(units=name_units(run)[1])
 
     def _headline(self, run: RunData) -> str:
-        return headline(run)
-
-    def print(self, gathered: RunGroup, console: Console, *, everything: bool = False, **_: Any) -> None:
-        run, found = gathered.run, placed(gathered.run)
-        findings = [one for _, one in found.values()]
-        width = min(WIDTH, console.width)
-        lines = FindingLines(
-            list(conditions(found)),
-            list(dict.fromkeys(one.model for one in findings)),
-            lambda one: format_category(found[one.model, one.item][0].category),
-            more=_more(found),
-        )
-        shown = [Group(*lines.block(width, plain=console.options.ascii_only).render(width))]
-        told = [spec for spec in self._tables if everything and spec.name != "decisions" and spec.rows_of(run)]
-        tables = [*shown, *(printed(spec.title, *used(spec, run), None) for spec in told)]
-        means = [make_legend(findings, "the categories of a model"), MEANING.format(units=name_units(run)[1])]
-        said = [*make_statements(findings), *answered(run)]
-        notes = [*list_notes(run), *_unmeasured(findings)]
-        print_run(console, headline(run), tables, said, notes, means)
+        return make_headline(run)
 
     def card(self, run: RunData, label: str) -> ModelCard:
-        own = [one for one in self._findings(run) if one.model == label]
-        told = [one.text for one in answered(run) if one.about == label]
-        limits = [MEANING.format(units=name_units(run)[1])]
-        return make_card(run, own, headline(run), [self._entry(one, run) for one in own], limits, told)
+        """Make the model card of one model."""
+        findings = [finding for finding in self._findings(run) if finding.model == label]
+        counts = [row.text for row in count_responses(run) if row.about == label]
+        limits = [self._get_meaning(run)]
+        entries = [self._entry(finding, run) for finding in findings]
+        return make_card(run, findings, make_headline(run), entries, limits, counts)
 
-    def tables(self, gathered: RunGroup) -> Iterator[tuple[str, PaperTable]]:
+    def tables(self, gathered: RunGroup) -> Iterator[tuple[str, Table]]:
+        """Yield the table of findings for a paper."""
         findings = self._findings(gathered.run)
         yield (
             get_benchmark(gathered.run),
             make_findings_table(
                 findings,
-                f"{headline(gathered.run)}.",
-                lambda one: one.title.partition(": ")[2],
-                _more(placed(gathered.run)),
+                f"{make_headline(gathered.run)}.",
+                lambda finding: finding.title.partition(": ")[2],
+                _make_extra_columns(pair_rows_with_findings(gathered.run)),
                 "categories of a model",
             ),
         )
 
     def files(self, gathered: Sequence[RunGroup]) -> Iterator[tuple[str, str, str]]:
-        filled = {f"benchmarks-{spec.name}" for spec in self._tables for one in gathered if spec.rows_of(one.run)}
+        """Yield the tables that have rows as files."""
+        filled = {f"benchmarks-{spec.name}" for spec in self._tables for group in gathered if spec.get_rows(group.run)}
         return (file for file in super().files(gathered) if file[0] in filled)
 
     def _entry(self, finding: Finding, run: RunData) -> IndexEntry:
-        """With what is read beside a score."""
-        entry, row = super()._entry(finding, run), placed(run)[finding.model, finding.item][0]
+        """Return the entry with accuracy, lms and icat."""
+        entry, row = super()._entry(finding, run), pair_rows_with_findings(run)[finding.model, finding.item][0]
         beside = {"accuracy": ("Accuracy", row.accuracy), "lms": ("lms", row.lms), "icat": ("icat", row.icat)}
         metrics = tuple(CardMetric(code, name, value) for code, (name, value) in beside.items() if value is not None)
         return dataclasses.replace(entry, metrics=(*entry.metrics, *metrics))
 
     def figures(self, gathered: RunGroup) -> Iterator[Drawing]:
-        return draw_forests(self._findings(gathered.run), "benchmark", lambda one: one.title)
+        """Yield a forest plot per model."""
+        return draw_forests(self._findings(gathered.run), "benchmark", lambda finding: finding.title)
 
     def sources(self, runs: Sequence[RunData]) -> Iterator[CitationUse]:
+        """Yield the sources of the stimuli."""
         for name in dict.fromkeys(get_benchmark(run) for run in runs):
-            yield CitationUse(f"the benchmark {NAMES[name]}", SOURCES[name])
+            task = get_task(name)
+            work = _get_work(task)
+            use = f"the benchmark {task.title}"
+            yield CitationUse(use, *work) if work else CitationUse(use, text=task.source, name=task.name)
 
     def methods(self, run: RunData) -> Iterator[CitationUse]:
-        yield from METHODS[get_benchmark(run)]
-        if any(one.p_adjusted is not None for one in run.tables.get("decisions", ())):
+        """Yield the sources of the methods."""
+        yield from _CLUSTERS
+        if get_benchmark(run).endswith("bbq"):
+            yield from _NAMES
+        if doubts := get_task(get_benchmark(run)).doubts:
+            yield CitationUse("doubtful items of this benchmark", doubts)
+        if any(decision.p_adjusted is not None for decision in run.tables.get("decisions", ())):
             yield CitationUse("correction for the number of categories", "holm1979")
 
     def methods_paragraph(self, run: RunData) -> Iterator[MethodsSentence]:
+        """Yield the sentences of the methods paragraph."""
         return methods_sentences(run)
 
-    def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
-        return compare_benchmarks(runs, baseline=baseline, mixed=mixed)
+    compared_items = "category"
 
-    def verdicts(self, comparison: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
-        runs = {next(iter(one.parts)): one.run for one in comparison.gathered}
-        return judge_pairs(pair_categories(runs, comparison.baseline), margin=margin, alpha=alpha)
+    def _describe_compared(self, runs: Mapping[str, RunData]) -> Iterator[Mapping[str, Mapping[str, object]]]:
+        return describe_compared(runs)
 
-    def comparison_part(self, comparison: Comparison, renderer: Renderer) -> ReportPart:
-        return differences_part(comparison, renderer)
-
-    def print_comparison(self, comparison: Comparison, console: Console) -> None:
-        print_paired(comparison, console)
+    def _pair_items(self, runs: Mapping[str, RunData], baseline: str) -> Sequence[PairedItem]:
+        return pair_categories(runs, baseline)
 
     def comparison_methods(self, comparison: Comparison) -> Iterator[MethodsSentence]:
-        how = "by template, pair or target term, which both were asked"
-        return methods_of_differences(comparison, how, ("hall1992",))
-
-    def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, PaperTable]]:
-        yield f"{comparison.study}-differences", paper_differences(comparison)
+        """Yield the sentences on how models were compared."""
+        return methods_of_differences(comparison, "by sampling unit", ("hall1992",))
 
 
-def _more(found: Placed) -> dict[str, Callable[[Finding], str]]:
-    """Columns beside a score that any row has."""
+def _make_extra_columns(pairs: RowFindings) -> dict[str, Callable[[Finding], str]]:
+    """Return the columns beside a score that any row has."""
 
-    def of(get: Callable[[BenchmarkResult], str]) -> Callable[[Finding], str]:
-        return lambda one: get(found[one.model, one.item][0])
+    def make_column(name: str) -> Callable[[Finding], str]:
+        def format_cell(finding: Finding) -> str:
+            value = getattr(pairs[finding.model, finding.item][0], name)
+            return "–" if value is None else f"{value:.0%}" if name == "accuracy" else format_decimal(value)
 
-    rows = [row for row, _ in found.values()]
-    columns: dict[str, Callable[[Finding], str]] = {}
-    if any(row.accuracy is not None for row in rows):
-        columns["accuracy"] = of(lambda row: "–" if row.accuracy is None else f"{row.accuracy:.0%}")
-    if any(row.lms is not None for row in rows):
-        columns["lms"] = of(lambda row: format_decimal(row.lms))
-        columns["icat"] = of(lambda row: format_decimal(row.icat))
-    return columns
+        return format_cell
 
-
-def _unmeasured(findings: Sequence[Finding]) -> list[str]:
-    """Why something was not measured, each reason once."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for one in findings:
-        if one.reason:
-            reasons.setdefault((one.model, one.reason), []).append(one.item)
-    return [f"{model}, {', '.join(items)}: {reason}" for (model, reason), items in reasons.items()]
+    names = ("accuracy", "lms", "icat")
+    return {
+        name: make_column(name) for name in names if any(getattr(row, name) is not None for row, _ in pairs.values())
+    }

@@ -6,46 +6,43 @@ import os
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from biassay.studies.settings import setting, to_absolute_path
+from biassay.studies.settings import (
+    file_setting,
+    level_setting,
+    list_setting,
+    seed_setting,
+    setting,
+    statistic_setting,
+)
 
-__all__ = ["BENCHMARKS", "BY", "ORDERS", "SCORES", "Benchmark", "BenchmarkSettings", "By", "Scored"]
-
-Benchmark = Literal["bbq", "crows-pairs", "stereoset"]
-BENCHMARKS: tuple[Benchmark, ...] = get_args(Benchmark)
 By = Literal["answer", "log-probability"]
 BY: tuple[By, ...] = get_args(By)
 Scored = Literal["shared", "sentence"]
 SCORES: tuple[Scored, ...] = get_args(Scored)
-ORDERS = 6  # of three options
+ORDERS = 6
+"""Number of orders of three options."""
 
 
 @dataclass(frozen=True)
 class BenchmarkSettings:
     """Settings of a run of a benchmark."""
 
-    benchmark: str = setting("bbq", "Name of the benchmark.", choices=BENCHMARKS, hidden=True)
+    benchmark: str = setting("bbq", "Name of the benchmark.", hidden=True)
     data: str | None = setting(
         None,
         "Read the benchmark from a file, a folder, or an installed package that holds it.",
         convert=os.fspath,
         metavar="PATH|PACKAGE",
     )
-    flagged: str | None = setting(
-        None,
-        "Leave out the items of CrowS-Pairs or StereoSet whose ids are in this file.",
-        convert=to_absolute_path,
-        metavar="FILE",
-    )
-    categories: tuple[str, ...] = setting(
-        (), "Select categories, or bias types.  [default: all]", many=True, metavar="NAME[,...]"
-    )
+    flagged: str | None = file_setting("Leave out the items of CrowS-Pairs or StereoSet whose ids are in this file.")
+    categories: tuple[str, ...] = list_setting("Select categories or bias types, by name or pattern.  [default: all]")
     by: str | None = setting(
         None,
-        "Choose how models respond to BBQ: in words, or by the likelihoods of the options.  [default: log-probability "
-        "if the model provides that of any text, else answer]",
+        "Choose how models respond to questions: in words, or by the likelihoods of the options.  [default: "
+        "log-probability if the model provides that of any text, else answer]",
         choices=BY,
     )
-    score: str = setting(
+    score: str = statistic_setting(
         "shared",
         "Compare the tokens that both sentences of CrowS-Pairs share, as its authors do, or whole sentences, as "
         "lm-evaluation-harness does.",
@@ -55,7 +52,7 @@ class BenchmarkSettings:
         None, "Draw at most this many items per category, balanced over templates.  [default: all]", low=1
     )
     orders: int = setting(
-        ORDERS, "Show the options of BBQ in this many orders, drawn at random if fewer than 6.", low=1, high=ORDERS
+        ORDERS, "Show the options in this many orders, drawn at random if fewer than all.", low=1, high=ORDERS
     )
-    alpha: float = setting(0.05, "Set the significance level.", low=0.0, high=1.0, exclusive=True)
-    seed: int = setting(0, "Random seed.", low=0)
+    alpha: float = level_setting()
+    seed: int = seed_setting()

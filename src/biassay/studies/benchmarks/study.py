@@ -4,88 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from biassay.cache.outputs import Capabilities, ModelOutputs
+from biassay.models.backend import Capability
 from biassay.results.codec import format_stored_value
-from biassay.results.decisions import correct_by_model, make_decision
 from biassay.results.findings import Finding
-from biassay.results.outcomes import Decision
-from biassay.results.run_data import RunData, group_rows_by_model
+from biassay.results.outcomes import Decision, correct_by_model, make_decision
+from biassay.results.run_data import RunData
 from biassay.results.run_folder import MANIFEST_JSON, Fault, StudySchema, find_unknown, make_row_fault
-from biassay.studies.benchmarks.likelihood_pairs import (
-    make_likelihood_requests,
-    measure_crows_pairs,
-    measure_stereoset,
-)
 from biassay.studies.benchmarks.results import ALL_CATEGORIES, TABLES
 from biassay.studies.benchmarks.settings import BenchmarkSettings
+from biassay.studies.benchmarks.tasks import get_task, get_task_package
 from biassay.studies.benchmarks.tasks.base import BenchmarkInputs, BenchmarkInputsRecord, load_inputs
-from biassay.studies.benchmarks.tasks.bbq import choose_response_mode, make_prompts, measure_bbq
-from biassay.studies.study import Capability, Event, Requests, Study, StudyWarning, Tables
-
-if TYPE_CHECKING:
-    from biassay.reporting.presenter import Presenter
-
-__all__ = ["STUDY"]
+from biassay.studies.study import Event, Requests, Study, StudyWarning
 
 
 class _BenchmarkStudy(Study):
     name = "benchmarks"
     title = "Benchmarks of bias"
     schema = StudySchema(BenchmarkSettings, BenchmarkInputsRecord, TABLES)
+    presenter_path = "biassay.studies.benchmarks.report:BenchmarkPresenter"
 
-    @cached_property
-    def presenter(self) -> Presenter:
-        from biassay.studies.benchmarks.report import BenchmarkPresenter
-
-        return BenchmarkPresenter(self.title, self.schema.tables, self.findings)
+    def packages(self, settings: BenchmarkSettings) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.package, get_task_package(settings.benchmark))))
 
     def load_inputs(self, settings: BenchmarkSettings) -> BenchmarkInputs:
         return load_inputs(settings)
 
     def required_capabilities(self, settings: BenchmarkSettings) -> tuple[Capability, ...]:
-        return ("replies",) if settings.benchmark == "bbq" else ("likelihoods",)
+        return (get_task(settings.benchmark).capability,)
 
     def cache_key(self, inputs: BenchmarkInputs) -> Any:
         return inputs.record, inputs.items
 
     def requests(self, inputs: BenchmarkInputs, capabilities: Capabilities) -> Requests:
-        if inputs.settings.benchmark != "bbq":
-            texts = [text for item in inputs.all_items for text in make_likelihood_requests(item, capabilities)]
-            return Requests(likelihoods=tuple(dict.fromkeys(texts)))
-        by = choose_response_mode(inputs.settings, capabilities)
-        prompts = [one for item in inputs.all_items for one in make_prompts(item, inputs.settings, by).values()]
-        return Requests(prompts=tuple(dict.fromkeys(prompts)))
+        return get_task(inputs.settings.benchmark).requests(inputs, capabilities)
 
     def measure(
-        self,
-        inputs: BenchmarkInputs,
-        model: ModelOutputs,
-        all_outputs: Sequence[ModelOutputs],  # noqa: ARG002
+        self, inputs: BenchmarkInputs, model: ModelOutputs, all_outputs: Sequence[ModelOutputs]
     ) -> Iterator[Event]:
-        by_name = {"bbq": measure_bbq, "crows-pairs": measure_crows_pairs, "stereoset": measure_stereoset}
         if inputs.differs:
             yield StudyWarning(inputs.differs)
-        yield from by_name[inputs.settings.benchmark](inputs, model)
-
-    def finalize_tables(self, settings: BenchmarkSettings, tables: Tables) -> Tables:
-        return {**tables, "decisions": self.decide(settings, tables.get("results", ()))}
+        yield from get_task(inputs.settings.benchmark).measure(inputs, model)
 
     def decide(self, settings: BenchmarkSettings, records: Sequence[Any]) -> tuple[Decision, ...]:
         """Correct over all categories of a model, also those that are only described because positions decide them."""
-        tested = [one if one.category == ALL_CATEGORIES else replace(one, claim="tested") for one in records]
+        tested = [
+            record if record.category == ALL_CATEGORIES else replace(record, claim="tested") for record in records
+        ]
         families = correct_by_model(tested, settings.alpha)
         return tuple(
             make_decision(
-                record, settings.alpha, p_adjusted=one.p_adjusted, family=one.family, family_size=one.family_size
+                record,
+                settings.alpha,
+                p_adjusted=corrected.p_adjusted,
+                family=corrected.family,
+                family_size=corrected.family_size,
             )
-            for record, one in zip(records, families, strict=True)
+            for record, corrected in zip(records, families, strict=True)
         )
 
-    def check_stored(self, run: RunData) -> Iterator[Fault]:
-        yield from super().check_stored(run)
+    def find_faults(self, run: RunData) -> Iterator[Fault]:
         for name in run.manifest.inputs.available:
             if name not in run.manifest.inputs.items:
                 yield Fault(MANIFEST_JSON, f"inputs.available: unknown name {format_stored_value(name)}")
@@ -100,11 +80,6 @@ class _BenchmarkStudy(Study):
         from biassay.studies.benchmarks.findings import make_findings
 
         return make_findings(run)
-
-    def has_failures(self, run: RunData) -> bool:
-        rows = run.tables.get("results", ())
-        of_models = group_rows_by_model(run.manifest.models, rows)
-        return not all(any(row.status == "measured" for row in own) for own in of_models)
 
 
 STUDY = _BenchmarkStudy()

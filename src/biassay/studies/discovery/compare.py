@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 from biassay.errors import UsageError
-from biassay.results.comparison import Comparison, choose_baseline, find_setting_differences
+from biassay.results.comparison import Comparison, choose_baseline, find_setting_differences, read_compared
 from biassay.results.run_data import BaseRecord, RunData
-from biassay.results.views import RunGroup, label_models
-from biassay.studies.discovery.results import GroupView, groups_of
-
-__all__ = ["SharedWords", "compare_discoveries"]
+from biassay.results.views import group_each, label_models
+from biassay.studies.discovery.results import GroupView, list_group_views
 
 _COMPARED_SETTINGS = {
     "groups": "grouping_digest",
@@ -28,7 +25,7 @@ _COMPARED_SETTINGS = {
 
 @dataclass(frozen=True)
 class SharedWords(BaseRecord):
-    """A group: words that both models associate with it, and words that only one does."""
+    """Words that both models associate with a group, and words that only one of them does."""
 
     group: str
     baseline: str
@@ -50,9 +47,8 @@ def compare_discoveries(runs: Mapping[str, RunData], *, baseline: str | None, mi
     mixed : bool
         If True, compare runs with different settings.
     """
-    notes = find_setting_differences(
-        {name: _get_comparable_settings(run) for name, run in runs.items()}, _COMPARED_SETTINGS, mixed=mixed
-    )
+    described = {name: read_compared(run, _COMPARED_SETTINGS) for name, run in runs.items()}
+    notes = find_setting_differences(described, mixed=mixed)
     found = label_models({name: _get_group_views(run) for name, run in runs.items()})
     first = choose_baseline(list(found), baseline)
     rows = [
@@ -64,18 +60,13 @@ def compare_discoveries(runs: Mapping[str, RunData], *, baseline: str | None, mi
     ]
     if not rows:
         raise UsageError("the runs have no group in common")
-    gathered = tuple(RunGroup(run, {name: run}) for name, run in runs.items())
-    return Comparison("discovery", first, {"words": tuple(rows)}, notes, gathered=gathered)
-
-
-def _get_comparable_settings(run: RunData) -> object:
-    return SimpleNamespace(**{**vars(run.manifest.inputs), **vars(run.manifest.settings)})
+    return Comparison("discovery", first, {"words": tuple(rows)}, notes, gathered=group_each(runs))
 
 
 def _get_group_views(run: RunData) -> dict[str, dict[str, GroupView]]:
     """Return groups by model and name."""
     views: dict[str, dict[str, GroupView]] = {}
-    for view in groups_of(run):
+    for view in list_group_views(run):
         views.setdefault(view.model, {})[view.row.group] = view
     return views
 

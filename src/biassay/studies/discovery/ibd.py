@@ -13,8 +13,6 @@ from biassay.stats.association import unit_rows
 from biassay.stats.detection import RULES, Rule, SidePair, find_detected, pair_scores, strongest_scores
 from biassay.stats.permutation import check_choice
 
-__all__ = ["Detection", "eibd", "ibd"]
-
 _SAME = 1.0 - 1e-6  # cosine from which on two rows are taken for the same name, in single precision too
 
 
@@ -34,7 +32,7 @@ class Detection:
     rule : {"any", "all"} or None
         Which constituent scores drop a word.
 
-    The words describe the model, not people; they can be misused to write what they describe.
+    The words describe the model, not people, and could be misused to write stereotypes.
     """
 
     scores: NDArray[np.float64]
@@ -154,7 +152,7 @@ def _detect_words(
         _check_dimension(rows, group, other)
         if _find_shared_rows(group, other).any():
             name = int(np.argmax(_find_shared_rows(group, other)))
-            raise UsageError(f"row {name} of target stands in others[{i}] too; groups cannot share names")
+            raise UsageError(f"row {name} of target is also in others[{i}]; groups cannot share names")
     scores = _score_words(rows, [(group, other) for other in compared])
     if constituents is None:
         return Detection(scores, find_detected(*strongest_scores(scores, None, rule), threshold), threshold)
@@ -175,11 +173,11 @@ def _check_group(vectors: ArrayLike, what: str) -> NDArray[np.float64]:
 def _check_dimension(*arrays: NDArray[np.float64]) -> None:
     dimensions = {array.shape[1] for array in arrays}
     if len(dimensions) > 1:
-        raise VectorError(f"words and names must have one dimension, got {sorted(dimensions)}")
+        raise VectorError(f"words and names must have the same dimension, got {sorted(dimensions)}")
 
 
 def _find_shared_rows(group: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows of the group are rows of the other too."""
+    """Find the rows of the group that are rows of the other group as well."""
     return np.asarray((group @ other.T).max(axis=1) > _SAME)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from biassay.datasets.groups import Group, Grouping
-from biassay.errors import InsufficientVocabularyError
+from biassay.errors import InsufficientVocabularyError, format_examples
 from biassay.models.base import Identity, TextEmbeddings
 from biassay.models.devices import get_gpu_transfer
 from biassay.results.outcomes import Outcome
-from biassay.results.run_data import BaseRecord
+from biassay.results.run_data import BaseRecord, none_if_nan
 from biassay.stats.association import unit_rows
 from biassay.stats.detection import (
     THRESHOLDS,
@@ -28,59 +27,56 @@ from biassay.stats.detection import (
     pair_scores,
     strongest_scores,
 )
-from biassay.stats.multiple_testing import FdrAccumulator
+from biassay.stats.multiple_testing import FdrAccumulator, FdrResult
 from biassay.stats.name_permutation import NamePermutations, PairPermutations
 from biassay.studies.discovery.results import CurveRow, GroupResult, Scores, Source, Task, ValidatedRow, WordRow
 from biassay.studies.discovery.settings import DiscoverySettings
 from biassay.studies.study import Array, Event, Row
 
-__all__ = [
-    "CONVENTIONAL_THRESHOLD",
-    "CURVE_ARRAYS",
-    "GroupNameVectors",
-    "GroupRowBuilder",
-    "RankedWords",
-    "Threshold",
-    "Validation",
-    "ValidationCurve",
-    "VocabularySearch",
-    "find_known_rows",
-    "make_array_name",
-    "make_group_name_vectors",
-    "validate_words",
-]
-
-
-_NEAR = 0.35  # of the median distance within groups, below which two names are reported as near-duplicates
+_NEAR = 0.35  # share of the median distance within groups, below which two names are reported as near-duplicates
 
 
 @dataclass(frozen=True, eq=False)
 class GroupNameVectors:
-    """The names of all groups as one model knows them.
+    """Vectors of the names of all groups in one model.
 
     Attributes
     ----------
     names : (k, d) float64
-        Unit vectors of the names that the model knows, group by group.
+        Unit vectors of the names in the vocabulary, group by group.
     clusters : (k,) int
-        The cluster of every name, from 0. A name without near-duplicates is a cluster of its own.
+        The cluster of every name, from 0. A name without near-duplicates is a cluster by itself.
     groups : (m,) int
-        The place of every cluster's group.
-    lost : group -> names
-        The names that the model does not know.
+        Index of every cluster's group.
+    oov_names : group -> names
+        Out-of-vocabulary names.
     similar : group -> pairs of names
-        Names of different clusters that the model hardly tells apart.
+        Names of different clusters with nearly the same vector.
     """
 
     grouping: Grouping
     names: NDArray[np.float64]
     clusters: NDArray[np.intp]
     groups: NDArray[np.intp]
-    lost: Mapping[str, tuple[str, ...]]
+    oov_names: Mapping[str, tuple[str, ...]]
     similar: Mapping[str, tuple[tuple[str, str], ...]]
 
     def cosines(self, vectors: NDArray[np.floating], what: str, words: Sequence[str]) -> NDArray[np.float64]:
-        """Cosines (n, k) of words with every name."""
+        """Compute the cosines of words with every name.
+
+        Parameters
+        ----------
+        vectors : (n, d) array
+            Vectors of the words.
+        what : str
+            Name of the vectors, for error messages.
+        words : (n,) sequence of str
+            Words, for errors.
+
+        Returns
+        -------
+        (n, k) float64
+        """
         return np.asarray(unit_rows(vectors, what, words) @ self.names.T)
 
     def average(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -91,21 +87,25 @@ class GroupNameVectors:
         return np.asarray(cosines @ (member / member.sum(axis=0)))
 
     def scores(self, target: Group, cosines: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scores of words against every other group, and of every constituent pair.
+        """Compute the scores of words against every other group, and of every pair of categories.
 
-        ``cosines`` (n, m) are averages over the names of a cluster.
+        Parameters
+        ----------
+        target : Group
+        cosines : (n, m) float64
+            Averages over the names of every cluster.
         """
         others = [self._sides((target.name,), (other.name,)) for other in self.grouping.comparison_groups(target)]
         pairs = [self._sides(pair.first, pair.second) for pair in self.grouping.constituents(target)]
         return pair_scores(cosines, others), pair_scores(cosines, pairs)
 
-    def place(self, target: Group) -> int:
+    def get_group_index(self, target: Group) -> int:
         """Return the index of a group."""
         return self.grouping.groups.index(target)
 
     @property
     def categories(self) -> NDArray[np.intp]:
-        """(groups, c): the place of every group's value in every category."""
+        """Index of every group's value in every category, (groups, categories)."""
         categories = list(self.grouping.groups[0].belongs)
         values = [self.grouping.values(category) for category in categories]
         return np.array(
@@ -124,7 +124,7 @@ class GroupNameVectors:
 
 
 def find_known_rows(encoded: TextEmbeddings) -> NDArray[np.bool_]:
-    """Which of some words, each a text of its own, the model knows and read to the end."""
+    """Find the words, each a text of its own, that are in the vocabulary and were not truncated."""
     pairs = zip(encoded.unknown, encoded.truncated_at, strict=True)
     return np.array([not unknown and cut is None for unknown, cut in pairs], dtype=bool)
 
@@ -132,27 +132,27 @@ def find_known_rows(encoded: TextEmbeddings) -> NDArray[np.bool_]:
 def make_group_name_vectors(
     grouping: Grouping, encoded: TextEmbeddings, max_unknown: float, hint: str = ""
 ) -> GroupNameVectors:
-    """Take the names, encoded group by group; refuse if a group loses more than a share of them.
+    """Make the name vectors of all groups. Raise an error if too many names of a group are out of vocabulary.
 
     Parameters
     ----------
     grouping : Grouping
     encoded : TextEmbeddings
         Names of all groups, in order.
-    max_lost : float
+    max_unknown : float
         Largest share of the names of a group that may be out of vocabulary.
     hint : str
         Advice that is added to the error.
     """
     known, at = find_known_rows(encoded), 0
-    lost, rows, labels, left = {}, [], [], {}
-    for place, group in enumerate(grouping.groups):
+    oov_names, rows, labels, left = {}, [], [], {}
+    for index, group in enumerate(grouping.groups):
         mask = known[at : at + len(group.names)]
-        lost[group.name] = tuple(name for name, there in zip(group.names, mask, strict=True) if not there)
+        oov_names[group.name] = tuple(name for name, there in zip(group.names, mask, strict=True) if not there)
         kept = [label for label, there in zip(group.cluster_labels, mask, strict=True) if there]
-        _check_lost(group, lost[group.name], len(set(kept)), max_unknown, hint)
+        _check_vocabulary(group, oov_names[group.name], len(set(kept)), max_unknown, hint)
         rows.append(unit_rows(encoded.vectors[at : at + len(mask)][mask], group.label))
-        labels += [(place, label) for label in kept]
+        labels += [(index, label) for label in kept]
         left[group.name] = [name for name, there in zip(group.names, mask, strict=True) if there]
         at += len(mask)
     order = {cluster: i for i, cluster in enumerate(dict.fromkeys(labels))}
@@ -160,8 +160,8 @@ def make_group_name_vectors(
         grouping=grouping,
         names=np.concatenate(rows),
         clusters=np.array([order[cluster] for cluster in labels], dtype=np.intp),
-        groups=np.array([place for place, _ in order], dtype=np.intp),
-        lost=lost,
+        groups=np.array([index for index, _ in order], dtype=np.intp),
+        oov_names=oov_names,
         similar=_find_similar(left, rows, labels),
     )
 
@@ -171,11 +171,11 @@ def _find_similar(
 ) -> dict[str, tuple[tuple[str, str], ...]]:
     """Find pairs of names, by group, that lie far closer together than two names of one group usually do."""
     distances, pairs = [], []
-    for place, (group, own) in enumerate(names.items()):
-        clusters = [label for of, label in labels if of == place]
+    for index, (group, own) in enumerate(names.items()):
+        clusters = [label for of, label in labels if of == index]
         for i, j in combinations(range(len(own)), 2):
             if clusters[i] != clusters[j]:
-                distances.append(1.0 - float(rows[place][i] @ rows[place][j]))
+                distances.append(1.0 - float(rows[index][i] @ rows[index][j]))
                 pairs.append((group, own[i], own[j]))
     near = np.array(distances) < _NEAR * np.median(distances)
     found: dict[str, tuple[tuple[str, str], ...]] = {}
@@ -185,25 +185,24 @@ def _find_similar(
     return found
 
 
-def _check_lost(group: Group, lost: tuple[str, ...], clusters: int, max_unknown: float, hint: str) -> None:
-    if len(lost) <= max_unknown * len(group.names) and clusters >= 2:
+def _check_vocabulary(group: Group, oov_names: tuple[str, ...], clusters: int, max_unknown: float, hint: str) -> None:
+    if len(oov_names) <= max_unknown * len(group.names) and clusters >= 2:
         return
     option = "`biassay discover --max-unknown`"
     limit = f"the limit is {max_unknown:.0%}, {option} changes it"
     if clusters < 2:
         limit = f"at least two{' clusters of names' if group.clusters else ''} must be left"
-    reason = f"the model does not know {len(lost)} of {len(group.names)} names of {group.label} ({', '.join(lost)})"
+    count = f"{len(oov_names):,} of {len(group.names):,} names of {group.label}"
+    reason = f"{count} are out of vocabulary ({format_examples(oov_names)})"
     raise InsufficientVocabularyError(f"{reason}; {limit}{f'; {hint}' if hint else ''}")
 
 
-CONVENTIONAL_THRESHOLD = (
-    0.8  # the effect that is customarily called large, where no validated words can choose a threshold
-)
+CONVENTIONAL_THRESHOLD = 0.8  # a large effect by convention, if no rated words can choose a threshold
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A threshold, and where it comes from."""
+    """A threshold and its source."""
 
     value: float
     source: Source
@@ -211,9 +210,15 @@ class Threshold:
 
 @dataclass(frozen=True, eq=False)
 class ValidationCurve:
-    """How well validated words are detected; ``chosen`` is the place of the threshold that is used.
+    """Detection of rated words at all thresholds.
 
-    ``informative``: whether the best threshold detects any word of the group.
+    Attributes
+    ----------
+    curve : DetectionCurve
+    chosen : int
+        Index of the threshold in use.
+    informative : bool
+        Whether the best threshold detects any word of the group.
     """
 
     curve: DetectionCurve
@@ -223,15 +228,14 @@ class ValidationCurve:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """One group and the words that were validated, as far as the model knows them.
+    """Scores, thresholds and detection of the rated words of one group.
 
     Attributes
     ----------
     words : list of str
     scores, constituents : (n, k), (n, c) float64
     curve, curve_emergent : ValidationCurve or None
-        Of the words of the group, and of its emergent words. None where the words that the model knows are all of the
-        group, or none of them is.
+        For the words of the group, and for its emergent words. None if all known words belong to the group, or none.
     threshold, threshold_emergent : Threshold
     detected, detected_emergent : (n,) bool
         At these thresholds.
@@ -249,17 +253,17 @@ class Validation:
 
 
 def validate_words(
-    panel: GroupNameVectors,
+    name_vectors: GroupNameVectors,
     target: Group,
     words: Sequence[str],
     vectors: NDArray[np.floating],
     settings: DiscoverySettings,
 ) -> Validation:
-    """Score validated words for a group, and choose its thresholds unless one is given.
+    """Score rated words for a group, and choose its thresholds unless one is given.
 
     Parameters
     ----------
-    panel : GroupNameVectors
+    name_vectors : GroupNameVectors
     target : Group
     words : sequence of str
     vectors : (n, d) float
@@ -267,10 +271,10 @@ def validate_words(
     settings : DiscoverySettings
     """
     if len(words):
-        cosines = panel.average(panel.cosines(vectors, "validation words", words))
+        cosines = name_vectors.average(name_vectors.cosines(vectors, "validation words", words))
     else:
-        cosines = np.empty((0, len(panel.groups)))
-    scores, constituents = panel.scores(target, cosines)
+        cosines = np.empty((0, len(name_vectors.groups)))
+    scores, constituents = name_vectors.scores(target, cosines)
     found = [
         _validate_task(scores, dropping, np.array([word in of for word in words], dtype=bool), settings)
         for dropping, of in ((None, target.biases), (constituents, target.emergent))
@@ -293,15 +297,12 @@ def _validate_task(
         points = detection_curve(scores, truth, constituents=dropping, rule=rule, compare=compare, thresholds=grid)
         best = points.best(positive_only=settings.positive_only)
         informative = bool(points.tp[best])
-        place = best if given is None and informative else _find_threshold_index(points, given)
-        curve = ValidationCurve(points, place, informative)
+        wanted = CONVENTIONAL_THRESHOLD if given is None else given
+        nearest = int(np.argmin(np.abs(points.thresholds - wanted)))
+        index = best if given is None and informative else nearest
+        curve = ValidationCurve(points, index, informative)
     at = _choose_threshold(curve, given)
     return curve, at, find_detected(*strongest_scores(scores, dropping, rule, compare), at.value)
-
-
-def _find_threshold_index(points: DetectionCurve, given: float | None) -> int:
-    """Of the threshold that was given, or of the one by convention."""
-    return int(np.argmin(np.abs(points.thresholds - (CONVENTIONAL_THRESHOLD if given is None else given))))
 
 
 def _choose_threshold(curve: ValidationCurve | None, given: float | None) -> Threshold:
@@ -318,14 +319,14 @@ _SAME = 1.0 - 1e-6  # cosine from which on a word of the vocabulary is one of th
 
 @dataclass(frozen=True, eq=False)
 class RankedWords:
-    """The words of a vocabulary that rank highest for a group, best first, and how many there are of each kind.
+    """Words of a vocabulary that rank highest for a group, best first, and counts over the whole vocabulary.
 
     Attributes
     ----------
     words : list of str
     scores, constituents : (n, k), (n, c) float64
     score : (n,) float64
-        The largest, or smallest, of the scores: what decides.
+        The largest, or smallest, of the scores, which decides.
     p, q : (n,) float64
         Of the association with the group, by permutation of names; q after Benjamini and Hochberg's correction over the
         whole vocabulary.
@@ -354,33 +355,30 @@ class RankedWords:
     emergent: NDArray[np.bool_]
     num_words: int
     num_above: int
-    num_associated: int
-    num_every: int
-    num_eibd: int
-    num_emergent: int
+    corrected: FdrResult
 
 
 class VocabularySearch:
-    """Goes through a vocabulary block by block.
+    """Search a vocabulary block by block.
 
-    Everything is kept of the ``keep`` words that rank highest in each list; of all others only what correction needs.
+    Stores the ``keep`` highest-ranked words of each list and, for all others, only the p-values for the correction.
     """
 
     def __init__(
         self,
-        panel: GroupNameVectors,
+        name_vectors: GroupNameVectors,
         targets: Sequence[Group],
         thresholds: Mapping[str, tuple[Threshold, Threshold]],
         settings: DiscoverySettings,
         rng: np.random.Generator,
     ) -> None:
-        places = [panel.place(target) for target in targets]
-        self._panel, self._targets = panel, tuple(targets)
+        indices = [name_vectors.get_group_index(target) for target in targets]
+        self._name_vectors, self._targets = name_vectors, tuple(targets)
         self._threads = ThreadpoolController()
-        most, count = settings.n_permutations, len(panel.categories)
-        self._permutations = NamePermutations(panel.groups, panel.categories, places, most, rng)
+        most, count = settings.n_permutations, len(name_vectors.categories)
+        self._permutations = NamePermutations(name_vectors.groups, name_vectors.categories, indices, most, rng)
         every = settings.compare == "every"
-        self._pairs = PairPermutations(panel.groups, count, places, most, rng) if every else None
+        self._pairs = PairPermutations(name_vectors.groups, count, indices, most, rng) if every else None
         self._ranked = {t.name: _TopWords(thresholds[t.name], settings) for t in targets}
         self._seen, self._looked = 0, False
 
@@ -391,22 +389,22 @@ class VocabularySearch:
         self._seen += len(words)
         if self._seen > _MANY and not self._looked:
             self._move()
-        cosines = self._panel.cosines(vectors, "vocabulary", words)
+        cosines = self._name_vectors.cosines(vectors, "vocabulary", words)
         others = np.flatnonzero(cosines.max(axis=1) <= _SAME)
-        kept, cosines = [words[i] for i in others.tolist()], self._panel.average(cosines[others])
+        kept, cosines = [words[i] for i in others.tolist()], self._name_vectors.average(cosines[others])
         # Products this small gain nothing from threads, which on a busy machine wait for each other without end.
         with self._threads.limit(limits=1, user_api="blas"):
             self._add(kept, cosines)
 
     def _move(self) -> None:
-        """From now on permutations are made on a GPU, where there is one."""
+        """Make permutations on a GPU from now on, if there is one."""
         self._looked = True
         self._permutations.to_device = get_gpu_transfer()
         if self._pairs is not None:
             self._pairs.to_device = self._permutations.to_device
 
     def _add(self, kept: list[str], cosines: NDArray[np.float64]) -> None:
-        scored = [self._panel.scores(target, cosines) for target in self._targets]
+        scored = [self._name_vectors.scores(target, cosines) for target in self._targets]
         largest = np.stack([np.fmax.reduce(scores, axis=1) for scores, _ in scored], axis=1)
         tails = self._permutations.p_values(cosines, largest)
         p = tails.associated if self._pairs is None else self._pairs.p_values(cosines)
@@ -421,12 +419,12 @@ class VocabularySearch:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Some words with their scores and p-values."""
+    """Words with their scores and p-values."""
 
     words: list[str]
     scores: NDArray[np.float64]
     constituents: NDArray[np.float64]
-    p: NDArray[np.float64]  # of the association and of the excess
+    p: NDArray[np.float64]  # p-values of the association and of the excess
     marks: NDArray[np.bool_]  # above IBD's threshold, above it against every group, and EIBD
 
     @property
@@ -443,7 +441,7 @@ class _Block:
 
 
 class _TopWords:
-    """The words that rank highest for one target so far, and what correction needs of all."""
+    """Keep the highest-ranked words of one target, and the p-values of all words for the correction."""
 
     def __init__(self, thresholds: tuple[Threshold, Threshold], settings: DiscoverySettings) -> None:
         self._thresholds, self._keep = thresholds, settings.keep
@@ -482,7 +480,7 @@ class _TopWords:
         best, family = self._best, self._family
         if best is None or not family.num_words:
             raise InsufficientVocabularyError(
-                "no word was left to search: the model knows none of them, or they are the names"
+                "no word is left to search: all are out of vocabulary or names of the groups"
             )
         corrected = family.correct()
         q = corrected.q(best.p[:, 0])
@@ -503,15 +501,12 @@ class _TopWords:
             emergent=q_excess <= family.alpha,
             num_words=family.num_words,
             num_above=family.num_above,
-            num_associated=corrected.num_associated,
-            num_every=corrected.num_every,
-            num_eibd=corrected.num_eibd,
-            num_emergent=corrected.num_emergent,
+            corrected=corrected,
         )
 
 
 CURVE_ARRAYS = ("thresholds", "tp", "fp", "fn", "tn")
-"""Names of the arrays of a detection curve, behind those of its group and task."""
+"""Last parts of the names of a detection curve's arrays, after its group and task."""
 
 
 def make_array_name(group: str, task: Task, name: str) -> str:
@@ -528,7 +523,7 @@ def make_array_name(group: str, task: Task, name: str) -> str:
 
 
 class GroupRowBuilder:
-    """Makes what is kept of one group in one model."""
+    """Build the rows and arrays of one group in one model."""
 
     def __init__(self, identity: Identity, grouping: Grouping, target: Group) -> None:
         self._target = target
@@ -537,9 +532,9 @@ class GroupRowBuilder:
         self._revision = identity.revision
         self._of: dict[str, Any] = {"model": identity.name, "options": identity.options, "group": target.name}
 
-    def events(self, validation: Validation, found: RankedWords) -> Iterator[Event]:
-        """All rows and arrays of the group."""
-        yield Row("groups", self._group(validation, found))
+    def events(self, validation: Validation, ranked: RankedWords) -> Iterator[Event]:
+        """Yield all rows and arrays of the group."""
+        yield Row("groups", self._group(validation, ranked))
         curves: tuple[tuple[Task, ValidationCurve | None], ...]
         curves = ("ibd", validation.curve), ("eibd", validation.curve_emergent)
         for task, curve in curves:
@@ -549,20 +544,20 @@ class GroupRowBuilder:
                     values = np.asarray(getattr(curve.curve, name), dtype=np.float64)
                     yield Array(make_array_name(self._target.name, task, name), values)
         yield from (Row("validated", row) for row in self._validated(validation))
-        yield from (Row("results", row) for row in self._words(found))
+        yield from (Row("results", row) for row in self._words(ranked))
 
-    def _group(self, validation: Validation, found: RankedWords) -> BaseRecord:
+    def _group(self, validation: Validation, ranked: RankedWords) -> BaseRecord:
         own, emergent = validation.threshold, validation.threshold_emergent
-        words = {"words": found.num_words}
+        words = {"words": ranked.num_words}
         return GroupResult(
             **self._of,
             model_revision=self._revision,
             title=self._target.label,
             topic=", ".join(self._target.belongs),
-            outcome=_count_words(found.num_associated, words, found.q),
+            outcome=_count_words(ranked.corrected.num_associated, words, ranked.q),
             alternatives={
-                "eibd": _count_words(found.num_eibd, words),
-                "emergent": _count_words(found.num_emergent, words, found.q_excess),
+                "eibd": _count_words(ranked.corrected.num_eibd, words),
+                "emergent": _count_words(ranked.corrected.num_emergent, words, ranked.q_excess),
             },
             belongs=dict(self._target.belongs),
             other_groups=self._others,
@@ -571,13 +566,12 @@ class GroupRowBuilder:
             threshold_source=own.source,
             threshold_emergent=emergent.value,
             threshold_emergent_source=emergent.source,
-            n_above=found.num_above,
-            n_every=found.num_every,
+            n_above=ranked.num_above,
+            n_every=ranked.corrected.num_every,
         )
 
-    def _curve(self, task: Task, found: ValidationCurve) -> BaseRecord:
-        curve, at = found.curve, found.chosen
-        precision = float(curve.precision[at])
+    def _curve(self, task: Task, fitted: ValidationCurve) -> BaseRecord:
+        curve, at = fitted.curve, fitted.chosen
         return CurveRow(
             **self._of,
             task=task,
@@ -590,43 +584,43 @@ class GroupRowBuilder:
             chance=curve.chance,
             chosen=float(curve.thresholds[at]),
             accuracy=float(curve.accuracy[at]),
-            precision=None if math.isnan(precision) else precision,
+            precision=none_if_nan(curve.precision[at]),
             recall=float(curve.tpr[at]),
             false_positive_rate=float(curve.fpr[at]),
         )
 
-    def _validated(self, found: Validation) -> Iterator[BaseRecord]:
-        for row, word in enumerate(found.words):
+    def _validated(self, validation: Validation) -> Iterator[BaseRecord]:
+        for row, word in enumerate(validation.words):
             yield ValidatedRow(
                 **self._of,
                 word=word,
                 of_group=word in self._target.biases,
                 emergent_of_group=word in self._target.emergent,
-                **self._scores(found, row),
-                detected=bool(found.detected[row]),
-                detected_emergent=bool(found.detected_emergent[row]),
+                **self._scores(validation, row),
+                detected=bool(validation.detected[row]),
+                detected_emergent=bool(validation.detected_emergent[row]),
             )
 
-    def _words(self, found: RankedWords) -> Iterator[BaseRecord]:
-        for row, word in enumerate(found.words):
+    def _words(self, ranked: RankedWords) -> Iterator[BaseRecord]:
+        for row, word in enumerate(ranked.words):
             yield WordRow(
                 **self._of,
                 word=word,
-                effect_size=_none_if_nan(found.score[row]),
-                **self._scores(found, row),
-                p_value=_none_if_nan(found.p[row]),
-                p_adjusted=_none_if_nan(found.q[row]),
-                excess_p_value=_none_if_nan(found.p_excess[row]),
-                excess_p_adjusted=_none_if_nan(found.q_excess[row]),
-                associated=bool(found.associated[row]),
-                eibd=bool(found.eibd[row]),
-                emergent=bool(found.emergent[row]),
+                effect_size=none_if_nan(ranked.score[row]),
+                **self._scores(ranked, row),
+                p_value=none_if_nan(ranked.p[row]),
+                p_adjusted=none_if_nan(ranked.q[row]),
+                excess_p_value=none_if_nan(ranked.p_excess[row]),
+                excess_p_adjusted=none_if_nan(ranked.q_excess[row]),
+                associated=bool(ranked.associated[row]),
+                eibd=bool(ranked.eibd[row]),
+                emergent=bool(ranked.emergent[row]),
             )
 
-    def _scores(self, found: Validation | RankedWords, row: int) -> dict[str, Any]:
+    def _scores(self, scored: Validation | RankedWords, row: int) -> dict[str, Any]:
         return {
-            "scores": _name_scores(self._others, found.scores[row]),
-            "constituents": _name_scores(self._pairs, found.constituents[row]),
+            "scores": _name_scores(self._others, scored.scores[row]),
+            "constituents": _name_scores(self._pairs, scored.constituents[row]),
         }
 
 
@@ -643,9 +637,4 @@ def _count_words(number: int, words: dict[str, int], q: NDArray[np.float64] | No
 
 
 def _name_scores(names: Sequence[str], values: NDArray[np.float64]) -> Scores:
-    return dict(zip(names, map(_none_if_nan, values), strict=True))
-
-
-def _none_if_nan(value: np.float64) -> float | None:
-    """Return None for NaN: a word with the same cosine to all names has no score."""
-    return None if np.isnan(value) else float(value)
+    return dict(zip(names, map(none_if_nan, values), strict=True))

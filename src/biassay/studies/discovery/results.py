@@ -5,57 +5,40 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import UnknownNameError
-from biassay.results.findings import Evidence, Finding
+from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import (
     DECISIONS,
     Decision,
+    Evidence,
     Outcome,
     Result,
     ResultRecord,
-    join_decisions,
+    get_decided,
     make_alternative_columns,
-    make_outcome_columns,
+    make_result_columns,
 )
-from biassay.results.run_data import BaseRecord, RunData
-from biassay.results.tables import MODEL_COLUMNS, REVISION_COLUMN, Column, TableSpec
-from biassay.results.views import model_key
-from biassay.results.views import split_by_model as models_of
+from biassay.results.run_data import ModelRow, RunData, copy_fields
+from biassay.results.tables import (
+    Column,
+    TableSpec,
+    column,
+    keyword_row,
+    make_columns,
+    table_row,
+)
+from biassay.results.views import model_key, split_by_model
 from biassay.studies.discovery.settings import DiscoverySettings
 
-__all__ = [
-    "DUAL_USE",
-    "TABLES",
-    "CurveRow",
-    "DiscoveryInputsRecord",
-    "DiscoveryModelRow",
-    "GroupResult",
-    "GroupView",
-    "Source",
-    "Task",
-    "ValidatedRow",
-    "WordRow",
-    "count_needed_at_floor",
-    "decide_group",
-    "find_needed_permutations",
-    "get_groups",
-    "group_of",
-    "groups_of",
-    "make_findings",
-    "models_of",
-    "score_columns",
-]
-
-
 DUAL_USE = (
-    "These words describe the model, not people: they show which associations it took from its texts. The same list "
-    "can be misused, to write what stereotypes a group or to set people against each other; pass it on with care and "
-    "with this note."
+    "These words describe the model, not people: they show which associations it learned from its texts. The list can "
+    "be misused to stereotype a group or to turn people against each other. Keep this note with it."
 )
 Source = Literal["validation", "given", "convention"]
 Task = Literal["ibd", "eibd"]
@@ -64,10 +47,20 @@ Scores = dict[str, float | None]
 
 @dataclass(frozen=True)
 class DiscoveryInputsRecord:
-    """What was searched with: all groups with their names, a fingerprint of the words where a list was given.
+    """Inputs of a search.
 
-    ``clusters`` are the near-duplicate names of groups that have any; the names of a cluster count as one.
-    ``note`` is what whoever passes the words on should pass on with them. ``language`` is that of the names, if stated.
+    Attributes
+    ----------
+    groups : dict of str to tuple of str
+        Names of all groups.
+    vocabulary_digest : str or None
+        Fingerprint of a given list of words.
+    note : str
+        Note to pass on with the words.
+    clusters : dict
+        Near-duplicate names of groups that have any; the names of a cluster count as one.
+    language : str
+        Language of the names, if stated.
     """
 
     grouping: str
@@ -83,16 +76,14 @@ class DiscoveryInputsRecord:
     language: str = ""
 
 
-@dataclass(frozen=True)
-class _GroupRowBase(BaseRecord):
-    """Columns say what the numbers of rows are."""
+@table_row
+class _GroupRowBase(ModelRow):
+    """Keys of all rows about a group."""
 
-    model: str
-    options: str
-    group: str
+    group: str = column("group", "The name of the group.")
 
 
-@dataclass(frozen=True)
+@table_row
 class WordRow(_GroupRowBase):
     """A word of the vocabulary.
 
@@ -110,22 +101,45 @@ class WordRow(_GroupRowBase):
         Scores by the other group, and by pair of categories.
     """
 
-    word: str
-    effect_size: float | None
+    word: str = column("word", "The word.")
+    effect_size: float | None = column(
+        "score", "Largest score against another group, or the smallest if it must exceed all."
+    )
     scores: Scores
     constituents: Scores
-    p_value: float | None
-    p_adjusted: float | None
-    excess_p_value: float | None
-    excess_p_adjusted: float | None
-    associated: bool
-    eibd: bool
-    emergent: bool
+    p_value: float | None = column(
+        "p",
+        "Share of random permutations of names with a score as high. By default names of all groups are permuted, "
+        "so a small p does not single the group out: another unusual group may cause it. If a word must differ "
+        "from every group, names of two groups are permuted, and the largest p counts.",
+        "p",
+    )
+    p_adjusted: float | None = column(
+        "q", "P-value after Benjamini and Hochberg's correction over the whole vocabulary.", "p"
+    )
+    excess_p_value: float | None = column(
+        "p excess",
+        "P-value of the excess over the sum of what the categories contribute. Residuals of that sum are permuted "
+        "among the names of all groups, which assumes equal variances.",
+        "p",
+    )
+    excess_p_adjusted: float | None = column(
+        "q excess",
+        "P-value of the excess after Benjamini and Hochberg's correction over the whole vocabulary, in which "
+        "words that EIBD does not detect count as 1.",
+        "p",
+    )
+    associated: bool = column("associated", "Detected by IBD (the score is above its threshold), and q up to alpha.")
+    eibd: bool = column(
+        "EIBD",
+        "Detected by EIBD, the published rule (above its threshold, and the categories are not), and q up to alpha.",
+    )
+    emergent: bool = column("emergent", "Detected by EIBD, and exceeds its categories: q excess up to alpha.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@keyword_row
 class GroupResult(ResultRecord):
-    """The words of one group in one model; counts are over the whole vocabulary.
+    """Counts of the words of one group in one model, over the whole vocabulary.
 
     The primary outcome is the number of associated words, with the smallest adjusted p-value of the kept words. The
     alternatives ``eibd`` and ``emergent`` are the numbers of words that EIBD detects and of emergent words.
@@ -147,16 +161,16 @@ class GroupResult(ResultRecord):
         Associated words that are above the threshold against every other group.
     """
 
-    group: str
-    belongs: dict[str, str]
+    group: str = column("group", "The name of the group.")
+    belongs: dict[str, str] = column("belongs", "Value of the group in every category.")
     other_groups: tuple[str, ...]
     constituents: tuple[str, ...]
-    threshold: float
-    threshold_source: Source
-    threshold_emergent: float
-    threshold_emergent_source: Source
-    n_above: int
-    n_every: int
+    threshold: float = column("threshold", "Threshold of IBD; scores above it count.")
+    threshold_source: Source = column("from", "Chosen on rated words, given, or by convention.")
+    threshold_emergent: float = column("threshold of EIBD", "Threshold of EIBD; scores above it count.")
+    threshold_emergent_source: Source = column("from", "Chosen on rated words, given, or by convention.")
+    n_above: int = column("above", "Number of words above the threshold of IBD.")
+    n_every: int = column("against every", "Associated words above the threshold against every other group.")
 
     @property
     def item(self) -> str:
@@ -184,22 +198,24 @@ class GroupResult(ResultRecord):
         return int(self.alternatives["emergent"].effect_size or 0)
 
 
-@dataclass(frozen=True)
+@table_row
 class ValidatedRow(_GroupRowBase):
-    """A word of the validation: whether people associate it with the group, and whether the model does."""
+    """A rated word: whether people associate it with the group, and whether the model does."""
 
-    word: str
-    of_group: bool
-    emergent_of_group: bool
+    word: str = column("word", "The word.")
+    of_group: bool = column("rated", "Whether people rated the word as a trait of the group.")
+    emergent_of_group: bool = column(
+        "rated emergent", "Whether people rated it for the group, but for none of its categories."
+    )
     scores: Scores
     constituents: Scores
-    detected: bool
-    detected_emergent: bool
+    detected: bool = column("detected", "Whether IBD detects it at its threshold.")
+    detected_emergent: bool = column("detected by EIBD", "Whether EIBD detects it at its threshold.")
 
 
-@dataclass(frozen=True)
+@table_row
 class CurveRow(_GroupRowBase):
-    """How well rated words are detected at the threshold in use; arrays hold the counts at all others.
+    """Detection of rated words at the threshold in use; arrays hold the counts at all thresholds.
 
     Attributes
     ----------
@@ -215,137 +231,54 @@ class CurveRow(_GroupRowBase):
         Rates at this threshold. The precision is None if no word is detected.
     """
 
-    task: Task
+    task: Task = column("task", "Rule that detects: IBD or EIBD.")
     outcome: Outcome
-    chance: float
-    chosen: float
-    accuracy: float
-    precision: float | None
-    recall: float
-    false_positive_rate: float
+    chance: float = column("chance", "Share of the rated words that belong to the group.", "share")
+    chosen: float = column("threshold", "Threshold in use.")
+    accuracy: float = column("accuracy", "At the threshold; optimistic if it was chosen on these words.", "share")
+    precision: float | None = column("precision", "At the threshold; empty if no word is detected.", "share")
+    recall: float = column("recall", "At the threshold.", "share")
+    false_positive_rate: float = column("false positives", "False positive rate at the threshold.", "share")
 
 
-@dataclass(frozen=True)
-class DiscoveryModelRow(BaseRecord):
-    """What was searched of a model, and what it does not know.
+@table_row
+class DiscoveryModelRow(ModelRow):
+    """Searched vocabulary and out-of-vocabulary words of a model.
 
-    ``names_lost`` are by group; ``validation_lost`` are words of the validation, ``words_lost`` those of a user's list.
-    ``similar_names`` are pairs of names, by group, that the model hardly tells apart and that are in no common cluster.
+    ``oov_names`` are by group; ``oov_validation`` are rated words, ``oov_words`` words of a user's list.
+    ``similar_names`` are pairs of names, by group, with nearly the same vector and in no common cluster.
     """
 
-    model: str
-    options: str
-    vocabulary: str
-    names_lost: dict[str, tuple[str, ...]]
-    validation_lost: tuple[str, ...]
-    words_lost: tuple[str, ...]
-    similar_names: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    vocabulary: str = column("vocabulary", "Searched vocabulary.")
+    oov_names: dict[str, tuple[str, ...]] = column("unknown names", "Out-of-vocabulary names, by group.")
+    oov_validation: tuple[str, ...] = column("rated words out of vocabulary", "Out-of-vocabulary rated words.")
+    oov_words: tuple[str, ...] = column("words out of vocabulary", "Out-of-vocabulary words of a given list.")
+    similar_names: dict[str, tuple[tuple[str, str], ...]] = column(
+        "similar names", "Names of different clusters with nearly the same vector.", default={}
+    )
 
 
-_GROUP = (*MODEL_COLUMNS, Column("group", "group", "The name of the group."))
-_WORD = (*_GROUP, Column("word", "word", "The word."))
-_FOUND = (
-    Column(
-        "effect_size", "score", "Largest score against another group, or the smallest if it must exceed all.", "number"
-    ),
-    Column(
-        "p_value",
-        "p",
-        "How often a random permutation of names scores as high: of the names of all groups, where a small p does not "
-        "single the group out (if another group differs from all, all others score high against it); or, if a word "
-        "must differ from every group, of the names of two, whichever has the largest p.",
-        "p",
-    ),
-    Column(
-        "p_adjusted",
-        "q",
-        "P-value after correction over the whole vocabulary: the expected share of false findings among words up to "
-        "it.",
-        "p",
-    ),
-    Column(
-        "excess_p_value",
-        "p excess",
-        "How often the excess over what the categories contribute together is as large by chance: residuals of their "
-        "sum are permuted among the names of all groups, which assumes that these vary alike.",
-        "p",
-    ),
-    Column(
-        "excess_p_adjusted",
-        "q excess",
-        "P-value of the excess after correction over the whole vocabulary, in which words that EIBD does not detect "
-        "count as 1: the expected share of false findings among emergent words up to it.",
-        "p",
-    ),
-    Column(
-        "associated",
-        "associated",
-        "Detected by IBD (the score is above its threshold), and q up to alpha.",
-        "flag",
-    ),
-    Column(
-        "eibd",
-        "EIBD",
-        "Detected by EIBD, the published rule (above its threshold, and the categories are not), and q up to alpha.",
-        "flag",
-    ),
-    Column("emergent", "emergent", "Detected by EIBD, and exceeds its categories: q excess up to alpha.", "flag"),
-)
-_RATED_COLUMNS = (
-    Column("of_group", "rated", "People rated it for the group.", "flag"),
-    Column("emergent_of_group", "rated emergent", "And for none of its categories.", "flag"),
-    Column("detected", "detected", "IBD detects it at the threshold.", "flag"),
-    Column("detected_emergent", "detected by EIBD", "EIBD detects it at its threshold.", "flag"),
-)
-_OF_GROUP = (
-    *make_outcome_columns(
-        effect_size="Number of associated words: above the threshold of IBD, with q up to alpha.",
-        p_value="Smallest q of the kept words.",
-        p_adjusted="Smallest q of the kept words; it is corrected over the whole vocabulary.",
-    ),
-    *make_alternative_columns(
-        "eibd", {"effect_size": ("EIBD", "Number of words detected by EIBD, with q up to alpha.")}
-    ),
+_OF_GROUP = make_result_columns(
+    GroupResult,
+    ("group",),
+    *make_alternative_columns("eibd", effect_size=("EIBD", "Number of words detected by EIBD, with q up to alpha.")),
     *make_alternative_columns(
         "emergent",
-        {
-            "effect_size": ("emergent", "Number of these with q excess up to alpha."),
-            "p_value": ("q excess", "Smallest q excess of the kept words."),
-        },
+        effect_size=("emergent", "Number of emergent words: detected by EIBD, with q excess up to alpha."),
+        p_value=("q excess", "Smallest q excess of the kept words."),
     ),
-    Column("title", "title", "The group in words."),
-    Column("belongs", "belongs", "Value of the group in every category."),
-    Column("threshold", "threshold", "Threshold of IBD; scores above it count.", "number"),
-    Column("threshold_source", "from", "Chosen on rated words, given, or by convention."),
-    Column("threshold_emergent", "threshold of EIBD", "Threshold of EIBD; scores above it count.", "number"),
-    Column("threshold_emergent_source", "from", "Chosen on rated words, given, or by convention."),
     Column("n_words", "words", "Number of words searched.", "count"),
-    Column("n_above", "above", "Number of words above the threshold of IBD.", "count"),
-    Column("n_every", "against every", "Associated words above the threshold against every other group.", "count"),
-    REVISION_COLUMN,
+    effect_size="Number of associated words: above the threshold of IBD, with q up to alpha.",
+    p_value="Smallest q of the kept words.",
+    p_adjusted="Smallest q of the kept words; it is corrected over the whole vocabulary.",
+    title="The group in words.",
 )
-_CURVE = (
-    Column("task", "task", "Rule that detects: IBD or EIBD."),
-    Column(
-        "effect_size",
-        "area",
-        "Area under the curve of true against false positive rate: 0.5 is guessing.",
-        "number",
-        lambda row: row.outcome.effect_size,
-    ),
-    Column("chance", "chance", "Share of the rated words that belong to the group.", "share"),
-    Column("chosen", "threshold", "Threshold in use.", "number"),
-    Column("accuracy", "accuracy", "At the threshold; optimistic if it was chosen on these words.", "share"),
-    Column("precision", "precision", "At the threshold; empty if no word is detected.", "share"),
-    Column("recall", "recall", "At the threshold.", "share"),
-    Column("false_positive_rate", "false positives", "False positive rate at the threshold.", "share"),
-)
-_LOST = (
-    Column("vocabulary", "vocabulary", "What was searched."),
-    Column("names_lost", "names lost", "Names without a vector, by group."),
-    Column("validation_lost", "rated words lost", "Rated words without a vector."),
-    Column("words_lost", "words lost", "Words of a given list without a vector."),
-    Column("similar_names", "similar names", "Names of different clusters that the model hardly tells apart."),
+_AREA = Column(
+    "effect_size",
+    "area",
+    "Area under the curve of true against false positive rate: 0.5 is guessing.",
+    "number",
+    attrgetter("outcome.effect_size"),
 )
 
 
@@ -366,17 +299,12 @@ def _pair(label: str) -> Column:
     return Column(label, f"category {label}", "Score of the first category against the second.", "number", get)
 
 
-def get_groups(run: RunData) -> tuple[Result, ...]:
-    """Return the groups of a run with their decisions."""
-    return join_decisions(run.tables.get("groups", ()), run.tables.get("decisions", ()))
-
-
 TABLES = (
-    TableSpec("results", "Words", WordRow, lambda run: (*_WORD, *_FOUND, *score_columns(run))),
-    TableSpec("groups", "Groups", GroupResult, (*_GROUP, *_OF_GROUP), rows=get_groups, key=("group",)),
-    TableSpec("validated", "Rated words", ValidatedRow, lambda run: (*_WORD, *_RATED_COLUMNS, *score_columns(run))),
-    TableSpec("curves", "Detection of rated words", CurveRow, (*_GROUP, *_CURVE)),
-    TableSpec("models", "What was searched", DiscoveryModelRow, (*MODEL_COLUMNS, *_LOST)),
+    TableSpec("results", "Words", WordRow, lambda run: (*make_columns(WordRow), *score_columns(run))),
+    TableSpec("groups", "Groups", GroupResult, _OF_GROUP, rows=lambda run: get_decided(run, "groups"), key=("group",)),
+    TableSpec("validated", "Rated words", ValidatedRow, lambda run: (*make_columns(ValidatedRow), *score_columns(run))),
+    TableSpec("curves", "Detection of rated words", CurveRow, (*make_columns(CurveRow), _AREA)),
+    TableSpec("models", "Vocabularies", DiscoveryModelRow),
     DECISIONS,
 )
 
@@ -413,20 +341,20 @@ class GroupView:
         return [word for word in self.words if (word.emergent if emergent else word.associated)][:top]
 
     def num_rated(self, curve: CurveRow) -> int:
-        """Rated words that belong to the group, by the rule of a curve."""
+        """Count the rated words that belong to the group, by the rule of a curve."""
         return sum(getattr(word, _RATED[curve.task]) for word in self.validated)
 
     def detected(self, curve: CurveRow) -> str:
-        """Rated words of the group, and others, that are detected at the threshold in use."""
+        """Count the rated words of the group, and others, that are detected at the threshold in use."""
         rated, mark = _RATED[curve.task], _DETECTED[curve.task]
         found = [getattr(word, rated) for word in self.validated if getattr(word, mark)]
         return f"{sum(found)} of {self.num_rated(curve)}, and {len(found) - sum(found)} others"
 
 
-def groups_of(run: RunData) -> list[GroupView]:
+def list_group_views(run: RunData) -> list[GroupView]:
     """Return all groups of all models, in the order of the tables."""
     several = len(run.manifest.models) > 1
-    decisions = {(model_key(result), result.group): result.decision for result in get_groups(run)}
+    decisions = {(model_key(result), result.group): result.decision for result in get_decided(run, "groups")}
     return [
         GroupView(
             model.label,
@@ -438,24 +366,16 @@ def groups_of(run: RunData) -> list[GroupView]:
             group["curves"],
             group.arrays,
         )
-        for model in models_of(run)
+        for model in split_by_model(run)
         for group in model.each("groups", "group")
     ]
 
 
-def group_of(run: RunData, group: str, model: str | None = None) -> GroupView:
-    """Return one group of the first model, or of the model with a label.
-
-    Parameters
-    ----------
-    run : RunData
-    group : str
-    model : str, optional
-        Label of the model; the first one by default.
-    """
-    known = {view.row.group: view for view in reversed(groups_of(run)) if model in (None, view.model)}
+def get_group_view(run: RunData, group: str) -> GroupView:
+    """Return a group of the first model."""
+    known = {view.row.group: view for view in reversed(list_group_views(run))}
     if group not in known:
-        raise UnknownNameError("group", group, known, f"(groups that were looked at: {', '.join(known)})")
+        raise UnknownNameError("group", group, known, f"(groups of this run: {', '.join(known)})")
     return known[group]
 
 
@@ -472,10 +392,7 @@ def decide_group(record: GroupResult, settings: DiscoverySettings) -> Decision:
     needed = find_needed_permutations(record, settings)
     evidence: Evidence = "significant" if record.n_associated else "inconclusive" if needed is None else "not_testable"
     return Decision(
-        model=record.model,
-        options=record.options,
-        model_revision=record.model_revision,
-        item=record.item,
+        **copy_fields(record, "model", "options", "model_revision", "item"),
         p_adjusted=record.outcome.p_value,
         evidence=evidence,
         significant=None if evidence == "not_testable" else evidence == "significant",
@@ -487,22 +404,18 @@ def decide_group(record: GroupResult, settings: DiscoverySettings) -> Decision:
 
 def make_findings(run: RunData) -> Sequence[Finding]:
     """Return one finding per model and group."""
-    return [_make_finding(view, run.manifest.settings) for view in groups_of(run)]
+    return [make_finding(view, run.manifest.settings) for view in list_group_views(run)]
 
 
-def _make_finding(view: GroupView, settings: DiscoverySettings) -> Finding:
+def make_finding(view: GroupView, settings: DiscoverySettings) -> Finding:
+    """Return the finding about a group."""
     row = view.row
     best = view.best_words(emergent=False, top=_WORDS)
-    return Finding(
-        model=view.model,
-        item=row.group,
-        title=row.title,
-        topic=row.topic,
-        about="people",
-        evidence=view.decision.evidence,
+    return make_outcome_finding(
+        Result(row, view.decision),
+        view.model,
+        claim=row.title,
         direction=_describe_direction(row, settings),
-        effect=row.outcome.effect_size,
-        unit=row.outcome.scale,
         p_values={
             "corrected": view.decision.p_adjusted,
             "excess, corrected": row.alternatives["emergent"].p_value,
@@ -513,9 +426,9 @@ def _make_finding(view: GroupView, settings: DiscoverySettings) -> Finding:
 
 
 def _describe_direction(row: GroupResult, settings: DiscoverySettings) -> str:
-    """Describe how many words go with the names of the group more than with those of another, or of every other."""
-    goes = "goes" if row.n_associated <= 1 else "go"
-    of = f"{_format_count(row.n_associated)} of {row.n_words:,} words {goes} with the names of {row.title}"
+    """Describe how many words are closer to the names of the group than to those of another, or of every other."""
+    verb = "is" if row.n_associated == 1 else "are"
+    of = f"{_format_count(row.n_associated)} of {row.n_words:,} words {verb} associated with the names of {row.title}"
     return f"{of} more than with those of {'another' if settings.compare == 'any' else 'every other'} group"
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,8 @@ from biassay.datasets.catalogue import select_grouping
 from biassay.datasets.groups import Group, Grouping
 from biassay.errors import StimulusError, UsageError
 from biassay.io import read_text
+from biassay.models.backend import Capability
 from biassay.models.word_vectors import frequent_words
-from biassay.results.arrays import array_path
 from biassay.results.findings import Finding
 from biassay.results.outcomes import Decision, ResultRecord
 from biassay.results.run_data import RunData, group_rows_by_model
@@ -27,6 +26,7 @@ from biassay.results.run_folder import (
     RESULTS_JSON,
     Fault,
     StudySchema,
+    array_path,
     find_models_without,
     find_orphans,
     find_unknown,
@@ -51,18 +51,12 @@ from biassay.studies.discovery.results import (
     make_findings,
 )
 from biassay.studies.discovery.settings import DiscoverySettings
-from biassay.studies.study import Capability, Event, Progress, Requests, Row, Study, Tables, UnknownWords, derive_seed
-
-if TYPE_CHECKING:
-    from biassay.reporting.presenter import Presenter
-
-
-__all__ = ["STUDY", "DiscoveryInputs", "GivenWords", "find_faults", "load_inputs"]
+from biassay.studies.study import Event, Progress, Requests, Row, Study, Tables, UnknownWords, derive_seed
 
 
 @dataclass(frozen=True)
 class GivenWords:
-    """Words that were given, each once, and where they come from."""
+    """A given list of distinct words and its source."""
 
     source: str
     words: tuple[str, ...]
@@ -75,7 +69,7 @@ class GivenWords:
 
 @dataclass(frozen=True, eq=False)
 class DiscoveryInputs:
-    """Groups and words, checked before anything is asked."""
+    """Groups and words of a search, checked before the first request."""
 
     settings: DiscoverySettings
     grouping: Grouping
@@ -85,7 +79,7 @@ class DiscoveryInputs:
 
     @property
     def names(self) -> list[str]:
-        """The names of all groups, group by group."""
+        """Names of all groups, group by group."""
         return [name for group in self.grouping.groups for name in group.names]
 
     def streamed(self, model: Capabilities) -> bool:
@@ -104,38 +98,14 @@ class DiscoveryInputs:
         return tuple({word.lower(): word for word in reversed(self.listed.words)}.values())[::-1]
 
     def vocabulary(self, model: Capabilities) -> str:
-        """Describe what is searched."""
+        """Describe the words and groups to search."""
         if self.listed is not None:
             return self.listed.source
         return "the words of the model" if model.has_vocabulary else "the most frequent words of the embedded vectors"
 
 
-def load_inputs(settings: DiscoverySettings) -> DiscoveryInputs:
-    """Read what the settings name, and refuse what cannot be searched."""
-    grouping = select_grouping(settings.grouping)
-    if not settings.groups:
-        raise UsageError(f"name at least one group: {', '.join(group.name for group in grouping.groups)}")
-    targets = tuple(grouping.group(name) for name in dict.fromkeys(settings.groups))
-    if settings.rule == "all" and len(targets[0].belongs) == 1:
-        raise UsageError(f"{grouping.name}: the groups stand in one category only, so that --rule all has no meaning")
-    listed = _read_given_words(settings)
-    record = DiscoveryInputsRecord(
-        grouping=grouping.name,
-        grouping_title=grouping.title,
-        grouping_digest=grouping.digest,
-        citation=grouping.source.citation,
-        licence=grouping.source.licence,
-        groups={group.name: group.names for group in grouping.groups},
-        labels={group.name: group.label for group in grouping.groups},
-        vocabulary_digest=None if listed is None else listed.digest,
-        clusters={group.name: group.clusters for group in grouping.groups if group.clusters},
-        language=grouping.source.language,
-    )
-    return DiscoveryInputs(settings, grouping, targets, listed, record)
-
-
 def _read_given_words(settings: DiscoverySettings) -> GivenWords | None:
-    """Words of a list or of a file, one a line."""
+    """Read words from a list, or from a file with one word per line."""
     if settings.own_words is not None:
         found = GivenWords("a list of words", tuple(dict.fromkeys(filter(str.strip, settings.own_words))))
     elif settings.words is not None:
@@ -144,29 +114,8 @@ def _read_given_words(settings: DiscoverySettings) -> GivenWords | None:
     else:
         return None
     if not found.words:
-        raise StimulusError(f"{found.source}: there are no words; expected one a line")
+        raise StimulusError(f"{found.source}: no words; write one word per line")
     return found
-
-
-def find_faults(run: RunData) -> Iterator[Fault]:
-    """Yield groups that are unknown, and curves whose counts do not give the stored rates."""
-    inputs: DiscoveryInputsRecord = run.manifest.inputs
-    unlabelled = next((group for group in inputs.groups if group not in inputs.labels), None)
-    if unlabelled is not None:
-        yield Fault(MANIFEST_JSON, f"inputs.labels: no label of the group {unlabelled!r}")
-    yield from find_models_without(run, "models")
-    yield from find_unknown(run, "groups", "group", inputs.groups)
-    yield from find_unknown(run, "groups", "other_groups", inputs.groups)
-    yield from find_unknown(run, "models", "names_lost", inputs.groups)
-    yield from find_unknown(run, "models", "similar_names", inputs.groups)
-    yield from find_orphans(run, ("results", "validated", "curves"), "groups", ("group",))
-    arrays = run.arrays_by_model()
-    for index, rows in enumerate(group_rows_by_model(run.manifest.models, run.tables.get("curves", ()))):
-        own, file = arrays.get(str(index), {}), array_path(str(index))
-        for row in rows:
-            fault = _find_in_counts(row, own)
-            if fault:
-                yield Fault(file if own else RESULTS_JSON, f"{row.group}/{row.task}: {fault}")
 
 
 def _find_in_counts(row: CurveRow, arrays: Mapping[str, NDArray[np.float64]]) -> str:
@@ -200,17 +149,33 @@ class _DiscoveryStudy(Study):
     name = "discovery"
     title = "Words associated with groups"
     schema = StudySchema(DiscoverySettings, DiscoveryInputsRecord, TABLES)
-
-    @cached_property
-    def presenter(self) -> Presenter:
-        from biassay.studies.discovery.report import DiscoveryPresenter
-
-        return DiscoveryPresenter()
+    presenter_path = "biassay.studies.discovery.report:DiscoveryPresenter"
 
     def load_inputs(self, settings: DiscoverySettings) -> DiscoveryInputs:
-        return load_inputs(settings)
+        grouping = select_grouping(settings.grouping)
+        if not settings.groups:
+            raise UsageError(f"no group given; choose from: {', '.join(group.name for group in grouping.groups)}")
+        targets = tuple(grouping.group(name) for name in dict.fromkeys(settings.groups))
+        if settings.rule == "all" and len(targets[0].belongs) == 1:
+            raise UsageError(
+                f"{grouping.name}: the groups have one category only, so --rule all does not apply; use --rule any"
+            )
+        listed = _read_given_words(settings)
+        record = DiscoveryInputsRecord(
+            grouping=grouping.name,
+            grouping_title=grouping.title,
+            grouping_digest=grouping.digest,
+            citation=grouping.source.citation,
+            licence=grouping.source.licence,
+            groups={group.name: group.names for group in grouping.groups},
+            labels={group.name: group.label for group in grouping.groups},
+            vocabulary_digest=None if listed is None else listed.digest,
+            clusters={group.name: group.clusters for group in grouping.groups if group.clusters},
+            language=grouping.source.language,
+        )
+        return DiscoveryInputs(settings, grouping, targets, listed, record)
 
-    def required_capabilities(self, settings: DiscoverySettings) -> tuple[Capability, ...]:  # noqa: ARG002
+    def required_capabilities(self, settings: DiscoverySettings) -> tuple[Capability, ...]:
         return ("texts",)
 
     def cache_key(self, inputs: DiscoveryInputs) -> Any:
@@ -221,29 +186,30 @@ class _DiscoveryStudy(Study):
         return Requests(tuple(dict.fromkeys(texts)))
 
     def measure(
-        self,
-        inputs: DiscoveryInputs,
-        model: ModelOutputs,
-        all_outputs: Sequence[ModelOutputs],  # noqa: ARG002
+        self, inputs: DiscoveryInputs, model: ModelOutputs, all_outputs: Sequence[ModelOutputs]
     ) -> Iterator[Event]:
         grouping, settings = inputs.grouping, inputs.settings
-        panel = make_group_name_vectors(
+        name_vectors = make_group_name_vectors(
             grouping, model.read_texts(inputs.names), settings.max_unknown, model.capabilities.oov_hint
         )
-        rated, vectors, rated_lost = _encode_known(model, grouping.validation_words)
-        trials = {target.name: validate_words(panel, target, rated, vectors, settings) for target in inputs.targets}
+        rated, vectors, oov_rated = _encode_known(model, grouping.validation_words)
+        trials = {
+            target.name: validate_words(name_vectors, target, rated, vectors, settings) for target in inputs.targets
+        }
         thresholds = {name: (trial.threshold, trial.threshold_emergent) for name, trial in trials.items()}
         rng = np.random.default_rng(derive_seed(settings.seed, grouping.name, "names"))
-        search = VocabularySearch(panel, inputs.targets, thresholds, settings, rng)
+        search = VocabularySearch(name_vectors, inputs.targets, thresholds, settings, rng)
         unknown = yield from _search_vocabulary(search, inputs, model)
         found = search.ranked()
         for target in inputs.targets:
             yield from GroupRowBuilder(model.identity, grouping, target).events(trials[target.name], found[target.name])
-        words_lost = () if inputs.listed is None else tuple(unknown)
+        oov_words = () if inputs.listed is None else tuple(unknown)
         searched = (model.identity.name, model.identity.options, inputs.vocabulary(model.capabilities))
-        lost = dict(panel.lost), tuple(rated_lost), words_lost
-        yield Row("models", DiscoveryModelRow(*searched, *lost, dict(panel.similar)))
-        yield UnknownWords((*(name for names in panel.lost.values() for name in names), *rated_lost, *words_lost))
+        oov = dict(name_vectors.oov_names), tuple(oov_rated), oov_words
+        yield Row("models", DiscoveryModelRow(*searched, *oov, dict(name_vectors.similar)))
+        yield UnknownWords(
+            (*(name for names in name_vectors.oov_names.values() for name in names), *oov_rated, *oov_words)
+        )
 
     def finalize_tables(self, settings: DiscoverySettings, tables: Tables) -> Tables:
         return {**tables, "decisions": self.decide(settings, tables.get("groups", ()))}
@@ -252,16 +218,32 @@ class _DiscoveryStudy(Study):
         """Decide by the number of associated words, whose false discovery rate is controlled over the vocabulary."""
         return tuple(decide_group(record, settings) for record in records if isinstance(record, GroupResult))
 
-    def check_stored(self, run: RunData) -> Iterator[Fault]:
-        yield from super().check_stored(run)
-        yield from find_faults(run)
+    def find_faults(self, run: RunData) -> Iterator[Fault]:
+        """Yield groups that are unknown, and curves whose counts do not reproduce the stored rates."""
+        inputs: DiscoveryInputsRecord = run.manifest.inputs
+        unlabelled = next((group for group in inputs.groups if group not in inputs.labels), None)
+        if unlabelled is not None:
+            yield Fault(MANIFEST_JSON, f"inputs.labels: no label of the group {unlabelled!r}")
+        yield from find_models_without(run, "models")
+        yield from find_unknown(run, "groups", "group", inputs.groups)
+        yield from find_unknown(run, "groups", "other_groups", inputs.groups)
+        yield from find_unknown(run, "models", "oov_names", inputs.groups)
+        yield from find_unknown(run, "models", "similar_names", inputs.groups)
+        yield from find_orphans(run, ("results", "validated", "curves"), "groups", ("group",))
+        arrays = run.arrays_by_model()
+        for index, rows in enumerate(group_rows_by_model(run.manifest.models, run.tables.get("curves", ()))):
+            own, file = arrays.get(str(index), {}), array_path(str(index))
+            for row in rows:
+                fault = _find_in_counts(row, own)
+                if fault:
+                    yield Fault(file if own else RESULTS_JSON, f"{row.group}/{row.task}: {fault}")
 
     def findings(self, run: RunData) -> Sequence[Finding]:
         return make_findings(run)
 
 
 def _encode_known(model: ModelOutputs, words: Sequence[str]) -> tuple[list[str], NDArray[np.floating], list[str]]:
-    """Words that the model knows, their vectors, and those that it does not know."""
+    """Return the words in the vocabulary, their vectors, and the out-of-vocabulary words."""
     encoded = model.read_texts(words)
     known = find_known_rows(encoded)
     there = [words[row] for row in np.flatnonzero(known).tolist()]
@@ -271,19 +253,19 @@ def _encode_known(model: ModelOutputs, words: Sequence[str]) -> tuple[list[str],
 def _search_vocabulary(
     search: VocabularySearch, inputs: DiscoveryInputs, model: ModelOutputs
 ) -> Generator[Event, None, list[str]]:
-    """Go through the vocabulary block by block; returns the words asked about that the model does not know."""
+    """Search the vocabulary block by block, and return the requested words that are out of vocabulary."""
     if inputs.streamed(model.capabilities):
         for block in model.vocabulary():
             search.add(block.words, block.vectors)
             yield Progress(block.unit, block.done, block.total)
         return []
-    words, lost = inputs.searched(model.capabilities), list[str]()
+    words, oov = inputs.searched(model.capabilities), list[str]()
     for at in range(0, len(words), _BATCH_WORDS):
         there, vectors, unknown = _encode_known(model, words[at : at + _BATCH_WORDS])
         search.add(there, vectors)
-        lost += unknown
+        oov += unknown
         yield Progress("words", min(at + _BATCH_WORDS, len(words)), len(words))
-    return lost
+    return oov
 
 
 STUDY = _DiscoveryStudy()

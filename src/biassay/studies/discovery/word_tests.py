@@ -15,14 +15,12 @@ from biassay.models.base import Encoder, weights_digest
 from biassay.results.run_data import RunData
 from biassay.stats.association import unit_rows
 from biassay.studies.discovery.measure import find_known_rows
-from biassay.studies.discovery.results import DUAL_USE, find_needed_permutations, group_of
-
-__all__ = ["CIRCULAR", "add_fingerprint", "check_size", "choose_opposing_group", "make_tests"]
+from biassay.studies.discovery.results import DUAL_USE, find_needed_permutations, get_group_view
 
 CIRCULAR = (
-    "The words were chosen because they are close to these names in this model: on the same model the test would only "
-    "confirm the choice, so that its results there, on copies and on models fine-tuned from it are descriptive. Run it "
-    "on unrelated models."
+    "The words were chosen because they are close to these names in this model. On this model, its copies and models "
+    "fine-tuned from it, the test only confirms the choice, and its results are descriptive. Run it on unrelated "
+    "models."
 )
 _MAX_WORDS = 12  # words per set of a fingerprint
 _DECIMALS = 3
@@ -50,9 +48,9 @@ def choose_opposing_group(grouping: Grouping, group: str, asked: str | None) -> 
 def make_tests(run: RunData, group: str, against: str, size: int) -> tuple[Test, ...]:
     """Make tests of the names of two groups by associated words and, if there are any, by emergent words.
 
-    At most ``size`` words a side: found of a group, and with a score above its threshold against the other of the two,
-    by which they are ranked. A word found of both is left out, and so are first names. Words are those of the run's
-    first model, whose digest the tests hold.
+    Words are associated with one group, and score above its threshold against the other one. They are ranked by that
+    score. Words associated with both groups and first names are left out. Words are those of the run's first model,
+    whose digest the tests hold.
 
     Parameters
     ----------
@@ -60,10 +58,11 @@ def make_tests(run: RunData, group: str, against: str, size: int) -> tuple[Test,
     group, against : str
         Names of both groups.
     size : int
-        Largest number of words per side.
+        Largest number of words per set.
     """
     check_size(size)
-    names = _get_all_names(run)
+    groups = run.manifest.inputs.groups.values()
+    names = {name.casefold() for names in groups for name in names} | load_first_names()
     theirs = _select_test_words(run, against, group, emergent=False)
     tests: list[Test] = []
     for kind, emergent in (("associated", False), ("emergent", True)):
@@ -75,8 +74,8 @@ def make_tests(run: RunData, group: str, against: str, size: int) -> tuple[Test,
                 tests.append(_make_test(run, (group, against), kind, (A, B)))
         elif not emergent:
             raise MeasurementError(
-                f"a test needs at least two words a side that are closer to one of the two groups than to the other: "
-                f"{len(A)} were found of {group} and {len(B)} of {against}; {_suggest_permutations(run)}"
+                f"a test needs at least two words per set that are closer to one of the two groups than to the other; "
+                f"{len(A)} are associated with {group} and {len(B)} with {against}: {_suggest_permutations(run)}"
                 "search other words (--words), keep more (--keep), allow more false findings (--alpha) or lower the "
                 "threshold (--threshold)"
             )
@@ -84,7 +83,7 @@ def make_tests(run: RunData, group: str, against: str, size: int) -> tuple[Test,
 
 
 def add_fingerprint(tests: Sequence[Test], encoder: Encoder) -> tuple[Test, ...]:
-    """Store cosines of the searched model with the tests, so that its relatives are recognised.
+    """Store cosines of the searched model with the tests, so that its relatives are recognized.
 
     Parameters
     ----------
@@ -104,9 +103,9 @@ def add_fingerprint(tests: Sequence[Test], encoder: Encoder) -> tuple[Test, ...]
     ]
     encoder.prepare([*sides[0], *sides[1]])
     encoded = [encoder.encode(words) for words in sides]
-    known = [find_known_rows(one) for one in encoded]
+    known = [find_known_rows(embeddings) for embeddings in encoded]
     targets, attributes = (
-        unit_rows(one.vectors[there], "fingerprint") for one, there in zip(encoded, known, strict=True)
+        unit_rows(embeddings.vectors[there], "fingerprint") for embeddings, there in zip(encoded, known, strict=True)
     )
     names, words = (
         tuple(word for word, there in zip(side, own.tolist(), strict=True) if there)
@@ -144,13 +143,8 @@ def _make_source(run: RunData, group: str) -> Source:
         version="1",
         language=inputs.language,
         note=f"{DUAL_USE} {CIRCULAR}",
-        searched_models=(weights_digest(model.family, model.name, model.revision),),
+        searched_models=(weights_digest(model.backend, model.name, model.revision),),
     )
-
-
-def _get_all_names(run: RunData) -> set[str]:
-    """Return the names of the groups and all known first names, in lower case."""
-    return {name.casefold() for names in run.manifest.inputs.groups.values() for name in names} | load_first_names()
 
 
 def _suggest_permutations(run: RunData) -> str:
@@ -160,14 +154,14 @@ def _suggest_permutations(run: RunData) -> str:
 
 
 def check_size(size: int) -> None:
-    """Refuse a test that cannot be."""
+    """Raise UsageError if a set has too few words for a test."""
     if size < 2:
-        raise UsageError(f"a test needs at least two words a side, got {size}")
+        raise UsageError(f"a test needs at least two words per set, got {size}")
 
 
 def _select_test_words(run: RunData, group: str, against: str, *, emergent: bool) -> list[str]:
-    """Words found of a group that tell it from the other one, best first; those that a file cannot hold are left."""
-    found = group_of(run, group)
+    """Select the words of a group that distinguish it from the other one, best first, and that a file can hold."""
+    found = get_group_view(run, group)
     threshold = found.row.threshold_emergent if emergent else found.row.threshold
     scores = {
         word.word: score

@@ -12,28 +12,15 @@ from numpy.typing import NDArray
 
 from biassay.datasets.schema import ROLES, Test
 from biassay.errors import DegenerateError
-from biassay.models.base import Identity
 from biassay.prompts.sentences import StimulusText, get_template
 from biassay.results.outcomes import Outcome
+from biassay.results.run_data import copy_fields, none_if_nan
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import crossed_effect
 from biassay.stats.specification_curve import joint_test, match_values
 from biassay.studies.associations.weat import mean_rows
 from biassay.studies.robustness.results import Kind, RobustnessResult, Specification
 from biassay.studies.robustness.settings import RobustnessSettings
-
-__all__ = [
-    "EQUAL_FREQUENCY",
-    "EQUAL_TOKENS",
-    "SpecificationMaterial",
-    "SpecificationResult",
-    "make_robustness_result",
-    "make_row_fields",
-    "make_specification_rows",
-    "vary_model",
-    "vary_words",
-]
-
 
 EQUAL_TOKENS, EQUAL_FREQUENCY = "equal tokens", "equal frequency"
 _FACTOR = 2.0  # between ranks of about equal frequency
@@ -47,7 +34,7 @@ class SpecificationResult:
     """A specification and its cosines of words: rows X and Y, columns A and B; NaN for a vector without direction."""
 
     kind: Kind
-    reading: str
+    representation: str
     similarity: str
     template: str
     words: str
@@ -60,7 +47,7 @@ class SpecificationResult:
         return bool(np.isfinite(self.cosines).all())
 
     def repeats(self, other: SpecificationResult) -> bool:
-        """Return whether it gives the same cosines of words as another."""
+        """Return whether it gives the same cosines of words as another specification."""
         return np.allclose(self.cosines, other.cosines, rtol=0.0, atol=_SAME)
 
     @property
@@ -98,14 +85,14 @@ class SpecificationMaterial:
 
 
 def vary_model(
-    material: SpecificationMaterial, reading: str, similarity: str, units: Mapping[str, Floats], *, first: bool
+    material: SpecificationMaterial, representation: str, similarity: str, units: Mapping[str, Floats], *, first: bool
 ) -> Iterator[SpecificationResult]:
-    """Yield the specification of one reading and similarity, and of each template for the first one.
+    """Yield the specification of one representation and similarity, and of each template for the first one.
 
     Parameters
     ----------
     material : SpecificationMaterial
-    reading, similarity : str
+    representation, similarity : str
         Layer and pooling, and similarity of vectors.
     units : dict of str to (n, d) float64
         Directions of the texts by role.
@@ -117,9 +104,11 @@ def vary_model(
     DegenerateError
         If a vector of the first specification has no direction.
     """
-    found = SpecificationResult("model", reading, similarity, "", "", *_average_words(material, units, material.texts))
+    found = SpecificationResult(
+        "model", representation, similarity, "", "", *_average_words(material, units, material.texts)
+    )
     if first and not found.is_known:
-        raise DegenerateError("some vectors have no direction")
+        raise DegenerateError("some vectors are zero, so they have no direction")
     yield found
     if first:
         yield from _vary_templates(material, units, found)
@@ -134,7 +123,7 @@ def vary_words(
     ----------
     material : SpecificationMaterial
     first : SpecificationResult
-        The model as it is, by cosine.
+        The default representation with cosine.
     n_subsets : int
         Number of random halves.
     rng : numpy.random.Generator
@@ -176,7 +165,7 @@ def _vary_templates(
         ):
             continue
         yield SpecificationResult(
-            "template", first.reading, first.similarity, name, "", *_average_words(material, rows, texts)
+            "template", first.representation, first.similarity, name, "", *_average_words(material, rows, texts)
         )
 
 
@@ -226,35 +215,7 @@ def _select_part(
     columns = [*kept["A"], *(k + i for i in kept["B"])]
     x, y, a, b = (len(kept[role]) for role in ROLES)
     part = first.cosines[np.ix_(rows, columns)]
-    return SpecificationResult(kind, first.reading, first.similarity, "", words, part, (x, y, a, b))
-
-
-def make_row_fields(test: Test, identity: Identity, settings: RobustnessSettings) -> dict[str, Any]:
-    """Return the fields of a result that do not depend on the measurement.
-
-    Parameters
-    ----------
-    test : Test
-    identity : Identity
-        The model.
-    settings : RobustnessSettings
-    """
-    return {
-        "model": identity.name,
-        "options": identity.options,
-        "model_revision": identity.revision,
-        "test": test.name,
-        "title": test.title,
-        "about": test.about,
-        "topic": test.topic,
-        "question": test.variant_of or "",
-        "direction": None if test.direction is None else 1 if test.direction == "positive" else -1,
-        "targ1": test.X.label,
-        "targ2": test.Y.label,
-        "attr1": test.A.label,
-        "attr2": test.B.label,
-        "alpha": settings.alpha,
-    }
+    return SpecificationResult(kind, first.representation, first.similarity, "", words, part, (x, y, a, b))
 
 
 def make_specification_rows(
@@ -266,23 +227,19 @@ def make_specification_rows(
     ----------
     results : sequence of SpecificationResult
     fields : dict
-        Fields of the test, see `make_row_fields`.
+        Fields of the test, see `describe_test`.
     settings : RobustnessSettings
     """
     for result in results:
         yield Specification(
             **{name: fields[name] for name in ("model", "options", "model_revision", "test")},
-            kind=result.kind,
-            reading=result.reading,
-            similarity=result.similarity,
-            template=result.template,
-            words=result.words,
+            **copy_fields(result, "kind", "representation", "similarity", "template", "words"),
             **_make_effect_fields(result, 1.0 - settings.alpha),
             n_words=dict(zip(ROLES, result.sizes, strict=True)),
         )
 
 
-_EFFECT_FIELDS = ("effect_size", "ci_low", "ci_high", "p_value")
+_EFFECT_FIELDS = ("effect_size", "standard_error", "ci_low", "ci_high", "p_value")
 
 
 def _make_effect_fields(result: SpecificationResult, confidence: float) -> dict[str, Any]:
@@ -292,13 +249,13 @@ def _make_effect_fields(result: SpecificationResult, confidence: float) -> dict[
         effect = crossed_effect(result.cosines, n, k, confidence=confidence)
         if not math.isnan(effect.effect_size):
             p_value = crossed_test(result.cosines, n, k, confidence=confidence).p_value
-            return dict(zip(_EFFECT_FIELDS, (effect.effect_size, effect.low, effect.high, p_value), strict=True))
+            numbers = effect.effect_size, effect.standard_error, effect.low, effect.high, p_value
+            return dict(zip(_EFFECT_FIELDS, numbers, strict=True))
     return dict.fromkeys(_EFFECT_FIELDS)
 
 
 def _make_outcome(row: Specification, alpha: float) -> Outcome:
-    effect = {name: getattr(row, name) for name in _EFFECT_FIELDS}
-    return Outcome(**effect, confidence=1.0 - alpha, test="crossed", n=row.n_words)
+    return Outcome(**copy_fields(row, *_EFFECT_FIELDS), confidence=1.0 - alpha, test="crossed", n=row.n_words)
 
 
 def make_robustness_result(
@@ -312,18 +269,18 @@ def make_robustness_result(
     Parameters
     ----------
     results : sequence of SpecificationResult
-        All specifications, the model as it is first.
+        All specifications, the default one first.
     rows : sequence of Specification
         Their rows, in the same order.
     fields : dict
-        Fields of the test, see `make_row_fields`.
+        Fields of the test, see `describe_test`.
     rng : numpy.random.Generator
         Generator of the relabellings of the joint test.
     """
     first, alpha = rows[0], fields["alpha"]
     if first.effect_size is None:
         return RobustnessResult(
-            **fields, status="failed", reason="all target words have one association, so that d is undefined"
+            **fields, status="failed", reason="all target words have the same association, so d is undefined"
         )
     sign = math.copysign(1.0, first.effect_size)
     scores = [result.scores for result in results if result.kind in _ALL_WORDS and result.is_known]
@@ -339,8 +296,8 @@ def make_robustness_result(
     }
     alternatives = {name: _make_outcome(row, alpha) for name, row in others.items() if row is not None}
     alternatives["joint"] = Outcome(
-        effect_size=_none_if_nan(joint.median),
-        p_value=_none_if_nan(joint.p_value),
+        effect_size=none_if_nan(joint.median),
+        p_value=none_if_nan(joint.p_value),
         test="permutation, target words",
         n={"specifications": len(counted)},
     )
@@ -350,7 +307,7 @@ def make_robustness_result(
         alternatives=alternatives,
         n_specifications=len(counted),
         n_same_sign=sum(_agrees(row, sign) for row in counted),
-        n_significant=sum(_agrees(row, sign) and _is_below(row, alpha) for row in counted),
+        n_significant=sum(_agrees(row, sign) and row.p_value is not None and row.p_value <= alpha for row in counted),
         min_effect_size=min(effects, default=None),
         max_effect_size=max(effects, default=None),
         without_word=None if weakest is None else weakest.words.removeprefix("without "),
@@ -366,17 +323,9 @@ def _agrees(row: Specification, sign: float) -> bool:
     return row.effect_size is not None and row.effect_size * sign > 0.0
 
 
-def _is_below(row: Specification, alpha: float) -> bool:
-    return row.p_value is not None and row.p_value <= alpha
-
-
 def _share(flags: Sequence[bool]) -> float | None:
     return float(np.mean(flags)) if flags else None
 
 
 def _find_matched(rows: Sequence[Specification], words: str) -> Specification | None:
     return next((row for row in rows if row.words == words), None)
-
-
-def _none_if_nan(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -3,60 +3,68 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
+from typing import Any
 
-from biassay.reporting.charts.base import Drawing, Figure, Style
+from biassay.reporting.charts.base import Drawing, can_draw
 from biassay.reporting.charts.specification_curve import CurvePoint, draw_specification_curve
-from biassay.reporting.citations import CitationUse, cite_tests
+from biassay.reporting.citations import CitationUse
 from biassay.reporting.default_report import DefaultPresenter
-from biassay.reporting.document import Cell, ColumnSpan, PaperTable, Renderer, ReportPart, RowGroup, TableRow
-from biassay.reporting.findings import draw_overview
-from biassay.reporting.formats import clean_line, format_count, format_decimal, format_interval, format_p, format_value
+from biassay.reporting.document import Cell, Drawings, Report, Section, Table
+from biassay.reporting.findings import rank_evidence
+from biassay.reporting.formats import (
+    format_count,
+    format_decimal,
+    format_interval,
+    format_p,
+    format_value,
+)
 from biassay.reporting.methods import MethodsSentence, format_models, join_names, list_works, make_seed_sentence
 from biassay.reporting.model_card import get_version
+from biassay.reporting.terminal import MAX_ROWS, make_table, read_default_columns, side_by_side
+from biassay.results.findings import Finding
 from biassay.results.run_data import RunData
+from biassay.results.tables import TableSpec
 from biassay.results.views import RunGroup, model_key, model_labels
-from biassay.studies.associations.methods import crossed_sentence, lost_sentence, tests_text
+from biassay.studies.associations.findings import format_label
+from biassay.studies.associations.paper import count_tests, make_crossed_sentence, make_skipped_sentence
 from biassay.studies.associations.report import CROSSED_CITATIONS
-from biassay.studies.robustness.results import NUMBERS, SUMMARY, RobustnessResult, Specification, get_results
+from biassay.studies.robustness.results import (
+    NUMBERS,
+    SUMMARY,
+    RobustnessResult,
+    Specification,
+    make_findings,
+)
 
-__all__ = ["RobustnessPresenter", "methods_sentences", "paper_table"]
+_HEADS = {"n_same_sign": "same", "n_significant": "signif.", "joint_p_value": "p of median"}
 
 
-_HEADS = {"n_same_sign": "same", "n_significant": "signif.", "joint_p_value": "joint p"}
-
-
-def paper_table(run: RunData) -> PaperTable:
-    """Return the table of a paper: how robust the tests are."""
+def paper_table(run: RunData) -> Table:
+    """Make the table of a paper, with the robustness of every test; models across."""
     labels = model_labels(run)
     heads = tuple(_HEADS.get(column.name, column.label) for column in NUMBERS)
-    found = {
-        (row.test, labels[model_key(row)]): tuple(
+    cells = {
+        (f"{row.test}: {format_label(row)}", labels[model_key(row)]): tuple(
             Cell(format_value(column.format, column.value(row))) for column in NUMBERS
         )
-        for row in get_results(run)
+        for row in run.results
     }
-    names = list(dict.fromkeys(label for _, label in found))
-    none = (Cell("–"),) * len(NUMBERS)
-    rows = tuple(
-        TableRow((clean_line(test),), tuple(cell for name in names for cell in found.get((test, name), none)))
-        for test in dict.fromkeys(test for test, _ in found)
-    )
-    told = (f"{head}: {column.help}" for head, column in zip(heads, NUMBERS, strict=True))
-    spans = tuple(ColumnSpan(clean_line(name), heads) for name in names)
-    caption = clean_line(" ".join(["Robustness of the tests.", *told]))
-    return PaperTable(caption, ("test",), spans, (RowGroup("", rows),), spare=("same", "signif.", "joint p"))
+    definitions = (f"{head}: {column.help}" for head, column in zip(heads, NUMBERS, strict=True))
+    table = side_by_side(" ".join(["Robustness of the tests.", *definitions]), "Test", cells, heads)
+    return dataclasses.replace(table, spare=("same", "signif.", "p of median"))
 
 
 def methods_sentences(run: RunData, sources: tuple[str, ...]) -> Iterator[MethodsSentence]:
     """Yield sentences on tests, models, specifications and the correction of p-values."""
-    rows, settings = get_results(run), run.manifest.settings
+    rows, settings = run.results, run.manifest.settings
     yield MethodsSentence(
-        f"With biassay {get_version(run)} we measured {tests_text(rows)} (WEAT) on {format_models(run)}",
+        f"With biassay {get_version(run)} we measured {count_tests(rows)} (WEAT) on {format_models(run)}",
         ("biassay", "caliskan2017", *sources),
     )
-    yield crossed_sentence(sorted({row.alpha for row in rows}) or [settings.alpha])
+    yield make_crossed_sentence(sorted({row.alpha for row in rows}) or [settings.alpha])
     sizes = sorted({row.family_size for row in rows if row.p_adjusted is not None})
     each = " of each model" if len(run.manifest.models) > 1 else ""
     if sizes:
@@ -70,79 +78,88 @@ def methods_sentences(run: RunData, sources: tuple[str, ...]) -> Iterator[Method
     spread = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "no"
     similarities = join_names(list(dict.fromkeys(("cosine", *settings.similarities))))
     yield MethodsSentence(
-        f"Each test was repeated in {spread} ways that use all its words: layers and poolings of the model, templates, "
-        f"and similarities of vectors ({similarities}); the joint p-value is of the median effect over them, target "
-        "words relabelled in all at once",
+        f"Each test was repeated under {spread} specifications with all its words: layers and poolings of the model, "
+        f"templates, and similarities of vectors ({similarities}); the p-value of the median effect is from "
+        "permutations of the target words in all specifications at once",
         ("simonsohn2020",),
     )
     yield MethodsSentence(
-        "It was repeated without each of its words in turn"
+        "Each test was also repeated without each of its words in turn"
         + (f" and on {format_count(settings.n_subsets, 'random half')}" if settings.n_subsets == 1 else "")
         + (f" and on {settings.n_subsets:,} random halves of them" if settings.n_subsets > 1 else "")
     )
-    yield lost_sentence(run, rows)
+    yield make_skipped_sentence(run, rows)
     yield make_seed_sentence([settings.seed])
 
 
-_MOST = 40
+_MAX_CURVES = 40
 _MEANING = (
-    "The p-value of the model as it is alone decides whether an association is significant. The other specifications "
-    "show whether the finding depends on how it is measured."
+    "Significance is decided by the p-value of the default specification alone. The other specifications show whether "
+    "the finding depends on how it is measured."
 )
-_CAPTION = (
-    "Effects of the model as it is. Right of zero: the first named go with the first. Other specifications are below."
-)
+_MAX_LEADING_CURVES = 3
+_CURVE = "Each point is one specification, sorted by effect. The rows below show its choices."
+_CAPTION = "Effects under the default specification. The other specifications are below."
 _TERMS = {
-    "d": "How much more the first targets go with the first attributes than the second targets do, in standard "
-    "deviations over the target words. d, its interval and p are those of biassay run.",
+    "d": "How much more the first targets are associated with the first attributes than the second targets, in "
+    "standard deviations over the target words. d, its interval and p are those of `biassay run`.",
     "specification": "A layer, a pooling, a similarity or a template, with all words of the test.",
     "p at most alpha": "Specifications with the sign of d and a p of at most alpha, not corrected.",
-    "without a word": "Each word is left out in turn; the report names the one without which least of d is left.",
-    "joint p": "How often the median over specifications would be as large if target words were assigned to X and Y at "
-    "random. It is valid for these attribute words only.",
+    "without a word": "Each word is left out in turn; the report names the one whose removal reduces d most.",
+    "p of median": "How often the median over specifications would be as large if target words were "
+    "assigned to X and Y at random. It does not generalize to other attribute words.",
 }
-_KINDS = ("reading", "similarity", "template")
+_KINDS = ("layer, pooling", "similarity", "template")
 
 
 class RobustnessPresenter(DefaultPresenter):
     """Report of robustness runs, with specification curves."""
 
-    package = "biassay.studies.robustness"
+    def __init__(
+        self, title: str, tables: Sequence[TableSpec], findings: Callable[[RunData], Sequence[Finding]]
+    ) -> None:
+        super().__init__(title, (SUMMARY, *tables), findings)
 
-    def part(self, gathered: RunGroup, renderer: Renderer) -> ReportPart:
-        """Return the part of the report."""
-        part = super().part(gathered, renderer)
-        made = [make for _, make in zip(range(_MOST), self.figures(gathered), strict=False)]
-        section = renderer.section("curves", "Specification curves", figures=renderer.figures(made), shown=len(made))
+    def report(self, gathered: RunGroup, **options: Any) -> Report:
+        """Build the report; it opens with the specification curves of the strongest findings."""
+        report = super().report(gathered, **options)
+        labels = model_labels(gathered.run)
+        drawn = enumerate(islice(self.figures(gathered), _MAX_CURVES))
+        curves = tuple(("" if index else _CURVE, make) for index, make in drawn)
+        first, others = curves[:_MAX_LEADING_CURVES], curves[_MAX_LEADING_CURVES:]
+        columns, rows = read_default_columns(SUMMARY, gathered.run)
+        drawings = (Drawings(others),) if others else ()
+        tests = Section("tests", "All tests", (*drawings, make_table("", columns, rows, MAX_ROWS)))
         return dataclasses.replace(
-            part,
-            meaning=_MEANING,
-            figure=draw_overview(self._findings(gathered.run), _CAPTION),
+            report,
+            title=_format_title(report.title, gathered.run),
+            subject=f"Robustness in {', '.join(labels.values())}",
+            caption=_CAPTION,
             terms=_TERMS,
-            sections=[section, *part.sections],
+            sections=[tests, *(section for section in report.sections if section.name != "results")],
+            figure=Drawings(first) if first and can_draw() else None,
+            tables=[make_table("Effects under all specifications", columns, rows, MAX_ROWS)],
         )
+
+    def _get_meaning(self, run: RunData) -> str:  # noqa: ARG002
+        return _MEANING
 
     def _headline(self, run: RunData) -> str:
-        tests, ways = (
-            len({row.test for row in run.tables.get("results", ())}),
-            len(run.tables.get("specifications", ())),
-        )
+        tests = {row.test for row in run.tables.get("results", ())}
+        specifications = run.tables.get("specifications", ())
+        whole = sum(spec.kind in _WHOLE for spec in specifications)
         return (
-            f"{format_count(len(run.manifest.models), 'model')}, {format_count(tests, 'test')}; "
-            f"{format_count(ways, 'measurement')}"
+            f"{format_count(len(run.manifest.models), 'model')}, {format_count(len(tests), 'test')}, "
+            f"{format_count(whole, 'specification')} with all words, {len(specifications) - whole:,} with some of them"
         )
 
-    def tables(self, gathered: RunGroup) -> Iterator[tuple[str, PaperTable]]:
+    def tables(self, gathered: RunGroup) -> Iterator[tuple[str, Table]]:
         """Yield the tables of a paper."""
         yield "robustness-results", paper_table(gathered.run)
 
     def files(self, gathered: Sequence[RunGroup]) -> Iterator[tuple[str, str, str]]:
         """Yield further files of a published report."""
         return (file for file in super().files(gathered) if file[0] != f"robustness-{SUMMARY.name}")
-
-    def sources(self, runs: Sequence[RunData]) -> Iterator[CitationUse]:
-        """Yield the sources of the data."""
-        return cite_tests(runs)
 
     def methods(self, run: RunData) -> Iterator[CitationUse]:
         """Yield the works that describe the methods."""
@@ -160,29 +177,54 @@ class RobustnessPresenter(DefaultPresenter):
         """Yield the figures."""
         run = gathered.run
         labels = model_labels(run)
-        for place, row in enumerate(run.tables.get("results", ())):
-            points = _points([one for one in _of(run, row) if one.kind in ("model", "template")], row.alpha)
+        rows = list(enumerate(run.tables.get("results", ()), start=1))
+        ranks = {(finding.model, finding.item): -rank_evidence(finding) for finding in make_findings(run)}
+        for number, row in sorted(rows, key=lambda pair: ranks.get((labels[model_key(pair[1])], pair[1].test), 0)):
+            points = _make_points(_select_specifications(run, row), row.alpha)
             if len(points) > 1:
-                title = f"{row.test} on {labels[model_key(row)]}"
-                yield partial(_drawn, f"curve-{place + 1}-{row.test}", title, points)
+                title = f"{format_label(row)} ({row.test}) on {labels[model_key(row)]}"
+                yield partial(
+                    draw_specification_curve, f"curve-{number}-{row.test}", title, points, axis="effect size d"
+                )
 
 
-def _of(run: RunData, row: RobustnessResult) -> Iterator[Specification]:
-    return (
-        one
-        for one in run.tables.get("specifications", ())
-        if (model_key(one), one.test) == (model_key(row), row.test) and one.effect_size is not None
-    )
+_WHOLE = ("model", "template")
+"""Kinds of specifications that use all words of a test."""
 
 
-def _points(found: Sequence[Specification], alpha: float) -> list[CurvePoint]:
-    """Return the points of a curve; if templates vary, all of them together are a specification too."""
-    varied = any(one.template for one in found)
-    return [_point(one, one.template or ("all" if varied else ""), alpha) for one in found]
+def _format_title(title: str, run: RunData) -> str:
+    """Format the number of significant questions, and of specifications with p at most alpha."""
+    rows = [row for row in run.results if row.evidence == "significant" and row.about == "people"]
+    if not rows:
+        return title
+    if len(rows) == 1:
+        (row,) = rows
+        beyond = f"It has p at most {row.alpha:g} in {row.n_significant:,} of {row.n_specifications:,} specifications"
+    else:
+        stable = sum(row.n_significant == row.n_specifications for row in rows)
+        beyond = f"{stable:,} of these {len(rows):,} have p at most {rows[0].alpha:g} in all specifications"
+    return f"{title}. {beyond}"
 
 
-def _point(one: Specification, template: str, alpha: float) -> CurvePoint:
-    values = (one.reading, one.similarity, template)
+def _select_specifications(run: RunData, row: RobustnessResult) -> list[Specification]:
+    """Select the specifications of a test that use all its words and have an effect."""
+    return [
+        spec
+        for spec in run.tables.get("specifications", ())
+        if (model_key(spec), spec.test) == (model_key(row), row.test)
+        and spec.effect_size is not None
+        and spec.kind in _WHOLE
+    ]
+
+
+def _make_points(specifications: Sequence[Specification], alpha: float) -> list[CurvePoint]:
+    """Make the points of a curve; if templates vary, all of them together are a specification too."""
+    default = "all" if any(spec.template for spec in specifications) else ""
+    return [_make_point(spec, spec.template or default, alpha) for spec in specifications]
+
+
+def _make_point(one: Specification, template: str, alpha: float) -> CurvePoint:
+    values = (one.representation, one.similarity, template)
     choices = tuple((kind, value) for kind, value in zip(_KINDS, values, strict=True) if value)
     tip = (
         f"{', '.join(value for _, value in choices)}: d {format_decimal(one.effect_size)}, "
@@ -196,7 +238,3 @@ def _point(one: Specification, template: str, alpha: float) -> CurvePoint:
         choices,
         f"{tip}, p {format_p(one.p_value)}",
     )
-
-
-def _drawn(name: str, title: str, points: list[CurvePoint], style: Style) -> Figure:
-    return draw_specification_curve(name, title, points, style, axis="d by word, with its interval")

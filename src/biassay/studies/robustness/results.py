@@ -5,84 +5,76 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 from biassay.reporting.formats import format_count, format_decimal, format_interval
-from biassay.results.findings import Finding
+from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import (
     DECISIONS,
     Result,
     ResultRecord,
-    join_decisions,
     make_alternative_columns,
-    make_outcome_columns,
+    make_result_columns,
 )
-from biassay.results.run_data import BaseRecord, RunData, TestRecord
-from biassay.results.tables import MODEL_COLUMNS, REVISION_COLUMN, Column, TableSpec, select_columns
+from biassay.results.run_data import RevisionRow, RunData, TestRecord
+from biassay.results.tables import (
+    Column,
+    TableSpec,
+    column,
+    keyword_row,
+    optional,
+    select_columns,
+    table_row,
+)
 from biassay.results.views import model_key, model_labels
-from biassay.studies.associations.findings import describe_direction
-
-__all__ = [
-    "KINDS",
-    "NUMBERS",
-    "SUMMARY",
-    "TABLES",
-    "Kind",
-    "RobustnessInputsRecord",
-    "RobustnessResult",
-    "Specification",
-    "get_results",
-    "make_findings",
-]
-
+from biassay.studies.associations.findings import describe_direction, format_claim, format_label
 
 Kind = Literal["model", "template", "word", "subset", "matched"]
 KINDS: tuple[Kind, ...] = ("model", "template", "word", "subset", "matched")
-"""What a specification varies: the layer, pooling or similarity; the template; one word left out; half of the words;
+"""Kind of a specification: the layer, pooling or similarity; the template; one word left out; half of the words;
 words of equal frequency or number of tokens."""
 
 
-@dataclass(frozen=True)
-class Specification(BaseRecord):
+@table_row
+class Specification(RevisionRow):
     """One specification of a test and its result.
 
     Attributes
     ----------
     kind : Kind
-        What differs from the first specification.
-    reading, similarity, template : str
+        Difference from the first specification.
+    representation, similarity, template : str
         Layer and pooling, similarity of vectors, and the only template; empty if it is the default.
     words : str
         Words that are measured; empty if all are.
-    effect_size, ci_low, ci_high, p_value : float or None
-        Effect size d, its interval and the p-value of the crossed test. None if d is undefined.
+    effect_size, standard_error, ci_low, ci_high, p_value : float or None
+        Effect size d, its standard error, its interval and the p-value of the crossed test. None if d is undefined.
     n_words : dict of str to int
         Number of words by role.
     """
 
-    model: str
-    options: str
-    model_revision: str | None
-    test: str
-    kind: Kind
-    reading: str
-    similarity: str
-    template: str
-    words: str
-    effect_size: float | None
-    ci_low: float | None
-    ci_high: float | None
-    p_value: float | None
-    n_words: dict[str, int]
+    test: str = column("test", "Name of the test.")
+    kind: Kind = column("kind", "Difference from the first specification: model, template, word, subset or matched.")
+    representation: str = column("layer, pooling", "Layer and pooling; empty if the model has one only.")
+    similarity: str = column("similarity", "Similarity of vectors.")
+    template: str = column("template", "The only template; empty if all shared templates are used.")
+    words: str = column("words", "Words that are measured; empty if all are.")
+    effect_size: float | None = column("d", "Effect size d; empty if it is undefined.")
+    standard_error: float | None = column("SE", "Standard error of d over other words of the same kinds.")
+    ci_low: float | None = column("low", "Lower end of the interval of d with other words of the same kinds.")
+    ci_high: float | None = column("high", "Upper end; the confidence is 1 - alpha.")
+    p_value: float | None = column("p", "P-value over other words of the same kinds, two-sided.", "p")
+    n_words: dict[str, int] = column("number of words", "Number of words by role.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@keyword_row
 class RobustnessResult(ResultRecord):
     """One test on one model over all its specifications.
 
-    The primary outcome is that of the first specification, the model as it is by cosine: the same as in association
-    tests, and corrected in the same families. Counts are over the specifications of the kinds model and template that
-    have an effect size. They use all words, and no two of them give the same cosines.
+    The primary outcome is that of the first specification, the default representation with cosine, as in association
+    tests, and is corrected in the same families. Counts are over the specifications of the kinds model and template
+    that have an effect size. They use all words, and no two of them give the same cosines.
 
     Alternatives are ``joint``, the median effect over these specifications with the p-value of a common relabelling of
     target words, for these attribute words only; ``without_word``, the effect without the word that leaves least of it
@@ -104,20 +96,26 @@ class RobustnessResult(ResultRecord):
         Share of left-out words, and of random halves, with the sign of the first specification.
     """
 
-    test: str
-    targ1: str
-    targ2: str
-    attr1: str
-    attr2: str
-    alpha: float = 0.05
-    n_specifications: int = 0
-    n_same_sign: int | None = None
-    n_significant: int | None = None
-    min_effect_size: float | None = None
-    max_effect_size: float | None = None
-    without_word: str | None = None
-    share_sign_words: float | None = None
-    share_sign_subsets: float | None = None
+    test: str = column("test", "Name of the test.")
+    targ1: str = column("X", "First targets.")
+    targ2: str = column("Y", "Second targets.")
+    attr1: str = column("A", "First attributes.")
+    attr2: str = column("B", "Second attributes.")
+    alpha: float = column("alpha", "Level of significance.", default=0.05)
+    n_specifications: int = column(
+        "specifications", "Layers, poolings, similarities and templates, all words.", default=0
+    )
+    n_same_sign: int | None = optional("same sign", "Specifications with the sign of d.")
+    n_significant: int | None = optional(
+        "p at most alpha", "Specifications with the sign of d and a p of at most alpha."
+    )
+    min_effect_size: float | None = optional("min d", "Smallest d of these specifications.")
+    max_effect_size: float | None = optional("max d", "Largest d of these specifications.")
+    without_word: str | None = optional("weakest word", "Word whose removal reduces the effect most.")
+    share_sign_words: float | None = optional("words left out", "Share of left-out words with the same sign.", "share")
+    share_sign_subsets: float | None = optional(
+        "halves", "Share of random halves of the words with the same sign.", "share"
+    )
 
     @property
     def item(self) -> str:
@@ -132,96 +130,51 @@ class RobustnessInputsRecord:
     tests: tuple[TestRecord, ...]
 
 
-_RESULTS = (
-    *MODEL_COLUMNS,
-    REVISION_COLUMN,
-    Column("test", "test", "Name of the test."),
-    *make_outcome_columns(
-        effect_size="Effect size d of the model as it is, by cosine.",
-        ci_low="Lower end of the interval of d with other words of the same kinds; its confidence is 1 - alpha.",
-        ci_high="Upper end of the interval of d.",
-        p_value="P-value of d with other words of the same kinds (crossed test); two-sided.",
-        p_adjusted="P-value after Holm's correction over the social-bias questions of a model.",
-    ),
+_RESULTS = make_result_columns(
+    RobustnessResult,
+    ("test",),
     *make_alternative_columns(
         "joint",
-        {
-            "effect_size": ("median d", "Median d over specifications of layer, pooling, similarity and template."),
-            "p_value": (
-                "joint p, these attributes",
-                "P-value of the median for these attribute words: target words are relabelled in all specifications "
-                "at once; two-sided.",
-            ),
-        },
+        effect_size=("median d", "Median d over specifications of layer, pooling, similarity and template."),
+        p_value=(
+            "p of median",
+            "Two-sided permutation p-value of the median d, by relabelling the target words in all specifications "
+            "at once. It does not generalize to other attribute words.",
+        ),
     ),
-    Column("without_word", "weakest word", "Word without which least of the effect is left."),
-    *make_alternative_columns("without_word", {"effect_size": ("d without it", "d without this word.")}),
+    *make_alternative_columns("without_word", effect_size=("d without it", "Effect size d without this word.")),
     *make_alternative_columns(
-        "equal_tokens", {"effect_size": ("equal tokens", "d of target words with equal numbers of tokens.")}
+        "equal_tokens", effect_size=("equal tokens", "Effect size d of target words with equal numbers of tokens.")
     ),
     *make_alternative_columns(
-        "equal_frequency", {"effect_size": ("equal frequency", "d of target words of about equal frequency.")}
+        "equal_frequency", effect_size=("equal frequency", "Effect size d of target words of about equal frequency.")
     ),
-    Column("title", "title", "The test in words."),
-    Column("status", "status", "measured, skipped (too many words out of vocabulary) or failed (d is undefined)."),
-    Column("reason", "reason", "Why it was not measured."),
-    Column("about", "about", "people (social-bias test) or method (sanity check)."),
-    Column("topic", "topic", "Gender, race, age, ...; see tests.md."),
-    Column("question", "question", "Test whose question it asks in another form; empty if it is the only form."),
-    Column("form_of", "form of", "Test that stands for the question; empty if it is this one."),
-    Column("family_size", "questions", "Number of questions corrected together.", "count"),
-    Column("targ1", "X", "First targets."),
-    Column("targ2", "Y", "Second targets."),
-    Column("attr1", "A", "First attributes."),
-    Column("attr2", "B", "Second attributes."),
-    Column("n_specifications", "specifications", "Layers, poolings, similarities and templates, all words.", "count"),
-    Column("min_effect_size", "min d", "Smallest d of these specifications.", "number"),
-    Column("max_effect_size", "max d", "Largest d of these specifications.", "number"),
-    Column("n_same_sign", "same sign", "Specifications with the sign of d.", "count"),
-    Column("n_significant", "p at most alpha", "Specifications with the sign of d and a p of at most alpha.", "count"),
-    Column("share_sign_words", "words left out", "Share of left-out words with the same sign.", "share"),
-    Column("share_sign_subsets", "halves", "Share of random halves of the words with the same sign.", "share"),
-    Column("alpha", "alpha", "Level of significance.", "number"),
+    effect_size="Effect size d with the default representation and cosine.",
+    ci_low="Lower end of the interval of d with other words of the same kinds; its confidence is 1 - alpha.",
+    ci_high="Upper end of the interval of d.",
+    standard_error="Standard error of d over other words of the same kinds.",
+    p_value="Tests, two-sided, whether the association extends to other words of the same kinds.",
+    p_adjusted="P-value after Holm's correction over the social-bias questions of a model.",
+    status="measured, skipped (too many words out of vocabulary) or failed (d is undefined).",
 )
-_SPECIFICATIONS = (
-    *MODEL_COLUMNS,
-    REVISION_COLUMN,
-    Column("test", "test", "Name of the test."),
-    Column("kind", "kind", "What differs from the first: model, template, word, subset or matched."),
-    Column("reading", "reading", "Layer and pooling; empty if the model has one only."),
-    Column("similarity", "similarity", "Similarity of vectors."),
-    Column("template", "template", "The only template; empty if all shared templates are used."),
-    Column("words", "words", "Words that are measured; empty if all are."),
-    Column("effect_size", "d", "Effect size d; empty if it is undefined.", "number"),
-    Column("ci_low", "low", "Lower end of the interval of d with other words of the same kinds.", "number"),
-    Column("ci_high", "high", "Upper end; the confidence is 1 - alpha.", "number"),
-    Column("p_value", "p", "P-value of the crossed test, two-sided.", "p"),
-    Column("n_words", "words of", "Number of words by role."),
-)
-
-
-def get_results(run: RunData) -> tuple[Result, ...]:
-    """Return the records of a run with their decisions."""
-    return join_decisions(run.tables.get("results", ()), run.tables.get("decisions", ()))
 
 
 TABLES = (
     TableSpec(
         "results",
-        "Every number of the tests",
+        "All numbers",
         RobustnessResult,
         _RESULTS,
-        rows=get_results,
         key=("test",),
-        number="joint_effect_size",
-        shown=(
+        value_column="joint_effect_size",
+        default_columns=(
             *("model", "options", "test", "status", "effect_size", "p_value", "evidence", "joint_effect_size"),
             *("min_effect_size", "max_effect_size", "n_specifications", "n_same_sign", "n_significant"),
             *("joint_p_value", "without_word"),
         ),
-        detail=True,
+        collapsed=True,
     ),
-    TableSpec("specifications", "Every specification", Specification, _SPECIFICATIONS, detail=True),
+    TableSpec("specifications", "All specifications", Specification, collapsed=True),
     DECISIONS,
 )
 
@@ -230,77 +183,64 @@ def _get_range(row: Result) -> tuple[float | None, float | None]:
     return row.min_effect_size, row.max_effect_size
 
 
-def _format_count_of(row: Result, count: int | None) -> str | None:
+def _format_share(row: Result, count: int | None) -> str | None:
     return None if count is None else f"{count:,} of {row.n_specifications:,}"
 
 
-_D, _P = select_columns(_RESULTS, "effect_size", "p_value")
+_D, _P, _SAME_SIGN, _SIGNIFICANT = select_columns(_RESULTS, "effect_size", "p_value", "n_same_sign", "n_significant")
 NUMBERS = (
     dataclasses.replace(_D, label="d"),
     _P,
     *select_columns(_RESULTS, "joint_effect_size"),
     Column("range", "range", "Smallest and largest d of the specifications.", "interval", _get_range),
-    Column(
-        "n_same_sign",
-        "same sign",
-        "Specifications with the sign of d.",
-        "count",
-        lambda row: _format_count_of(row, row.n_same_sign),
-    ),
-    Column(
-        "n_significant",
-        "p at most alpha",
-        "Specifications with the sign of d and a p of at most alpha.",
-        "count",
-        lambda row: _format_count_of(row, row.n_significant),
-    ),
+    dataclasses.replace(_SAME_SIGN, get=lambda row: _format_share(row, row.n_same_sign)),
+    dataclasses.replace(_SIGNIFICANT, get=lambda row: _format_share(row, row.n_significant)),
     *select_columns(_RESULTS, "joint_p_value"),
 )
 """Columns of a test in the terminal, the report and the paper."""
 
 
 def _choose_summary_columns(run: RunData) -> tuple[Column, ...]:
-    """Return these numbers and the weakest word, and the model if there are several."""
+    """Choose claim with test, these numbers and the weakest word, and the model if there are several."""
     labels = model_labels(run)
     model = Column("model", "model", "The model.", get=lambda row: labels[model_key(row)])
-    named = (model,) if len(labels) > 1 else ()
-    return (*named, *select_columns(_RESULTS, "test"), *NUMBERS, *select_columns(_RESULTS, "without_word", "reason"))
+    claim = Column(
+        "claim", "claim", "Tested association, and the test.", get=lambda row: f"{format_label(row)} ({row.test})"
+    )
+    first = (model, claim) if len(labels) > 1 else (claim,)
+    return (*first, *NUMBERS, *select_columns(_RESULTS, "without_word", "reason"))
 
 
-SUMMARY = TableSpec("summary", "Robustness of the tests", None, _choose_summary_columns, rows=get_results)
+SUMMARY = TableSpec("summary", "Robustness of the tests", None, _choose_summary_columns, rows=attrgetter("results"))
 """Table of the terminal and the report; it is not stored."""
 
 
 def make_findings(run: RunData) -> Sequence[Finding]:
     """Return one finding per model and test: that of association tests, and how robust it is."""
     labels = model_labels(run)
-    return [_make_finding(result, labels[model_key(result)]) for result in get_results(run)]
+    return [_make_finding(result, labels[model_key(result)]) for result in run.results]
 
 
 def _make_finding(result: Result, label: str) -> Finding:
     outcome, decision = result.record.outcome, result.decision
     is_measured = outcome.effect_size is not None
-    return Finding(
-        model=label,
-        item=result.test,
-        title=result.title,
-        topic=result.topic,
-        about=result.about,
-        evidence=decision.evidence,
+    return make_outcome_finding(
+        result,
+        label,
         direction=describe_direction(result, outcome.effect_size) if is_measured else "",
-        effect=outcome.effect_size,
-        low=outcome.ci_low,
-        high=outcome.ci_high,
-        confidence=outcome.confidence,
+        unit="d",
+        limit=None,
         p_values={
             "crossed": outcome.p_value,
             "crossed, corrected": decision.p_adjusted,
-            "joint, for these attribute words": result.alternatives["joint"].p_value if is_measured else None,
+            "p of median (these words only)": result.alternatives["joint"].p_value if is_measured else None,
         },
-        reason=result.record.reason,
-        survives=tuple(_describe_robustness(result)) if is_measured else (),
-        form_of=decision.form_of,
-        opposite=decision.opposite,
+        robustness=tuple(_describe_robustness(result)) if is_measured else (),
+        notes=(),
+        too_few_of="words",
+        no_interval="",
+        claim=format_claim(result, outcome.effect_size),
+        label=format_label(result),
     )
 
 

@@ -6,29 +6,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from biassay.stats.association import SIMILARITIES
-from biassay.studies.settings import MAX_DRAWS, setting, to_stored_test
-
-__all__ = ["RobustnessSettings"]
+from biassay.studies.settings import (
+    MAX_DRAWS,
+    level_setting,
+    list_setting,
+    seed_setting,
+    setting,
+    share_setting,
+    statistic_setting,
+    to_stored_test,
+)
 
 
 @dataclass(frozen=True)
 class RobustnessSettings:
     """Settings of a robustness run."""
 
-    tests: tuple[str | dict[str, Any], ...] = setting(
-        (),
-        "Select tests by name, pattern (sent-*), topic (gender), collection (may2019) or file.  [default: the main "
-        "collections]",
-        many=True,
+    tests: tuple[str | dict[str, Any], ...] = list_setting(
+        "Select tests by name, pattern (sent-*), topic (gender), collection (may2019) or file. For models that respond "
+        "to prompts, select tests such as wat-racism.  [default: the main collections]",
+        "PATTERN[,...]",
         convert=to_stored_test,
-        metavar="PATTERN[,...]",
     )
-    readings: tuple[str, ...] = setting(
-        (),
+    representations: tuple[str, ...] = list_setting(
         "Use these layers and poolings, such as layer=3&pool=mean.  [default: up to 8 layers, and every pooling of the "
         "model's own layer]",
-        many=True,
-        metavar="READING[,...]",
+        "REPRESENTATION[,...]",
     )
     similarities: tuple[str, ...] = setting(
         tuple(SIMILARITIES),
@@ -37,9 +40,7 @@ class RobustnessSettings:
         many=True,
         metavar="NAME[,...]",
     )
-    n_subsets: int = setting(20, "Draw this many random halves of the words.", low=0, high=MAX_DRAWS)
-    alpha: float = setting(0.05, "Set the significance level.", low=0.0, high=1.0, exclusive=True)
-    max_unknown: float = setting(
-        0.2, "Skip a test if more than this share of a word set is out of vocabulary.", low=0.0, high=1.0
-    )
-    seed: int = setting(0, "Random seed.", low=0)
+    n_subsets: int = statistic_setting(20, "Draw this many random halves of the words.", low=0, high=MAX_DRAWS)
+    alpha: float = level_setting()
+    max_unknown: float = share_setting(0.2, "Skip a test if more than this share of a word set is out of vocabulary.")
+    seed: int = seed_setting()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,53 +14,45 @@ from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.datasets.catalogue import select_tests
 from biassay.datasets.schema import ROLES, Test
 from biassay.errors import DegenerateError
+from biassay.models.backend import Capability
 from biassay.prompts.sentences import TestTexts, find_shared_templates, make_random_texts, make_texts
 from biassay.results.findings import Finding
-from biassay.results.run_data import RunData, group_rows_by_model
+from biassay.results.run_data import RunData
 from biassay.results.run_folder import Fault, StudySchema, find_orphans, make_row_fault
 from biassay.stats.association import compute_directions
-from biassay.studies.associations.inputs import make_test_record
-from biassay.studies.associations.measure import is_searched, select_usable_texts
+from biassay.studies.associations.inputs import check_held_out, make_test_record
+from biassay.studies.associations.measure import describe_test, is_searched, select_usable_texts
 from biassay.studies.associations.relatives import find_related_correlations, fingerprint_words
 from biassay.studies.associations.results import explain_searched
 from biassay.studies.robustness.measure import (
     SpecificationMaterial,
     SpecificationResult,
     make_robustness_result,
-    make_row_fields,
     make_specification_rows,
     vary_model,
     vary_words,
 )
 from biassay.studies.robustness.results import (
-    SUMMARY,
     TABLES,
     RobustnessInputsRecord,
     RobustnessResult,
     make_findings,
 )
 from biassay.studies.robustness.settings import RobustnessSettings
-from biassay.studies.study import Capability, Event, Progress, Requests, Row, Study, Tables, UnknownWords, derive_seed
-
-if TYPE_CHECKING:
-    from biassay.reporting.presenter import Presenter
-
-
-__all__ = ["STUDY", "choose_readings"]
-
+from biassay.studies.study import Event, Progress, Requests, Row, Study, UnknownWords, derive_seed
 
 _LAYERS = 8
 
 
-def choose_readings(asked: Sequence[str], capabilities: Capabilities) -> tuple[str, ...]:
-    """Return the readings to measure, the model's default first.
+def choose_representations(asked: Sequence[str], capabilities: Capabilities) -> tuple[str, ...]:
+    """Return the representations to measure, the model's default first.
 
     By default, these are up to 8 layers with the default pooling, and every pooling of the default layer.
     """
     own = capabilities.default_representation
     if asked:
         return tuple(dict.fromkeys((own, *asked)))
-    settings = {reading.name: dict(reading.settings) for reading in capabilities.representations}
+    settings = {representation.name: dict(representation.settings) for representation in capabilities.representations}
     of = settings[own]
     layers = [
         name for name, found in settings.items() if _differing_keys(found, of) <= {"layer", "join"} and name != own
@@ -94,22 +86,26 @@ class RobustnessInputs:
 
 class _RobustnessStudy(Study):
     name = "robustness"
-    title = "What associations survive"
+    title = "Robustness"
     schema = StudySchema(RobustnessSettings, RobustnessInputsRecord, TABLES)
-
-    @cached_property
-    def presenter(self) -> Presenter:
-        from biassay.studies.robustness.report import RobustnessPresenter
-
-        return RobustnessPresenter(self.title, (SUMMARY, *self.schema.tables), self.findings)
+    presenter_path = "biassay.studies.robustness.report:RobustnessPresenter"
+    fails_with_one = True
 
     def load_inputs(self, settings: RobustnessSettings) -> RobustnessInputs:
-        chosen = [(test, one) for one in (settings.tests or ("",)) for test in select_tests([one] if one else [])]
+        chosen = [
+            (test, pattern)
+            for pattern in (settings.tests or ("",))
+            for test in select_tests([pattern] if pattern else [])
+        ]
         tests = tuple(dict.fromkeys(test for test, _ in chosen))
         records = {test.name: make_test_record(test, pattern) for test, pattern in chosen}
         return RobustnessInputs(settings, tests, RobustnessInputsRecord(tuple(records.values())))
 
-    def required_capabilities(self, settings: RobustnessSettings) -> tuple[Capability, ...]:  # noqa: ARG002
+    def hold_out(self, inputs: RobustnessInputs, erasure: str, words: Collection[str]) -> RobustnessInputs:
+        check_held_out(inputs.tests, erasure, words)
+        return inputs
+
+    def required_capabilities(self, settings: RobustnessSettings) -> tuple[Capability, ...]:
         return ("texts",)
 
     def cache_key(self, inputs: RobustnessInputs) -> Any:
@@ -120,30 +116,28 @@ class _RobustnessStudy(Study):
         texts = [text.text for test in asked for text in inputs.texts[test.name]]
         texts += [text for test in asked for text in make_random_texts(test)]
         texts += fingerprint_words(asked)
-        return Requests(tuple(dict.fromkeys(texts)), readings=choose_readings(inputs.settings.readings, capabilities))
+        return Requests(
+            tuple(dict.fromkeys(texts)),
+            representations=choose_representations(inputs.settings.representations, capabilities),
+        )
 
     def measure(
-        self,
-        inputs: RobustnessInputs,
-        model: ModelOutputs,
-        all_outputs: Sequence[ModelOutputs],  # noqa: ARG002
+        self, inputs: RobustnessInputs, model: ModelOutputs, all_outputs: Sequence[ModelOutputs]
     ) -> Iterator[Event]:
         related = find_related_correlations([test for test in inputs.tests if test.has_known_words], model)
         found = [_TestMeasurement(inputs, test, model, related.get(test.name)) for test in inputs.tests]
-        readings = choose_readings(inputs.settings.readings, model.capabilities)
-        for number, reading in enumerate(readings, start=1):
-            _read_tests(found, reading, inputs.settings, model)
-            yield Progress("readings", number, len(readings))
-        for number, one in enumerate(found, start=1):
-            yield from one.rows()
+        representations = choose_representations(inputs.settings.representations, model.capabilities)
+        for number, representation in enumerate(representations, start=1):
+            _read_tests(found, representation, inputs.settings, model)
+            yield Progress("layers and poolings", number, len(representations))
+        for number, measurement in enumerate(found, start=1):
+            yield from measurement.rows()
             yield Progress("tests", number, len(found))
-        yield UnknownWords(tuple(sorted({word for one in found for words in one.lost.values() for word in words})))
+        yield UnknownWords(
+            tuple(sorted({word for measurement in found for words in measurement.oov_words.values() for word in words}))
+        )
 
-    def finalize_tables(self, settings: RobustnessSettings, tables: Tables) -> Tables:
-        return {**tables, "decisions": self.decide(settings, tables.get("results", ()))}
-
-    def check_stored(self, run: RunData) -> Iterator[Fault]:
-        yield from super().check_stored(run)
+    def find_faults(self, run: RunData) -> Iterator[Fault]:
         yield from find_orphans(run, ("specifications",), "results", ("test",))
         for number, row in enumerate(run.tables.get("results", ())):
             if row.status != "measured":
@@ -156,33 +150,32 @@ class _RobustnessStudy(Study):
             if "joint" not in row.alternatives:
                 yield make_row_fault("results", number, "alternatives.joint", "missing, and the test is measured")
 
-    def has_failures(self, run: RunData) -> bool:
-        rows = run.tables.get("results", ())
-        states = [{row.status for row in own} for own in group_rows_by_model(run.manifest.models, rows)]
-        return any("measured" not in of or "failed" in of for of in states)
-
     def findings(self, run: RunData) -> Sequence[Finding]:
         return make_findings(run)
 
 
 def _read_tests(
-    found: Sequence[_TestMeasurement], reading: str, settings: RobustnessSettings, model: ModelOutputs
+    measurements: Sequence[_TestMeasurement], representation: str, settings: RobustnessSettings, model: ModelOutputs
 ) -> None:
-    """Measure all tests by one reading. Vectors of a text are transformed once for all tests that share it."""
+    """Measure all tests by one representation. Vectors of a text are transformed once for all tests that share it."""
     groups: dict[tuple[str, ...], list[_TestMeasurement]] = {}
-    for one in found:
+    for one in measurements:
         if one.reason is None:
             groups.setdefault(make_random_texts(one.test), []).append(one)
     for background, tests in groups.items():
-        texts = list(dict.fromkeys(text for one in tests for text in one.texts))
+        texts = list(dict.fromkeys(text for test in tests for text in test.texts))
         rows = {text: row for row, text in enumerate(texts)}
-        vectors, frequent = model.texts(texts, reading).vectors, model.texts(background, reading).vectors
-        if not settings.readings and reading != model.capabilities.default_representation and _are_identical(vectors):
+        vectors, frequent = model.texts(texts, representation).vectors, model.texts(background, representation).vectors
+        if (
+            not settings.representations
+            and representation != model.capabilities.default_representation
+            and _are_identical(vectors)
+        ):
             continue
         for name in dict.fromkeys(("cosine", *settings.similarities)):
             units = compute_directions(name, vectors, frequent)
             for one in tests:
-                one.read(reading, name, units, rows)
+                one.read(representation, name, units, rows)
 
 
 def _are_identical(vectors: NDArray[np.floating]) -> bool:
@@ -195,10 +188,10 @@ class _TestMeasurement:
 
     def __init__(self, inputs: RobustnessInputs, test: Test, model: ModelOutputs, related: float | None) -> None:
         self._settings, self.test = inputs.settings, test
-        self._asked = make_row_fields(test, model.identity, self._settings)
+        self._asked = describe_test(test, model.identity, self._settings.alpha)
         self._failed: str | None = None
         self._found: list[SpecificationResult] = []
-        self.lost: Mapping[str, tuple[str, ...]] = {}
+        self.oov_words: Mapping[str, tuple[str, ...]] = {}
         self._refused: str | None = None if test.has_known_words else _NO_WORDS
         if is_searched(test, model.identity) or related is not None:
             self._refused = explain_searched(None if is_searched(test, model.identity) else related)
@@ -208,7 +201,7 @@ class _TestMeasurement:
         encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
         limits = self._settings.max_unknown, model.capabilities.oov_hint, "robustness"
         usable = select_usable_texts(test, texts, encoded, *limits)
-        kept, self.lost, self._refused = usable
+        kept, self.oov_words, self._refused = usable
         chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
         shared = find_shared_templates(texts.X, texts.Y)
         chosen |= {role: [text for text in chosen[role] if shared.includes(text)] for role in "XY"}
@@ -224,12 +217,12 @@ class _TestMeasurement:
         """Texts that are measured."""
         return (text.text for texts in self._material.texts.values() for text in texts)
 
-    def read(self, reading: str, similarity: str, units: NDArray[np.float64], rows: Mapping[str, int]) -> None:
-        """Measure one reading by one similarity, unless it repeats another.
+    def read(self, representation: str, similarity: str, units: NDArray[np.float64], rows: Mapping[str, int]) -> None:
+        """Measure one representation by one similarity, unless it repeats another.
 
         Parameters
         ----------
-        reading, similarity : str
+        representation, similarity : str
         units : (n, d) float64
             Directions of texts.
         rows : dict of str to int
@@ -238,19 +231,19 @@ class _TestMeasurement:
         texts = self._material.texts
         own = {role: units[[rows[text.text] for text in texts[role]]] for role in ROLES}
         try:
-            for one in vary_model(self._material, reading, similarity, own, first=not self._found):
+            for one in vary_model(self._material, representation, similarity, own, first=not self._found):
                 if not any(one.repeats(other) for other in self._found):
                     self._found.append(one)
         except DegenerateError as error:
-            self._failed = f"{reading}: {error}" if reading else str(error)
+            self._failed = f"{representation}: {error}" if representation else str(error)
 
     def rows(self) -> Iterator[Event]:
         """Yield the result and its specifications."""
         if (reason := self.reason) is not None:
-            yield Row(
-                "results",
-                RobustnessResult(**self._asked, status="failed" if self._refused is None else "skipped", reason=reason),
+            bare = RobustnessResult(
+                **self._asked, status="failed" if self._refused is None else "skipped", reason=reason
             )
+            yield Row("results", bare)
             return
         rng = np.random.default_rng(derive_seed(self._settings.seed, self.test.name, "robustness"))
         found = [*self._found, *vary_words(self._material, self._found[0], self._settings.n_subsets, rng)]

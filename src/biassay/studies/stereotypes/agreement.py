@@ -14,6 +14,7 @@ from biassay.datasets.abc_model import AbcStimuli, SocialGroup
 from biassay.datasets.human_ratings import HumanRatings, read_human_ratings
 from biassay.errors import StimulusError
 from biassay.results.outcomes import Outcome
+from biassay.results.run_data import none_if_nan
 from biassay.stats.alignment import (
     AlignmentIntervals,
     alignment_intervals,
@@ -27,46 +28,35 @@ from biassay.studies.stereotypes.results import (
     AgreementResult,
     Ceiling,
     GroupAlignmentRow,
-    measure_name,
+    format_measure,
 )
 from biassay.studies.study import Row, derive_seed
-
-__all__ = [
-    "HumanJudgements",
-    "ProfileComparison",
-    "compute_ceiling",
-    "make_ends",
-    "match_judgements",
-    "none_if_nan",
-    "to_interval",
-]
-
 
 _PILOT_RATINGS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class HumanJudgements:
-    """Judgements of some of the groups.
+    """Human judgements of groups.
 
     Attributes
     ----------
     ratings : HumanRatings
         Of these groups only, in their order.
-    places : (g,) int
-        The place of every one of them among the groups that were chosen.
+    group_indices : (g,) int
+        Indices of these groups among the chosen groups.
     pilot : (g,) bool
-        The groups on which templates are chosen.
+        Whether templates are chosen on the group.
     pilot_means : (pilot groups, pairs) float64
         Means of a few ratings of each, or of all where the file holds means only.
     subgroups : tuple of (label, HumanRatings)
         The same groups, rated by annotators of one kind.
     notes : tuple of str
-        What there is to know about the file.
+        Notes on the file.
     """
 
     ratings: HumanRatings
-    places: NDArray[np.intp]
+    group_indices: NDArray[np.intp]
     pilot: NDArray[np.bool_]
     pilot_means: NDArray[np.float64]
     subgroups: tuple[tuple[str, HumanRatings], ...]
@@ -74,14 +64,14 @@ class HumanJudgements:
 
     @property
     def has_both(self) -> bool:
-        """Whether there are groups to choose templates on, and others to be compared with people."""
+        """If True, some groups choose templates and others are compared with people."""
         return bool(self.pilot.any() and not self.pilot.all())
 
 
 def match_judgements(
     abc: AbcStimuli, groups: Sequence[SocialGroup], path: Path, annotators: Sequence[tuple[str, str]], seed: int
 ) -> HumanJudgements:
-    """Read a file of judgements and match it to the groups; cells that are copies of others are left out.
+    """Read a file of judgements and match it to the groups, without cells that are copies of others.
 
     Parameters
     ----------
@@ -99,7 +89,7 @@ def match_judgements(
     there = [name for name in read.groups if name in known and known[name].name in names]
     if not there:
         raise StimulusError(
-            f"{path}: holds none of the groups that are asked about; it has {', '.join(read.groups[:10])}. A group is "
+            f"{path}: has ratings of none of the chosen groups; it has {', '.join(read.groups[:10])}. A group is "
             "matched by the names under 'human' in its data"
         )
     ratings = read.select_groups(there)
@@ -110,7 +100,7 @@ def match_judgements(
         notes.append("the file holds means only: no intervals over annotators, no split halves")
     return HumanJudgements(
         ratings=ratings,
-        places=np.array([names.index(known[name].name) for name in there], dtype=np.intp),
+        group_indices=np.array([names.index(known[name].name) for name in there], dtype=np.intp),
         pilot=pilot,
         pilot_means=_draw_pilot_means(ratings, pilot, seed),
         subgroups=tuple((f"{field}={value}", ratings.subgroup(field, value)) for field, value in annotators),
@@ -119,7 +109,7 @@ def match_judgements(
 
 
 def _draw_pilot_means(ratings: HumanRatings, pilot: NDArray[np.bool_], seed: int) -> NDArray[np.float64]:
-    """Means of a few raters of every pilot group, drawn at random."""
+    """Compute the mean ratings of every pilot group by a few raters, drawn at random."""
     if not ratings.annotators:
         return ratings.means[pilot]
     rng = np.random.default_rng(derive_seed(seed, "pilot", "annotators"))
@@ -139,7 +129,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ProfileComparison:
-    """Profiles that are compared with people.
+    """Comparison of profiles with people.
 
     Attributes
     ----------
@@ -148,7 +138,7 @@ class ProfileComparison:
     groups : list of str
         Names of the groups, in the order of the profiles.
     domains : list of str
-        Their domains. Groups of one domain may be alike, so that domains are the sampling units.
+        Their domains, which are the sampling units, because groups of one domain may be alike.
     profiles : (groups, pairs) float64
     human : Human
     pilot_tau : float or None
@@ -172,13 +162,13 @@ class ProfileComparison:
             yield from self._agreement(label, ratings, n_bootstrap, rng)
 
     def _agreement(self, label: str, ratings: HumanRatings, n: int, rng: np.random.Generator) -> Iterator[Row]:
-        """On the groups on which templates were not chosen; beside it with the pilot."""
-        model, pilot = self.profiles[self.human.places], self.human.pilot & (self.pilot_tau is not None)
+        """Compare the groups on which templates were not chosen; alternatives include the pilot groups."""
+        model, pilot = self.profiles[self.human.group_indices], self.human.pilot & (self.pilot_tau is not None)
         held, people = ~pilot, bool(ratings.annotators)
         with_pilot = _compute_agreement(model, ratings.means) if pilot.any() else (None, None, None)
         tau, p_cells, precision = _compute_agreement(model[held], ratings.means[held])
         rated = ratings.ratings[:, held] if people else ratings.means[None, held]
-        domains = np.array(self.domains)[self.human.places][held]
+        domains = np.array(self.domains)[self.human.group_indices][held]
         cells = ~np.isnan(model[held] + ratings.means[held])
         spans = alignment_intervals(model[held], rated, n=n, rng=rng, domains=domains)
         shuffled, p_shuffled = permute_groups(model[held], ratings.means[held], n=n, rng=rng, domains=domains)
@@ -205,44 +195,40 @@ class ProfileComparison:
             "cells": _make_outcome(tau, p_value=p_cells),
             "pilot": _make_outcome(self.pilot_tau),
             "with_pilot": _make_outcome(with_pilot[0], p_value=with_pilot[1]),
-            "precision": _make_outcome(
-                precision, spans.both.precision if people else spans.groups.precision, scale="P@3"
-            ),
+            "precision": _make_outcome(precision, (spans.both if people else spans.groups).precision, scale="P@3"),
             "precision_annotators": _make_outcome(
                 precision, None if by_people is None else by_people.precision, scale="P@3"
             ),
             "precision_groups": _make_outcome(precision, spans.groups.precision, scale="P@3"),
             "precision_with_pilot": _make_outcome(with_pilot[2], scale="P@3"),
         }
-        yield Row(
-            "alignments",
-            AgreementResult(
-                **self.who,
-                model_revision=self.revision,
-                title=f"{measure_name(self.who['measure'])}: agreement with people's ratings of groups",
-                topic="people's ratings",
-                annotators=label,
-                claim="tested" if is_tested else "descriptive",
-                reason="agreement with people is not defined" if tau is None else None,
-                outcome=outcome,
-                alternatives=alternatives,
-                tau_shuffled=none_if_nan(shuffled),
-            ),
+        row = AgreementResult(
+            **self.who,
+            model_revision=self.revision,
+            title=f"{format_measure(self.who['measure'])}: agreement with people's ratings of groups",
+            topic="people's ratings",
+            annotators=label,
+            claim="tested" if is_tested else "descriptive",
+            reason="agreement with people is not defined" if tau is None else None,
+            outcome=outcome,
+            alternatives=alternatives,
+            tau_shuffled=none_if_nan(shuffled),
         )
+        yield Row("alignments", row)
         yield from self._by_group(label, ratings, pilot, spans if people else None)
 
     def _by_group(
         self, label: str, ratings: HumanRatings, pilot: NDArray[np.bool_], spans: AlignmentIntervals | None
     ) -> Iterator[Row]:
-        """Every group by itself. Those of the pilot have no p-value and no interval: templates were chosen on them."""
-        model = self.profiles[self.human.places]
+        """Compare every group. Pilot groups have no p-value and no interval, because templates were chosen on them."""
+        model = self.profiles[self.human.group_indices]
         found, precise = kendall_alignment(model, ratings.means), precision_at(model, ratings.means)
         intervals = {} if spans is None else dict(zip(np.flatnonzero(~pilot).tolist(), spans.group_tau, strict=True))
-        for g, (place, name) in enumerate(zip(self.human.places, ratings.groups, strict=True)):
+        for g, (index, name) in enumerate(zip(self.human.group_indices, ratings.groups, strict=True)):
             row = GroupAlignmentRow(
                 **self.who,
                 annotators=label,
-                group=self.groups[place],
+                group=self.groups[index],
                 human_group=name,
                 effect_size=none_if_nan(found.group_tau[g]),
                 **make_ends(intervals.get(g)),
@@ -272,7 +258,7 @@ def _make_outcome(
 
 
 def _compute_agreement(model: _Floats, human: _Floats) -> tuple[float | None, float | None, float | None]:
-    """Overall tau, its p-value, and precision."""
+    """Return the overall tau, its p-value, and precision at 3."""
     found = kendall_alignment(model, human)
     return none_if_nan(found.tau), none_if_nan(found.p_value), none_if_nan(precision_at(model, human).overall)
 
@@ -280,7 +266,7 @@ def _compute_agreement(model: _Floats, human: _Floats) -> tuple[float | None, fl
 def compute_ceiling(human: HumanJudgements, n_bootstrap: int, seed: int) -> Ceiling | None:
     """Compute how well people agree with people; None if no group was rated by two of them.
 
-    Over all groups that were rated, the pilot's included: it is one for all measures, whatever their templates.
+    It is over all rated groups, pilot groups included, and so the same for all measures.
 
     Parameters
     ----------
@@ -294,11 +280,6 @@ def compute_ceiling(human: HumanJudgements, n_bootstrap: int, seed: int) -> Ceil
     rng = np.random.default_rng(derive_seed(seed, "ceiling", "halves"))
     found = noise_ceiling(human.ratings.ratings, n=n_bootstrap, rng=rng)
     return Ceiling(none_if_nan(found.tau), to_interval(found.interval))
-
-
-def none_if_nan(value: float | np.floating) -> float | None:
-    """Return None for NaN."""
-    return None if np.isnan(value) else float(value)
 
 
 def to_interval(pair: Sequence[float] | _Floats) -> tuple[float, float] | None:

@@ -21,17 +21,6 @@ from biassay.prompts.requests import Blank, Segments, Slot
 from biassay.studies.stereotypes.ilps import Measure, Variant, WordPieces, score_words
 from biassay.studies.stereotypes.settings import Prior
 
-__all__ = [
-    "ClozeItems",
-    "TraitItem",
-    "TraitScores",
-    "ends_with_trait",
-    "make_cloze",
-    "make_prior_cloze",
-    "score_trait_pairs",
-]
-
-
 _SLOT = re.compile(r"(\{(?:group|Group|a group|A group|trait)\})")
 _PUNCTUATION = re.compile(r"\W*")
 _VOWELS = tuple("aeiouAEIOU")
@@ -44,13 +33,27 @@ def make_cloze(template: Template, group: SocialGroup) -> Segments:
 
 
 def make_prior_cloze(template: Template, abc: AbcStimuli, prior: Literal["mask", "word"] = "mask") -> Segments:
-    """Return the sentence with the group masked, or with a word such as "person"."""
+    """Return a template's sentence about nobody in particular.
+
+    Parameters
+    ----------
+    template : Template
+        Sentence with slots for a group and a trait.
+    abc : AbcStimuli
+        Stimuli with the words that replace a group.
+    prior : {"mask", "word"}
+        Replacement for the group: a mask, or a word such as "person".
+
+    Returns
+    -------
+    Segments
+    """
     form = Slot.MASKED if prior == "mask" else abc.prior_word(template.number)
     return _fill_form(template.text, form, _choose_article(form))
 
 
 def ends_with_trait(segments: Segments) -> bool:
-    """Whether nothing but punctuation follows the trait, so that a model that reads from the left can be asked."""
+    """Return whether only punctuation follows the trait, as a model that reads from the left requires."""
     after = segments[segments.index(Slot.BLANK) + 1 :]
     return all(isinstance(part, str) and _PUNCTUATION.fullmatch(part) for part in after)
 
@@ -64,7 +67,7 @@ def _fill_form(text: str, form: str | Slot, article: str) -> Segments:
         "{A group}": _capitalize(with_article),
         "{trait}": (Slot.BLANK,),
     }
-    parts = [one for part in _SLOT.split(text) for one in fillings.get(part, (part,)) if one != ""]
+    parts = [term for part in _SLOT.split(text) for term in fillings.get(part, (part,)) if term != ""]
     return _capitalize(_merge_texts(parts))
 
 
@@ -80,7 +83,7 @@ def _merge_texts(parts: list[str | Slot]) -> Segments:
 
 
 def _capitalize(segments: Segments) -> Segments:
-    """Only the first letter, and none of a slot."""
+    """Capitalize the first letter, unless a slot comes first."""
     first = segments[0]
     return (first[0].upper() + first[1:], *segments[1:]) if isinstance(first, str) else segments
 
@@ -98,34 +101,18 @@ class TraitItem:
     adjective: str
 
 
-@dataclass(frozen=True)
-class _TemplateBlanks:
-    """The places of the blanks of one template in the list of all: of every group, and of the prior."""
-
-    own: tuple[int, ...]
-    prior: int
-
-
-@dataclass(frozen=True, eq=False)
-class TraitScores:
-    """Scores (groups, templates, items) of one measure; NaN where there is none."""
-
-    measure: Measure
-    scores: NDArray[np.float64]
-
-
 class ClozeItems:
-    """All blanks about some groups.
+    """Blanks about some groups.
 
     Attributes
     ----------
     items : tuple of Item
     templates : tuple of Template
-        Those that fit the model.
+        Templates that fit the model.
     skipped : tuple of str
-        Names of those that do not: a causal model cannot be asked for a trait with words behind it.
+        Names of templates that do not fit: a causal model needs the trait at the end.
     blanks : tuple of Blank
-        Each once.
+        Distinct blanks.
     """
 
     def __init__(
@@ -146,14 +133,15 @@ class ClozeItems:
         words = tuple(dict.fromkeys(item.adjective for item in self.items))
         self._words = [words.index(item.adjective) for item in self.items]
         self._asked: dict[Blank, int] = {}
+        # By template: indices of the blanks of the groups, and of that of the prior.
         self._sheets = [
-            _TemplateBlanks(
-                own=tuple(self._place(make_cloze(template, group), words) for group in self.groups),
-                prior=self._place(make_prior_cloze(template, abc, prior), words),
+            (
+                tuple(self._place(make_cloze(template, group), words) for group in self.groups),
+                self._place(make_prior_cloze(template, abc, prior), words),
             )
             for template in self.templates
         ]
-        # What of the first sentence is unknown whoever it is about.
+        # Out-of-vocabulary parts that the first sentence has for every group.
         self._plain = [
             self._place(make_prior_cloze(template, abc, "word"), words if prior == "word" else ())
             for template in self.templates[:1]
@@ -164,8 +152,8 @@ class ClozeItems:
         return self._asked.setdefault(Blank(segments, words), len(self._asked))
 
     def unknown(self, answers: Sequence[BlankScores]) -> tuple[str, ...]:
-        """Adjectives of which the model does not know all tokens."""
-        lengths = [answers[sheet.prior].lengths[self._words] for sheet in self._sheets]
+        """Return the adjectives with out-of-vocabulary tokens."""
+        lengths = [answers[prior].lengths[self._words] for _, prior in self._sheets]
         lost = np.flatnonzero((np.array(lengths) == 0).any(axis=0))
         return tuple(sorted({self.items[i].adjective for i in lost.tolist()}))
 
@@ -175,24 +163,39 @@ class ClozeItems:
         return tuple(group.name for group, is_lost in zip(self.groups, lost, strict=True) if is_lost)
 
     def _lost(self, answers: Sequence[BlankScores]) -> list[bool]:
-        """Whether the words of each group, and not only those of the template, are unknown."""
-        (plain,) = (answers[place].unknown for place in self._plain)
-        return [answers[place].unknown > plain for place in self._sheets[0].own]
+        """Find the groups whose own words, not only those of the template, are out of vocabulary."""
+        (plain,) = (answers[index].unknown for index in self._plain)
+        return [answers[index].unknown > plain for index in self._sheets[0][0]]
 
-    def scores(self, answers: Sequence[BlankScores], measure: Measure, variant: Variant) -> TraitScores:
-        """Scores of one measure from the answers to all blanks, in their order."""
+    def scores(self, answers: Sequence[BlankScores], measure: Measure, variant: Variant) -> NDArray[np.float64]:
+        """Compute the scores (groups, templates, items) of one measure; NaN where there is none.
+
+        Parameters
+        ----------
+        answers : sequence of BlankScores
+            Outputs of the model for `blanks`, in their order.
+        measure : {"ilps", "ilps-star", "set"}
+            Measure to compute.
+        variant : {"paper", "cao2022-code"}
+            Definition of the measure.
+
+        Returns
+        -------
+        TraitScores
+            NaN for groups with out-of-vocabulary tokens.
+        """
         found = np.full((len(self.groups), len(self.templates), len(self.items)), np.nan)
-        for at, sheet in enumerate(self._sheets):
-            prior = _PriorComparison(self.items, self._words, answers[sheet.prior])
-            for group, place in enumerate(sheet.own):
-                found[group, at] = prior.scores(answers[place], measure, variant)
+        for at, (blanks, prior_blank) in enumerate(self._sheets):
+            prior = _PriorComparison(self.items, self._words, answers[prior_blank])
+            for group, index in enumerate(blanks):
+                found[group, at] = prior.scores(answers[index], measure, variant)
         found[self._lost(answers)] = np.nan
-        return TraitScores(measure, found)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class _ComparedItems:
-    """Items that are compared, and what of them is the same for all groups: ``rows`` are those of their pieces."""
+    """Compared items and their data that all groups share; ``rows`` are the rows of their pieces."""
 
     items: list[int]
     words: NDArray[np.intp]
@@ -202,7 +205,7 @@ class _ComparedItems:
 
 
 class _PriorComparison:
-    """The adjectives in the sentence of the prior, with which those in the sentence of a group are compared."""
+    """Compare adjectives in the sentence about a group with those in the sentence of the prior."""
 
     def __init__(self, items: Sequence[TraitItem], words: Sequence[int], prior: BlankScores) -> None:
         self._words, self._prior, self._pieces = np.array(words, dtype=np.intp), prior, prior.words
@@ -210,7 +213,7 @@ class _PriorComparison:
         self._known, self._decisive = list(known), _find_decisive_pieces(items, known)
 
     def scores(self, own: BlankScores, measure: Measure, variant: Variant) -> NDArray[np.float64]:
-        """Scores (items,) of one group; NaN where an adjective is unknown, or has other pieces than for the prior."""
+        """Compute the scores (items,) of one group; NaN for adjectives with other pieces than in the prior."""
         found = np.full(len(self._words), np.nan)
         if np.array_equal(own.lengths, self._prior.lengths) and np.array_equal(own.pieces, self._prior.pieces):
             compared, moved = self._all, False
@@ -218,7 +221,7 @@ class _PriorComparison:
             compared, moved = self._compared(self._comparable(own)), True
         if compared is not None:
             rows = _find_piece_rows(own, compared.words) if moved else compared.rows
-            of_group = WordPieces.of(own.columns[rows], compared.prior.starts)
+            of_group = WordPieces.from_columns(own.columns[rows], compared.prior.starts)
             found[compared.items] = score_words(of_group, compared.prior, measure, variant, compared.decisive)
         return found
 
@@ -236,12 +239,12 @@ class _PriorComparison:
             return None
         words = self._words[items]
         rows, lengths = _find_piece_rows(self._prior, words), self._prior.lengths[words]
-        prior = WordPieces.of(self._prior.columns[rows], np.cumsum(lengths, dtype=np.intp) - lengths)
+        prior = WordPieces.from_columns(self._prior.columns[rows], np.cumsum(lengths, dtype=np.intp) - lengths)
         return _ComparedItems(items, words, rows, prior, np.concatenate([self._decisive[i] for i in items]))
 
 
 def _find_piece_rows(filled: BlankScores, words: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Rows of the pieces of some words, one word behind the other."""
+    """Return the rows of the pieces of some words, word by word."""
     lengths = filled.lengths[words]
     ends = np.cumsum(lengths, dtype=np.intp)
     return np.arange(ends[-1]) + np.repeat(filled.starts[words] - ends + lengths, lengths)
@@ -249,34 +252,45 @@ def _find_piece_rows(filled: BlankScores, words: NDArray[np.intp]) -> NDArray[np
 
 def _list_items(pairs: Sequence[TraitPair], *, all_adjectives: bool) -> tuple[TraitItem, ...]:
     return tuple(
-        TraitItem(place, right, adjective)
-        for place, pair in enumerate(pairs)
+        TraitItem(index, right, adjective)
+        for index, pair in enumerate(pairs)
         for right, adjectives in ((False, pair.left_adjectives), (True, pair.right_adjectives))
         for adjective in (adjectives if all_adjectives else adjectives[:1])
     )
 
 
 def _find_decisive_pieces(items: Sequence[TraitItem], known: Mapping[int, tuple[int, ...]]) -> dict[int, list[bool]]:
-    """Pieces by which an adjective differs from those on the other side of its pair; all, where none differs."""
+    """Mark the pieces by which an adjective differs from those on the other side of its pair; all if none differs."""
     marks = {}
     for i, pieces in known.items():
-        others = [known[j] for j, other in enumerate(items) if j in known and _are_opposite(items[i], other)]
+        opposite = [(items[i].pair, not items[i].right) == (other.pair, other.right) for other in items]
+        others = [known[j] for j, is_opposite in enumerate(opposite) if is_opposite and j in known]
         shared = max((_count_common(pieces, other) for other in others), default=0)
-        marks[i] = [shared == len(pieces) or place >= shared for place in range(len(pieces))]
+        marks[i] = [shared == len(pieces) or index >= shared for index in range(len(pieces))]
     return marks
 
 
-def _are_opposite(one: TraitItem, other: TraitItem) -> bool:
-    return one.pair == other.pair and one.right != other.right
-
-
 def _count_common(one: tuple[int, ...], other: tuple[int, ...]) -> int:
-    """How many pieces two words begin with in common."""
+    """Count the leading pieces that two words share."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def score_trait_pairs(scores: NDArray[np.float64], items: Sequence[TraitItem], pairs: int) -> NDArray[np.float64]:
-    """Right less left, each the median over its adjectives that have a score: (groups, templates, pairs)."""
+    """Subtract the left from the right median score of the adjectives of every trait pair.
+
+    Parameters
+    ----------
+    scores : (groups, templates, items) float64
+        Scores of adjectives; NaN is ignored.
+    items : (items,) sequence of TraitItem
+        Trait pair and side of every adjective.
+    pairs : int
+        Number of trait pairs.
+
+    Returns
+    -------
+    (groups, templates, pairs) float64
+    """
     found = np.full((*scores.shape[:2], pairs), np.nan)
     for pair in range(pairs):
         sides = [
@@ -288,9 +302,9 @@ def score_trait_pairs(scores: NDArray[np.float64], items: Sequence[TraitItem], p
 
 
 def _nan_median(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Over the last axis, of what is not NaN; NaN where nothing is left."""
+    """Compute the median of the last axis without NaN; NaN if nothing is left."""
     ordered = np.sort(values, axis=-1)  # NaN last
     n = np.count_nonzero(~np.isnan(values), axis=-1)
-    low, high = (np.clip(place, 0, values.shape[-1] - 1)[..., None] for place in ((n - 1) // 2, n // 2))
+    low, high = (np.clip(index, 0, values.shape[-1] - 1)[..., None] for index in ((n - 1) // 2, n // 2))
     middle = (np.take_along_axis(ordered, low, -1) + np.take_along_axis(ordered, high, -1)) / 2.0
     return np.where(n > 0, middle[..., 0], np.nan)

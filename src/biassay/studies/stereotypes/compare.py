@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from biassay.errors import UsageError
-from biassay.results.comparison import Comparison, choose_baseline, find_setting_differences
-from biassay.results.run_data import BaseRecord, RunData
-from biassay.results.views import RunGroup, RunSlice, label_models
+from biassay.results.comparison import Comparison, choose_baseline, find_setting_differences, read_compared
+from biassay.results.paired_comparison import models_by_label
+from biassay.results.run_data import BaseRecord, RunData, none_if_nan
+from biassay.results.views import RunSlice, group_each
 from biassay.stats.kendall import tau_difference
-from biassay.studies.stereotypes.results import measures_of, models_of, pilot_of
-
-__all__ = ["AgreementDifference", "compare_stereotypes"]
+from biassay.studies.stereotypes.results import get_pilot_groups, split_by_measure
 
 
 @dataclass(frozen=True)
 class AgreementDifference(BaseRecord):
-    """A measure of stereotypes: how much better the other model agrees with people than the first (Kendall's tau).
+    """Difference of two models in agreement with people (Kendall's tau) by one measure.
 
-    Over the groups on which the templates of neither were chosen.
+    Groups on which the templates of either model were chosen are left out.
     """
 
     measure: str
@@ -36,34 +34,23 @@ class AgreementDifference(BaseRecord):
     num_cells: int
 
 
-def compare_stereotypes(found: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
+def compare_stereotypes(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
     """Compare Kendall's tau with people over the groups that both models have scores of.
 
     Parameters
     ----------
-    found : dict of str to RunData
+    runs : dict of str to RunData
         Runs by name.
     baseline : str or None
         Label of the model that others are compared with; None for the first.
     mixed : bool
         If True, compare runs with different settings.
     """
-    notes = find_setting_differences(
-        _get_comparable_settings(found),
-        {
-            "traits and groups": "abc_digest",
-            "variant": "variant",
-            "prior": "prior",
-            "all adjectives": "all_adjectives",
-            "human judgements": "human",
-        },
-        mixed=mixed,
-    )
-    models = label_models({name: {model.label: model for model in models_of(one)} for name, one in found.items()})
+    notes = find_setting_differences({name: _describe_run(run) for name, run in runs.items()}, mixed=mixed)
+    models = models_by_label(runs)
     first = choose_baseline(list(models), baseline)
-    pairs = next(iter(found.values())).manifest.inputs.pairs
-    if any(one.manifest.inputs.pairs != pairs for one in found.values()):
-        raise UsageError("the runs have other pairs of traits and cannot be compared")
+    if len({run.manifest.inputs.pairs for run in runs.values()}) > 1:
+        raise UsageError("the runs have different pairs of traits and cannot be compared")
     rows = [
         row
         for label, model in models.items()
@@ -72,83 +59,61 @@ def compare_stereotypes(found: Mapping[str, RunData], *, baseline: str | None, m
     ]
     if not rows:
         raise UsageError(
-            "the models have no measure and group with human judgements in common (--human of stereotypes)"
+            "the models have no measure of a rated group in common; run biassay stereotypes with --human FILE"
         )
-    return Comparison(
-        "stereotypes",
-        first,
-        {"agreements": tuple(rows)},
-        notes,
-        gathered=tuple(RunGroup(one, {name: one}) for name, one in found.items()),
-    )
+    return Comparison("stereotypes", first, {"agreements": tuple(rows)}, notes, gathered=group_each(runs))
 
 
-@dataclass(frozen=True)
-class _ComparableSettings:
-    """What runs that are compared should have in common."""
-
-    abc_digest: str
-    variant: str
-    prior: str
-    all_adjectives: bool
-    human: str | None
-
-
-def _get_comparable_settings(found: Mapping[str, RunData]) -> dict[str, _ComparableSettings]:
-    people = [one.manifest.inputs.human for one in found.values()]
-    judged = [None if human is None else human.digest for human in people]
+def _describe_run(run: RunData) -> dict[str, object]:
+    """Describe what compared runs must share."""
+    fields = {"traits and groups": "abc_digest", "variant": "variant", "prior": "prior"}
+    human = run.manifest.inputs.human
     return {
-        name: _ComparableSettings(
-            one.manifest.inputs.abc_digest,
-            one.manifest.settings.variant,
-            one.manifest.settings.prior,
-            one.manifest.settings.all_adjectives,
-            human,
-        )
-        for (name, one), human in zip(found.items(), judged, strict=True)
+        **read_compared(run, {**fields, "all adjectives": "all_adjectives"}),
+        "human judgements": human and human.digest,
     }
 
 
-def _compare_agreements(first: str, one: RunSlice, label: str, other: RunSlice) -> list[AgreementDifference]:
+def _compare_agreements(baseline: str, old: RunSlice, label: str, new: RunSlice) -> list[AgreementDifference]:
+    """Compare two models by every measure that both have."""
     rows = []
-    theirs = {measure.row.measure: measure for measure in measures_of(other)}
-    for measure in measures_of(one):
-        name = measure.row.measure
-        if name not in theirs:
+    new_measures = {measure.row.measure: measure for measure in split_by_measure(new)}
+    for old_measure in split_by_measure(old):
+        name = old_measure.row.measure
+        if name not in new_measures:
             continue
-        left = pilot_of(measure) | pilot_of(theirs[name])
-        profiles = {p.group: p for p in theirs[name]["profiles"] if not p.parts and p.group not in left}
+        new_measure = new_measures[name]
+        pilot = get_pilot_groups(old_measure) | get_pilot_groups(new_measure)
+        profiles = {row.group: row for row in new_measure["profiles"] if not row.parts and row.group not in pilot}
         shared = [
-            (p, profiles[p.group]) for p in measure["profiles"] if p.group in profiles and p.human and not p.parts
+            (row, profiles[row.group])
+            for row in old_measure["profiles"]
+            if row.group in profiles and row.human and not row.parts
         ]
         if not shared:
             continue
-        found = tau_difference(
-            [_to_floats(p.scores) for p, _ in shared],
-            [_to_floats(p.scores) for _, p in shared],
-            [_to_floats(p.human or ()) for p, _ in shared],
-            domains=[p.domain for p, _ in shared],
+        difference = tau_difference(
+            [_to_floats(row.scores) for row, _ in shared],
+            [_to_floats(row.scores) for _, row in shared],
+            [_to_floats(row.human or ()) for row, _ in shared],
+            domains=[row.domain for row, _ in shared],
         )
         rows.append(
             AgreementDifference(
                 name,
-                first,
+                baseline,
                 label,
-                tau_baseline=_none_if_nan(found.first),
-                tau_model=_none_if_nan(found.second),
-                difference=_none_if_nan(found.difference),
-                interval_low=_none_if_nan(found.low),
-                interval_high=_none_if_nan(found.high),
-                tau_between=_none_if_nan(found.between),
-                num_groups=found.num_groups,
-                num_cells=found.num_cells,
+                tau_baseline=none_if_nan(difference.first),
+                tau_model=none_if_nan(difference.second),
+                difference=none_if_nan(difference.difference),
+                interval_low=none_if_nan(difference.low),
+                interval_high=none_if_nan(difference.high),
+                tau_between=none_if_nan(difference.between),
+                num_groups=difference.num_groups,
+                num_cells=difference.num_cells,
             )
         )
     return rows
-
-
-def _none_if_nan(number: float) -> float | None:
-    return None if math.isnan(number) else number
 
 
 def _to_floats(values: Sequence[float | None]) -> list[float]:

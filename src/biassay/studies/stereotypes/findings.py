@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from biassay.results.findings import Finding
-from biassay.results.outcomes import Outcome, Result
+from biassay.results.findings import Finding, make_outcome_finding
+from biassay.results.outcomes import Outcome, Result, get_decided
 from biassay.results.run_data import RunData
 from biassay.results.views import RunSlice, model_key, model_labels
 from biassay.studies.stereotypes.results import (
@@ -15,33 +15,26 @@ from biassay.studies.stereotypes.results import (
     GroupTraits,
     ProfileRow,
     StereotypeInputsRecord,
-    closest,
-    get_results,
-    measure_name,
+    find_closest_measure,
+    format_measure,
 )
-
-__all__ = [
-    "Trait",
-    "center_scores",
-    "describe_groups",
-    "find_distinctive_traits",
-    "get_pair_sides",
-    "is_centred",
-    "make_findings",
-    "mean_scores",
-    "select_singles",
-]
-
 
 Scores = tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
 class Trait:
-    """A trait that a group stands out by: ``beyond`` the mean of all groups by so much, and never below zero.
+    """A trait by which a group stands out.
 
-    ``score`` is as it was measured, and above zero where it points to ``name``; ``human`` is people's rating of 100
-    towards it.
+    Attributes
+    ----------
+    name, opposite : str
+    beyond : float
+        Distance of the score from the mean of all groups; never negative.
+    score : float
+        Score as measured, positive towards `name`.
+    human : float or None
+        People's rating towards `name`, from 0 to 100.
     """
 
     name: str
@@ -57,57 +50,51 @@ def select_singles(measure: RunSlice) -> list[ProfileRow]:
 
 
 def is_centred(profiles: Sequence[ProfileRow]) -> bool:
-    """Whether there is another group to compare with."""
-    return sum(any(_none_if_nan(score) is not None for score in row.scores) for row in profiles) > 1
+    """Return whether several groups have scores, so that they can be compared with each other."""
+    return sum(any(_none_if_infinite(score) is not None for score in row.scores) for row in profiles) > 1
 
 
 def mean_scores(profiles: Sequence[ProfileRow]) -> Scores:
     """Return the mean over groups for every pair; None if no group has a score."""
     by_pair = zip(*(row.scores for row in profiles), strict=True)
-    known = [[score for score in map(_none_if_nan, scores) if score is not None] for scores in by_pair]
+    known = [[score for score in map(_none_if_infinite, scores) if score is not None] for scores in by_pair]
     return tuple(math.fsum(scores) / len(scores) if scores else None for scores in known)
 
 
 def center_scores(profiles: Sequence[ProfileRow]) -> dict[str, Scores]:
-    """Subtract these means from the scores of every group, unless there is one group only."""
+    """Subtract the means over groups from the scores of every group, unless there is only one."""
     if not is_centred(profiles):
-        return {row.group: tuple(map(_none_if_nan, row.scores)) for row in profiles}
+        return {row.group: tuple(map(_none_if_infinite, row.scores)) for row in profiles}
     means = mean_scores(profiles)
     return {row.group: tuple(map(_subtract, row.scores, means)) for row in profiles}
 
 
 def _subtract(score: float | None, mean: float | None) -> float | None:
-    own = _none_if_nan(score)
-    return None if own is None or mean is None else own - mean
+    finite = _none_if_infinite(score)
+    return None if finite is None or mean is None else finite - mean
 
 
 def find_distinctive_traits(profiles: Sequence[ProfileRow], inputs: StereotypeInputsRecord) -> dict[str, list[Trait]]:
     """Find the traits by which every group stands out, strongest first, one per pair."""
-    apart = center_scores(profiles)
-    return {row.group: _find_traits(row, apart[row.group], inputs) for row in profiles}
+    centred = center_scores(profiles)
+    return {row.group: _find_traits(row, centred[row.group], inputs) for row in profiles}
 
 
-def _find_traits(row: ProfileRow, apart: Scores, inputs: StereotypeInputsRecord) -> list[Trait]:
-    people = row.human or (None,) * len(apart)
-    found = []
-    for pair, beyond, score, human in zip(inputs.pairs, apart, row.scores, people, strict=True):
+def _find_traits(row: ProfileRow, centred: Scores, inputs: StereotypeInputsRecord) -> list[Trait]:
+    people = row.human or (None,) * len(centred)
+    traits = []
+    for pair, beyond, score, human in zip(inputs.pairs, centred, row.scores, people, strict=True):
         if beyond is None or score is None:
             continue
-        left, right = get_pair_sides(pair, inputs)
+        left, right = inputs.traits[pair]
         rated = None if human is None else 100.0 - human
-        named = (
+        traits.append(
             Trait(right, left, beyond, score, human) if beyond >= 0.0 else Trait(left, right, -beyond, -score, rated)
         )
-        found.append(named)
-    return sorted(found, key=lambda trait: -trait.beyond)
+    return sorted(traits, key=lambda trait: -trait.beyond)
 
 
-def get_pair_sides(pair: str, inputs: StereotypeInputsRecord) -> tuple[str, str]:
-    """Return the left and the right trait of a pair."""
-    return inputs.traits[pair]
-
-
-def _none_if_nan(score: float | None) -> float | None:
+def _none_if_infinite(score: float | None) -> float | None:
     return score if score is not None and math.isfinite(score) else None
 
 
@@ -116,7 +103,7 @@ _TRAITS = 5
 
 def make_findings(run: RunData) -> Sequence[Finding]:
     """Return one finding per model for every measure compared with all people, and one for every single group."""
-    agreements, groups = (get_results(run, table) for table in ("alignments", "groups"))
+    agreements, groups = (get_decided(run, table) for table in ("alignments", "groups"))
     labels = model_labels(run)
     return [
         *(
@@ -129,44 +116,29 @@ def make_findings(run: RunData) -> Sequence[Finding]:
 
 
 def _make_agreement_finding(label: str, result: Result) -> Finding:
-    name = measure_name(result.measure)
+    name = format_measure(result.measure)
     is_tested = None not in (result.effect_size, result.tau_shuffled, result.p_adjusted)
-    return Finding(
-        model=label,
-        item=result.item,
-        title=result.title,
-        topic=result.topic,
-        about="people",
-        evidence=result.evidence,
-        direction=f"{name} fits people's ratings of a group better than those of other groups" if is_tested else "",
-        effect=result.effect_size,
-        low=result.ci_low,
-        high=result.ci_high,
-        unit=result.scale,
+    return make_outcome_finding(
+        result,
+        label,
+        direction=f"{name} agrees better with people's ratings of the same group than of others" if is_tested else "",
         p_values={"groups shuffled": result.p_value, "groups shuffled, corrected": result.p_adjusted},
-        reason=result.record.reason,
-        notes=(f"with groups shuffled tau = {result.tau_shuffled:z.2f}",) if is_tested else (),
+        notes=(f"tau = {result.tau_shuffled:z.2f} with groups shuffled",) if is_tested else (),
     )
 
 
 def _make_group_finding(label: str, result: Result) -> Finding:
-    return Finding(
-        model=label,
-        item=result.item,
-        title=result.title,
-        topic=result.topic,
-        about="people",
-        evidence=result.evidence,
+    return make_outcome_finding(
+        result,
+        label,
         direction=_describe_traits(result.group, centred=result.centred) if result.traits else "",
-        effect=result.effect_size,
-        unit=result.scale,
-        reason=result.record.reason,
+        p_values={},
         words=result.traits,
     )
 
 
 def _describe_traits(group: str, *, centred: bool) -> str:
-    return f"traits that go with {group}{' more than with other groups' if centred else ''}"
+    return f"traits by which {group} stands out" if centred else f"strongest traits of {group}"
 
 
 def describe_groups(
@@ -182,12 +154,12 @@ def describe_groups(
     revision : str, optional
         Fingerprint of the model.
     """
-    best = closest(model)
+    best = find_closest_measure(model)
     profiles = [] if best is None else select_singles(best)
     traits, centred = find_distinctive_traits(profiles, inputs), is_centred(profiles)
     for profile in profiles:
         strongest = traits[profile.group][:_TRAITS]
-        title = f"{_describe_traits(profile.group, centred=centred)}, by {measure_name(profile.measure)}"
+        title = f"{_describe_traits(profile.group, centred=centred)}, by {format_measure(profile.measure)}"
         yield GroupTraits(
             model=profile.model,
             options=profile.options,
@@ -207,7 +179,7 @@ def describe_groups(
 
 def _explain_missing(model: RunSlice, group: str) -> str:
     if any(group in row.unknown_groups for row in model["models"]):
-        return "the model does not know all words of the group"
+        return "words of the group are out of vocabulary"
     if any(group in row.few_groups for row in model["contexts"]):
         return "the group has too few contexts"
     return "no score is defined"

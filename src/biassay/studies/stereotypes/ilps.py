@@ -1,4 +1,4 @@
-"""ILPS, ILPS* and SeT: how much a group raises a word in a language model, from what the model answered piece by piece.
+"""ILPS, ILPS* and SeT: how much a group raises a word in a language model, from its outputs by word piece.
 
 Every measure compares the answers about a word, piece by piece, in a text with the group and in the same text without
 it (the prior). ``paper`` is what Cao et al. define, ``cao2022-code`` what their released code computes.
@@ -12,8 +12,6 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MEASURES", "VARIANTS", "Measure", "Variant", "WordPieces", "score_words"]
-
 Measure = Literal["ilps", "ilps-star", "set"]
 Variant = Literal["paper", "cao2022-code"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
@@ -23,18 +21,18 @@ _F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class WordPieces:
-    """Answers about the pieces of n words, one word behind the other.
+    """Model outputs for the m pieces of n words.
 
     Attributes
     ----------
     starts : (n,) int
-        Where the pieces of a word begin; every word has at least one.
+        Index of the first piece of each word; every word has at least one.
     log_p : (m,) float64
-        Logarithm of the probability of a piece, the earlier ones put in place.
+        Log probability of each piece, given the earlier pieces of its word.
     log_initial, log_continuing : (m,) float64
-        Logarithm of the probability of all tokens that begin a word, and of all that continue one.
+        Log probability of all tokens that begin a word, and of all tokens that continue one.
     distance : (m,) float64
-        How far the output matrix must move until the piece is on top (the root of Delta).
+        Smallest change of the output matrix that makes the piece the most likely one: the square root of Delta.
     """
 
     starts: NDArray[np.intp]
@@ -44,13 +42,13 @@ class WordPieces:
     distance: _F64
 
     @classmethod
-    def of(cls, answers: NDArray[np.floating], starts: NDArray[np.intp]) -> WordPieces:
-        """From the columns that a language model answers, (m, 4)."""
+    def from_columns(cls, answers: NDArray[np.floating], starts: NDArray[np.intp]) -> WordPieces:
+        """Make from the columns (m, 4) that a language model returns, in the order of the attributes."""
         return cls(starts, *np.asarray(answers, dtype=np.float64).T)
 
     @property
     def is_first(self) -> NDArray[np.bool_]:
-        """Whether a piece is the first of its word."""
+        """Flags of pieces that are the first of their word."""
         first = np.zeros(len(self.log_p), dtype=bool)
         first[self.starts] = True
         return first
@@ -63,11 +61,25 @@ def score_words(
     variant: Variant = "paper",
     decisive: NDArray[np.bool_] | None = None,
 ) -> _F64:
-    """Scores (n,) of words in texts with a group, against the same words in the prior's texts.
+    """Score words in sentences about a group, compared with the same words in the prior's sentences.
 
-    ``decisive`` (m,) marks the pieces by which SeT may judge a word, all by default: what two adjectives of a pair
-    begin with in common does not tell one from the other. NaN where a score is undefined: a Delta of zero has no
-    logarithm, and the released form of SeT has none of distances of one and more.
+    Parameters
+    ----------
+    own, prior : WordPieces
+        Model outputs for n words of m pieces, in sentences about the group and in those of the prior.
+    measure : {"ilps", "ilps-star", "set"}
+        Measure to compute.
+    variant : {"paper", "cao2022-code"}
+        Definition of the measure: as printed, or as released.
+    decisive : (m,) bool, optional
+        Pieces by which SeT may judge a word; all by default. A beginning that both adjectives of a pair share cannot
+        tell them apart.
+
+    Returns
+    -------
+    (n,) float64
+        NaN where a score is undefined: a Delta of zero has no logarithm, and the released form of SeT is undefined for
+        distances of one or more.
     """
     if measure == "ilps":
         return np.asarray(own.log_p[own.starts] - prior.log_p[prior.starts])
@@ -79,7 +91,7 @@ def score_words(
 
 
 def _chain_pieces(pieces: WordPieces, variant: Variant) -> _F64:
-    """Log probability of whole words; the released code divides every piece by the mass of its kind of token."""
+    """Compute log-probabilities of whole words; the released code divides each piece by the mass of its kind."""
     log_p = pieces.log_p
     if variant == "cao2022-code":
         log_p = log_p - np.where(pieces.is_first, pieces.log_initial, pieces.log_continuing)
@@ -87,7 +99,7 @@ def _chain_pieces(pieces: WordPieces, variant: Variant) -> _F64:
 
 
 def _easiest_bound(pieces: WordPieces) -> _F64:
-    """log(1 - d) of the piece with the largest distance."""
+    """Compute log(1 - d) of the piece with the largest distance."""
     with np.errstate(invalid="ignore", divide="ignore"):
         logs = np.log1p(-pieces.distance)
     found = np.minimum.reduceat(np.where(np.isnan(logs), -np.inf, logs), pieces.starts)
@@ -97,8 +109,8 @@ def _easiest_bound(pieces: WordPieces) -> _F64:
 def _log_ratio(own: WordPieces, prior: WordPieces, decisive: NDArray[np.bool_] | None) -> _F64:
     """Return the largest -log(Delta / Delta of the prior) over the pieces; Delta is the squared distance.
 
-    A piece that is on top in the prior's text has no such score, and the others decide; one that is on top only with
-    the group would have an infinite one, and then the word has none.
+    A piece that ranks first in the prior's text has no ratio and is ignored. If a piece ranks first only with the
+    group, its ratio is infinite and the word has no score.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         scores = 2.0 * (np.log(prior.distance) - np.log(own.distance))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from biassay.cache.outputs import ModelOutputs
 from biassay.datasets.abc_model import AbcStimuli, SocialGroup
 from biassay.datasets.human_ratings import load_rated_pairs
-from biassay.errors import UsageError
+from biassay.errors import UsageError, format_examples
 from biassay.models.base import BlankScores
+from biassay.results.run_data import none_if_nan
 from biassay.stats.alignment import choose_templates
 from biassay.stats.intersections import (
     EmergentTraits,
@@ -24,12 +25,10 @@ from biassay.stats.intersections import (
     order_effects,
     precision_recall,
 )
-from biassay.studies.stereotypes.agreement import HumanJudgements, ProfileComparison, make_ends, none_if_nan
+from biassay.studies.stereotypes.agreement import HumanJudgements, ProfileComparison, make_ends
 from biassay.studies.stereotypes.cloze_items import ClozeItems, score_trait_pairs
-from biassay.studies.stereotypes.group_ceat import CEAT
-from biassay.studies.stereotypes.group_contexts import GroupContexts, score_in_contexts
+from biassay.studies.stereotypes.group_ceat import GroupContexts, score_in_contexts
 from biassay.studies.stereotypes.ilps import Measure
-from biassay.studies.stereotypes.inputs import StereotypeInputs
 from biassay.studies.stereotypes.results import (
     DominanceRow,
     EmergentRow,
@@ -39,17 +38,11 @@ from biassay.studies.stereotypes.results import (
     RatedRow,
     StereotypeModelRow,
 )
+from biassay.studies.stereotypes.settings import CEAT
 from biassay.studies.study import Array, Event, Progress, Row, StudyWarning, UnknownWords
 
-__all__ = [
-    "IntersectionScores",
-    "choose_best_templates",
-    "make_empty_model_row",
-    "measure_contexts",
-    "measure_templates",
-    "nan_mean",
-]
-
+if TYPE_CHECKING:
+    from biassay.studies.stereotypes.study import StereotypeInputs
 
 _Floats = NDArray[np.float64]
 _TOP = 50
@@ -64,9 +57,9 @@ class IntersectionScores:
     who : mapping
         Model, options and measure.
     singles : int
-        How many groups of the questionnaire are single; those that follow are pairs.
+        Number of single groups; the groups that follow are pairs.
     scores : (groups, templates, items) float64
-        Under the templates that the measure chose.
+        Scores under the chosen templates.
     """
 
     who: Mapping[str, Any]
@@ -76,7 +69,7 @@ class IntersectionScores:
     scores: _Floats
 
     def rows(self) -> Iterator[Row]:
-        """Rows of all tables about paired groups."""
+        """Yield the rows of all tables about paired groups."""
         pairs = nan_mean(score_trait_pairs(self.scores, self.sheet.items, len(self.abc.pairs)), axis=1)
         of_pairs, of_traits = (self._paired(scores) for scores in (pairs, nan_mean(self.scores, axis=1)))
         order, found = order_effects(of_pairs), emergence(of_traits, top=_TOP)
@@ -96,16 +89,16 @@ class IntersectionScores:
 
     def _paired(self, scores: _Floats) -> PairedGroups:
         groups, singles = self.sheet.groups, self.singles
-        names = {group.name: place for place, group in enumerate(groups[:singles])}
+        names = {group.name: index for index, group in enumerate(groups[:singles])}
         parts = [tuple(names[part] for part in group.parts) for group in groups[singles:]]
-        places = {pair: place for place, pair in enumerate(parts)}
+        indices = {pair: index for index, pair in enumerate(parts)}
         domains = list(self.abc.domains)
         return PairedGroups(
             scores[singles:],
             scores[:singles],
             [first for first, _ in parts],
             [second for _, second in parts],
-            [places.get((second, first), -1) for first, second in parts],
+            [indices.get((second, first), -1) for first, second in parts],
             [domains.index(group.domain) for group in groups[:singles]],
         )
 
@@ -147,23 +140,23 @@ class IntersectionScores:
         )
 
     def _rated(self, side: EmergentTraits) -> Iterator[Row]:
-        """Compare traits that emerge in groups of race and gender with what people say of them."""
+        """Compare emergent traits of groups of race and gender with those that people name."""
         known = load_rated_pairs()
         paired = self.sheet.groups[self.singles :]
-        places = [place for place, group in enumerate(paired) if frozenset(group.parts) in known.cells_by_groups]
-        if not places:
+        indices = [index for index, group in enumerate(paired) if frozenset(group.parts) in known.cells_by_groups]
+        if not indices:
             return
         kinds = [(self.abc.pairs[item.pair].dimension, "high" if item.right else "low") for item in self.sheet.items]
         found = [
-            [bool((side.excess[place, [k == cell for k in kinds]] > 0.0).any()) for cell in known.cells]
-            for place in places
+            [bool((side.excess[index, [k == cell for k in kinds]] > 0.0).any()) for cell in known.cells]
+            for index in indices
         ]
-        said = [known.cells_by_groups[frozenset(paired[place].parts)] for place in places]
+        said = [known.cells_by_groups[frozenset(paired[index].parts)] for index in indices]
         fit = precision_recall(found, [[cell in cells for cell in known.cells] for cells in said])
         row = RatedRow(
             **self.who,
             source=known.source.name,
-            num_groups=len(places),
+            num_groups=len(indices),
             precision=none_if_nan(fit.precision),
             recall=none_if_nan(fit.recall),
             chance_precision=none_if_nan(fit.chance_precision),
@@ -182,25 +175,24 @@ def _make_mean_fields(name: str, mean: PairMean) -> dict[str, Any]:
 
 
 def nan_mean(values: _Floats, axis: int) -> _Floats:
-    """Over what is not NaN; NaN where nothing is left."""
+    """Compute the mean without NaN; NaN if nothing is left."""
     n = np.count_nonzero(~np.isnan(values), axis=axis)
     return np.where(n > 0, np.nansum(values, axis=axis) / np.maximum(n, 1), np.nan)
 
 
-_FloatArray = NDArray[np.float64]
-
-
 def measure_templates(inputs: StereotypeInputs, model: ModelOutputs) -> Iterator[Event]:
-    """Measure what a model fills into blanks."""
+    """Measure a model by the traits that it fills into blanks."""
     sheet = inputs.sheet(model.capabilities)
     answers = model.blanks(sheet.blanks)
     if inputs.prior(model.capabilities) != inputs.settings.prior:
-        yield StudyWarning("a causal model has no mask; groups are compared with people in general")
+        yield StudyWarning("a causal model has no mask, so groups are compared with people in general")
     row = _make_model_row(inputs, model, sheet, answers)
     yield Row("models", row)
     yield UnknownWords((*row.unknown_adjectives, *row.unknown_groups))
     if row.unknown_groups:
-        yield StudyWarning(f"does not know all words of {', '.join(row.unknown_groups)}: not measured")
+        yield StudyWarning(
+            f"words of these groups are out of vocabulary, so they are skipped: {format_examples(row.unknown_groups)}"
+        )
     measures = inputs.settings.template_measures
     for number, measure in enumerate(measures, start=1):
         yield from _measure_one(inputs, model, sheet, answers, measure)
@@ -221,7 +213,7 @@ def _make_model_row(
         unknown_adjectives=unknown,
         unknown_groups=sheet.unknown_groups(answers),
         num_questions=len(sheet.blanks),
-        num_passes=sum(one.passes for one in answers),
+        num_passes=sum(scores.passes for scores in answers),
         num_asked=(len(sheet.groups) + 1) * len(sheet.templates) * adjectives,
     )
 
@@ -234,8 +226,8 @@ def make_empty_model_row(model: ModelOutputs) -> StereotypeModelRow:
 def _measure_one(
     inputs: StereotypeInputs, model: ModelOutputs, sheet: ClozeItems, answers: Sequence[BlankScores], measure: Measure
 ) -> Iterator[Event]:
-    """One measure: scores of all groups, profiles, agreement with people, and paired groups."""
-    by_item = sheet.scores(answers, measure, inputs.settings.variant).scores
+    """Yield scores and profiles of all groups, agreement with people, and paired groups by one measure."""
+    by_item = sheet.scores(answers, measure, inputs.settings.variant)
     scores = score_trait_pairs(by_item, sheet.items, len(inputs.abc.pairs))
     names, singles = [group.name for group in sheet.groups], len(inputs.singles)
     rows = [names.index(group.name) for group in inputs.groups]
@@ -263,20 +255,19 @@ def _measure_one(
         yield from IntersectionScores(who, inputs.abc, sheet, singles, by_item[:, chosen]).rows()
 
 
-def measure_contexts(inputs: StereotypeInputs, asked: GroupContexts, model: ModelOutputs) -> Iterator[Event]:
+def measure_contexts(inputs: StereotypeInputs, contexts: GroupContexts, model: ModelOutputs) -> Iterator[Event]:
     """Measure groups in contexts (CEAT), without templates.
 
     Parameters
     ----------
     inputs : StereotypeInputs
-    asked : GroupContexts
+    contexts : GroupContexts
     model : ModelOutputs
     """
-    found = score_in_contexts(asked, model)
+    found = score_in_contexts(contexts, model)
     who, names = _make_key_fields(model, CEAT), tuple(group.name for group in inputs.groups)
-    yield Row(
-        "measures", MeasureRow(**who, groups=names, templates=(), chosen=(), undefined=_count_missing(found.scores))
-    )
+    undefined = int(np.isnan(found.scores).sum())
+    yield Row("measures", MeasureRow(**who, groups=names, templates=(), chosen=(), undefined=undefined))
     yield Row("contexts", found.row)
     yield Array(f"{CEAT}/standard_errors", found.standard_errors)
     yield from _make_profiles(who, inputs.groups, found.scores, inputs.human)
@@ -287,33 +278,29 @@ def measure_contexts(inputs: StereotypeInputs, asked: GroupContexts, model: Mode
         yield from compared.rows(inputs.settings.n_bootstrap, inputs.settings.seed)
 
 
-def _count_missing(scores: _FloatArray) -> int:
-    return int(np.isnan(scores).sum())
-
-
 def _make_key_fields(model: ModelOutputs, measure: str) -> dict[str, str]:
     return {"model": model.identity.name, "options": model.identity.options, "measure": measure}
 
 
 def _make_profiles(
-    who: dict[str, str], groups: Sequence[SocialGroup], scores: _FloatArray, human: HumanJudgements | None
+    who: dict[str, str], groups: Sequence[SocialGroup], scores: _Floats, human: HumanJudgements | None
 ) -> Iterator[Row]:
-    """Yield the profiles of groups; those that people may have rated come first."""
-    means = {} if human is None else dict(zip(human.places.tolist(), human.ratings.means, strict=True))
-    for place, group in enumerate(groups):
+    """Yield the profiles of groups, with people's mean ratings."""
+    means = {} if human is None else dict(zip(human.group_indices.tolist(), human.ratings.means, strict=True))
+    for index, group in enumerate(groups):
         row = ProfileRow(
             **who,
             group=group.name,
             domain=group.domain,
             parts=group.parts,
-            scores=tuple(map(none_if_nan, scores[place])),
-            human=tuple(map(none_if_nan, means[place])) if place in means else None,
+            scores=tuple(map(none_if_nan, scores[index])),
+            human=tuple(map(none_if_nan, means[index])) if index in means else None,
         )
         yield Row("profiles", row)
 
 
 def choose_best_templates(
-    scores: _FloatArray, templates: Sequence[str], human: HumanJudgements | None
+    scores: _Floats, templates: Sequence[str], human: HumanJudgements | None
 ) -> tuple[list[int], float | None]:
     """Choose the templates that agree best with a few people on the pilot groups, and return their tau.
 
@@ -329,7 +316,9 @@ def choose_best_templates(
     if human is None or len(templates) < 2 or not human.has_both:
         return everything, None
     try:
-        choice = choose_templates(scores[human.places[human.pilot]].transpose(1, 0, 2), human.pilot_means, templates)
+        choice = choose_templates(
+            scores[human.group_indices[human.pilot]].transpose(1, 0, 2), human.pilot_means, templates
+        )
     except UsageError:  # no template has all scores of the pilot, or none that differ
         return everything, None
     return list(choice.indices), choice.tau

@@ -9,255 +9,233 @@ from types import SimpleNamespace
 from typing import Any
 
 from markupsafe import Markup
-from rich.console import Console, RenderableType
 
 from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.profiles import draw_profile
 from biassay.reporting.citations import CitationUse, cite_source
-from biassay.reporting.comparison import lay_out_comparison, print_differences
+from biassay.reporting.comparison import make_comparison_report
 from biassay.reporting.document import (
+    Block,
     Cell,
     ColumnSpan,
-    PaperTable,
-    Renderer,
-    ReportPart,
+    Drawings,
+    Heading,
+    Report,
     RowGroup,
     Section,
     Statement,
+    Table,
     TableRow,
+    Text,
 )
 from biassay.reporting.findings import draw_overview
-from biassay.reporting.formats import MANY_MODELS, clean_line, format_count, format_interval, format_value
+from biassay.reporting.formats import (
+    MANY_MODELS,
+    clean_line,
+    format_count,
+    format_decimal,
+    format_interval,
+    format_value,
+)
 from biassay.reporting.html_figures import Bar, Panel, Panels, draw_panels
-from biassay.reporting.methods import MethodsSentence, format_models, join_names, list_works, make_seed_sentence
+from biassay.reporting.methods import (
+    MethodsSentence,
+    format_models,
+    join_names,
+    list_works,
+    make_methods_section,
+    make_seed_sentence,
+)
 from biassay.reporting.model_card import CardMetric, IndexEntry, ModelCard, get_version, make_card
 from biassay.reporting.presenter import Presenter
 from biassay.reporting.sentences import make_points, make_statements, summarize_findings
-from biassay.reporting.terminal import PRINTED, cells_of, filled, print_run, printed, section_of
+from biassay.reporting.summary import list_skipped
+from biassay.reporting.terminal import drop_empty_columns, join_intervals, make_table
 from biassay.results.comparison import Comparison
-from biassay.results.outcomes import Outcome, Result, join_decisions
+from biassay.results.findings import Finding
+from biassay.results.outcomes import Outcome, join_decisions
 from biassay.results.run_data import RunData
 from biassay.results.tables import Column, drop_columns, select_columns
-from biassay.results.views import RunGroup, RunSlice
+from biassay.results.views import RunGroup, RunSlice, model_labels, split_by_model
 from biassay.studies.stereotypes.compare import compare_stereotypes
 from biassay.studies.stereotypes.findings import (
     Trait,
     center_scores,
     find_distinctive_traits,
-    get_pair_sides,
     is_centred,
     make_findings,
     mean_scores,
     select_singles,
 )
-from biassay.studies.stereotypes.group_ceat import CEAT
 from biassay.studies.stereotypes.results import (
     ORDERS,
     TABLES,
-    GroupAlignmentRow,
     MeasureRow,
     ProfileRow,
     StereotypeInputsRecord,
-    by_group,
-    closest,
-    measure_name,
-    measures_of,
-    models_of,
-    overall,
+    find_closest_measure,
+    format_measure,
+    get_agreement,
+    list_group_agreements,
+    split_by_measure,
 )
-
-__all__ = [
-    "AGREEMENT",
-    "MEANING",
-    "PAIRED",
-    "TERMS",
-    "ColumnTable",
-    "StereotypePresenter",
-    "agreement_table",
-    "alignment_table",
-    "figure_of",
-    "headline",
-    "leading_table",
-    "methods_sentences",
-    "notes_of",
-    "people_notes",
-    "profile_figures",
-    "side_table",
-    "stereotypes_part",
-    "templates_text",
-    "terms_of",
-]
-
+from biassay.studies.stereotypes.settings import CEAT
 
 MEANING = (
-    "Scores speak of the model, not of people; by which traits a group stands out is described, not tested. Agreement "
-    "with people is no virtue: people's ratings are stereotypes too."
+    "Scores describe the model, not people. The traits by which a group stands out are described, not tested. "
+    "Agreement with people is not a merit: people's ratings are stereotypes too."
 )
 TERMS = {
-    "score": "Of a pair of traits: how much more a group goes with the right trait than with the left one. By ILPS, "
-    "ILPS* and SeT how much more it raises the trait in the model's sentences, compared with the same sentence about "
-    "nobody in particular; by CEAT how much closer the model puts it to the trait, each in its own contexts from a "
-    "corpus, in standard deviations of their cosines.",
-    "stands out": "The score less the mean of all groups that were asked, pair by pair: what all groups share is no "
-    "group's own. A group may stand out as cold and still be called warm, less than others are.",
+    "score": "How much more strongly the model associates a group with the right trait of a pair than with the left "
+    "one. ILPS, ILPS* and SeT compare a sentence about the group with the same sentence about nobody in particular. "
+    "CEAT compares cosines of the group and the traits, each in its own contexts from a corpus, in standard "
+    "deviations.",
+    "stands out": "The score minus the mean of all groups, pair by pair, which removes the part that all groups share. "
+    "A group may stand out as cold and still have a score towards warm, only a lower one than others.",
 }
 _PEOPLE_TERMS = {
-    "tau": "Compares the order of all scores with that of people's ratings: 0 is no agreement, 1 the same order (after "
-    "Botsch 2011 the paper calls 0.1 weak, 0.2 moderate, 0.3 strong). Where templates were chosen on pilot groups, it "
-    "is over the other groups, for on those it flatters. Its interval says nothing about other traits or templates.",
-    "groups shuffled": "The tau of groups mistaken for each other: what all groups have in common. Only what goes "
-    "beyond it says that the model knows one group from another.",
-    "P@3": "Of the three pairs in which a group ranks highest and the three in which it ranks lowest, the share that "
-    "people rate above and below 50.",
+    "tau": "Kendall's tau between all scores and people's ratings: 0 is no agreement, 1 the same order (after Botsch "
+    "2011, the paper calls 0.1 weak, 0.2 moderate, 0.3 strong). If templates were chosen on pilot groups, tau is over "
+    "the other groups, because it is too high on the pilot. Its interval does not cover other traits or templates.",
+    "groups shuffled": "Tau with people's ratings permuted among the groups, from ratings that all groups share. Only "
+    "a larger tau shows that the model distinguishes between groups.",
+    "P@3": "Share of a group's three highest pairs that people rate above 50 and of its three lowest pairs that they "
+    "rate below 50.",
 }
-ColumnTable = tuple[Sequence[Column], Sequence[Any]]
+ColumnsAndRows = tuple[Sequence[Column], Sequence[Any]]
 PAIRED = ("orders", "dominance", "emergent", "rated")
 """The tables about paired groups."""
 _ORDER = (
-    Column("of", "a pair and", "What its order of traits is compared with."),
+    Column("other", "a pair and", "The group whose order of traits is compared with that of the pair."),
     Column("tau", "tau", "Mean of Kendall's tau.", "number"),
-    Column("standard_error", "error", "Of the mean.", "number"),
-    Column("n", "pairs", "Over how many pairs.", "count"),
+    Column("standard_error", "SE", "Standard error of the mean.", "number"),
+    Column("n", "pairs", "Number of pairs.", "count"),
 )
-AGREEMENT = (
+_BRIEF_AGREEMENT = (
     *("measure", "annotators", "n_annotators", "effect_size", "interval", "tau_shuffled", "p_value"),
-    *("precision_effect_size", "with_pilot_effect_size", "templates"),
+    "precision_effect_size",
 )
 """The columns of agreement for which a terminal has room."""
-
 _AGREEMENT_COLUMNS = (
     *("annotators", "n_annotators", "n_groups", "n_domains", "n_cells", "effect_size", "interval", "tau_shuffled"),
     *("p_value", "p_adjusted", "evidence", "annotators_interval", "groups_interval", "cells_p_value"),
     *("precision_effect_size", "precision_annotators_interval", "precision_groups_interval", "precision_interval"),
     *("pilot_effect_size", "with_pilot_effect_size", "with_pilot_p_value", "precision_with_pilot_effect_size"),
 )
-_AGREEMENT_LABELS = {"effect_size": "tau", "p_value": "p, shuffled"}
+_AGREEMENT_LABELS = {"effect_size": "tau", "p_value": "p, shuffled", "interval": "95%, both"}
 
 
-def _make_interval_column(alternative: str, label: str, help: str) -> Column:
-    """Return a column with both ends of the interval of the primary outcome or of an alternative."""
-
-    def get(result: Result) -> tuple[float | None, float | None] | None:
-        outcome = result.record.alternatives[alternative] if alternative else result.record.outcome
-        return None if outcome.ci_low is None else (outcome.ci_low, outcome.ci_high)
-
-    return Column(f"{alternative}_interval".strip("_"), label, help, "interval", get)
-
-
-_INTERVALS = (
-    _make_interval_column("", "95%, both", "With other groups and annotators; if the file holds means, groups only."),
-    _make_interval_column("annotators", "95%, people", "With other annotators."),
-    _make_interval_column("groups", "95%, groups", "With other groups."),
-    _make_interval_column("precision_annotators", "P@3 95%, people", "With other annotators."),
-    _make_interval_column("precision_groups", "P@3 95%, groups", "With other groups."),
-    _make_interval_column("precision", "P@3 95%, both", "With others of both."),
-)
 _SPECS = {spec.name: spec for spec in TABLES}
 _MAX_LEADING_TRAITS = 4
 
 
-def terms_of(run: RunData) -> dict[str, str]:
-    """Return the terms of a report with their meanings."""
-    return {**TERMS, **(_PEOPLE_TERMS if run.tables.get("alignments") else {})}
-
-
 def headline(run: RunData) -> str:
-    """Describe what was measured."""
+    """Describe the measurement."""
     inputs: StereotypeInputsRecord = run.manifest.inputs
-    counts = f"{format_count(len(inputs.groups), 'group')}, {len(inputs.pairs)} pairs of traits"
+    parts = [format_count(len(inputs.groups), "group"), f"{len(inputs.pairs)} pairs of traits"]
     variant = ""
     if inputs.templates:
-        counts, variant = (
-            f"{counts}, {format_count(len(inputs.templates), 'template')}",
-            f", variant {run.manifest.settings.variant}",
-        )
+        parts.append(format_count(len(inputs.templates), "template"))
+        variant = f", variant {run.manifest.settings.variant}"
     if inputs.contexts is not None:
-        counts += f", {inputs.contexts.rows:,} contexts"
-    return f"{counts}; {', '.join(map(measure_name, inputs.measures))}{variant}"
+        parts.append(f"{inputs.contexts.rows:,} contexts")
+    return f"{', '.join(parts)}; {', '.join(map(format_measure, inputs.measures))}{variant}"
 
 
-def side_table(run: RunData, name: str, of: RunSlice) -> ColumnTable:
-    """Return a stored table without the columns that its rows share.
+def paired_table(run: RunData, name: str, measure: RunSlice) -> ColumnsAndRows:
+    """Return a table about paired groups without the columns that its rows share.
 
     Parameters
     ----------
     run : RunData
     name : str
         Name of the table.
-    of : RunSlice
-        Rows of one model or measure.
+    measure : RunSlice
+        Rows of one measure.
     """
-    rows = of[name]
+    rows = measure[name]
     if name == "orders":
-        return _order_table(of)
-    columns = drop_columns(_SPECS[name].columns_of(run), "model", "options", "measure", "annotators")
-    return filled(_join_ends(columns), rows), rows
+        fields = ("tau", "standard_error", "n")
+        return _ORDER, [
+            SimpleNamespace(other=text, **{field: getattr(rows[0], f"{field}_{end}") for field in fields})
+            for end, text in ORDERS.items()
+        ]
+    return _select_filled(run, name, rows)
 
 
-def _join_ends(columns: Sequence[Column]) -> list[Column]:
-    """Replace the two ends of an interval by one column."""
-    low = next((column for column in columns if column.name == "ci_low"), None)
-    if low is None:
-        return list(columns)
-
-    def get(row: Any) -> tuple[float, float] | None:
-        return None if row.ci_low is None else (row.ci_low, row.ci_high)
-
-    help = low.help.removeprefix("Lower end ").removeprefix("of the interval ")
-    interval = Column("interval", "95%", help[:1].upper() + help[1:], "interval", get)
-    return [interval if column is low else column for column in columns if column.name != "ci_high"]
+def _select_filled(run: RunData, name: str, rows: Sequence[Any]) -> ColumnsAndRows:
+    """Return the filled columns of a stored table, with both ends of an interval in one column."""
+    columns = drop_columns(_SPECS[name].get_columns(run), "model", "options", "measure", "annotators")
+    return drop_empty_columns(join_intervals(columns), rows), rows
 
 
-def _order_table(of: RunSlice) -> ColumnTable:
-    """How a pair agrees with its groups and with the pair in the other order, line by line."""
-    row = of.first("orders")
-    lines = [
-        SimpleNamespace(of=text, **{name: getattr(row, f"{name}_{end}") for name in ("tau", "standard_error", "n")})
-        for end, text in ORDERS.items()
-    ]
-    return _ORDER, lines
+def agreement_columns(run: RunData, model: RunSlice, *names: str) -> ColumnsAndRows:
+    """Return agreement with people by measure.
 
-
-def alignment_table(run: RunData, model: RunSlice, *names: str) -> ColumnTable:
-    """Agreement with people, and over which templates; of some columns, or of all."""
-    templates = {row.measure: templates_text(row, run.manifest.inputs) for row in model["measures"]}
-    stored = {column.name: column for column in _SPECS["alignments"].columns_of(run)}
+    Parameters
+    ----------
+    run : RunData
+    model : RunSlice
+    *names : str
+        Columns; by default all that are filled.
+    """
+    templates = {row.measure: describe_templates(row, run.manifest.inputs) for row in model["measures"]}
+    stored = {column.name: column for column in join_intervals(_SPECS["alignments"].get_columns(run))}
     stored |= {name: replace(stored[name], label=label) for name, label in _AGREEMENT_LABELS.items()}
-    stored |= {column.name: column for column in _INTERVALS}
     columns = [
-        Column("measure", "measure", "The measure.", get=lambda row: measure_name(row.measure)),
+        Column("measure", "measure", "The measure.", get=lambda row: format_measure(row.measure)),
         *(stored[name] for name in _AGREEMENT_COLUMNS),
-        Column("templates", "templates", "Over which scores are means.", get=lambda row: templates[row.measure]),
+        Column(
+            "templates", "templates", "Templates that scores are means over.", get=lambda row: templates[row.measure]
+        ),
     ]
     rows = join_decisions(model["alignments"], run.tables.get("decisions", ()))
-    return filled(select_columns(columns, *names) if names else columns, rows), rows
+    return drop_empty_columns(select_columns(columns, *names) if names else columns, rows), rows
 
 
-def leading_table(run: RunData, measure: RunSlice) -> ColumnTable:
-    """Single groups: the traits by which they stand out, and how the group agrees with people."""
-    rated = {row.group: row for row in by_group(measure)}
-    rows = select_singles(measure)
-    found = find_distinctive_traits(rows, run.manifest.inputs)
-    own = _SPECS["group_alignments"].columns_of(run)
+def _turn(columns: Sequence[Column], rows: Sequence[Any]) -> Table:
+    """Make a table of many columns and few rows, with the columns down and the rows across."""
+    first, *others = columns
+    spans = tuple(ColumnSpan(clean_line(format_value("text", first.value(row))), text=True) for row in rows)
+    body = tuple(
+        TableRow(
+            (column.label,), tuple(Cell(clean_line(format_value(column.format, column.value(row)))) for row in rows)
+        )
+        for column in others
+    )
+    return Table(
+        "", (first.label,), spans, (RowGroup("", body),), help={column.label: column.help for column in others}
+    )
 
-    def leading(profile: ProfileRow) -> str:
-        return ", ".join(trait.name for trait in found[profile.group][:_MAX_LEADING_TRAITS])
 
-    said = "Traits whose scores go most beyond the mean of all groups."
+def leading_table(run: RunData, measure: RunSlice) -> ColumnsAndRows:
+    """Return the single groups with the traits by which they stand out, and their agreement with people."""
+    agreements = {row.group: row for row in list_group_agreements(measure)}
+    profiles = select_singles(measure)
+    traits = find_distinctive_traits(profiles, run.manifest.inputs)
+
+    def get_leading(profile: ProfileRow) -> str:
+        return ", ".join(trait.name for trait in traits[profile.group][:_MAX_LEADING_TRAITS])
+
+    def get_agreement_column(column: Column) -> Column:
+        return replace(column, get=lambda row: getattr(agreements.get(row.group), column.name, None))
+
+    centred = "Traits whose scores are furthest above the mean of all groups, strongest first."
     columns = [
         Column("group", "group", "The social group."),
-        Column("traits", "stands out as", said if is_centred(rows) else "Traits, strongest first.", get=leading),
-        *(_rated(column, rated) for column in select_columns(own, "effect_size", "precision", "pilot")),
+        Column(
+            "traits", "stands out as", centred if is_centred(profiles) else "Traits, strongest first.", get=get_leading
+        ),
+        *map(
+            get_agreement_column,
+            select_columns(_SPECS["group_alignments"].get_columns(run), "effect_size", "precision", "pilot"),
+        ),
     ]
-    return filled(columns, rows), rows
+    return drop_empty_columns(columns, profiles), profiles
 
 
-def _rated(column: Column, rated: Mapping[str, GroupAlignmentRow]) -> Column:
-    return replace(column, get=lambda row: getattr(rated.get(row.group), column.name, None))
-
-
-def templates_text(row: MeasureRow, inputs: StereotypeInputsRecord) -> str:
-    """Over what a measure was taken: templates as sentences, [Group] are [trait], or contexts where it has none."""
+def describe_templates(row: MeasureRow, inputs: StereotypeInputsRecord) -> str:
+    """Describe the templates that scores are means over, as sentences: [Group] are [trait]; or contexts."""
     if not row.templates:
         return "contexts"
     if len(row.chosen) > 2:
@@ -266,50 +244,52 @@ def templates_text(row: MeasureRow, inputs: StereotypeInputsRecord) -> str:
     return " and ".join(f'"{text}"' for text in texts)
 
 
-def notes_of(run: RunData, models: Sequence[RunSlice]) -> list[str]:
-    """Return notes on inputs and on out-of-vocabulary words."""
-    lacking = (f"{model.label}: {note}" for model in models for note in _lacking(model))
-    return [f"{note}." for note in (*run.manifest.inputs.notes, *lacking)]
-
-
-def people_notes(run: RunData) -> list[str]:
-    """How people agree with each other, and what there is to know about their judgements."""
-    human, notes = run.manifest.inputs.human, []
-    ceiling = None if human is None else human.ceiling
-    if ceiling is not None and ceiling.tau is not None:
-        span = "" if ceiling.interval is None else f" (95% {format_interval(*ceiling.interval)})"
-        notes.append(f"People: the means of two random halves of them agree with tau {ceiling.tau:.2f}{span}.")
+def list_notes(run: RunData, models: Sequence[RunSlice]) -> list[str]:
+    """List notes on inputs, on out-of-vocabulary words and on human judgements."""
+    inputs: StereotypeInputsRecord = run.manifest.inputs
+    notes = [f"{note[:1].upper()}{note[1:]}." for note in inputs.notes]
+    notes += [f"{model.label}: {note}." for model in models for note in _list_missing(model)]
+    human = inputs.human
+    if human is not None and human.ceiling is not None and human.ceiling.tau is not None:
+        interval = "" if human.ceiling.interval is None else f", 95% CI {format_interval(*human.ceiling.interval)}"
+        notes.append(f"Mean ratings of two random halves of the annotators: tau = {human.ceiling.tau:.2f}{interval}.")
     if human is not None and human.notes:
         notes.append(f"{human.file}: {'; '.join(human.notes)}.")
     return notes
 
 
-def _lacking(model: RunSlice) -> Iterator[str]:
+def _list_missing(model: RunSlice) -> Iterator[str]:
+    """List unmeasured items of a model, and its numbers of contexts."""
     for row in model["models"]:
-        for what, names in (
-            ("cannot be asked where words follow the trait", row.skipped_templates),
-            ("does not know all tokens of", row.unknown_adjectives),
-            ("does not know all words of these groups, which are not measured", row.unknown_groups),
+        for reason, names in (
+            ("templates skipped because words follow the trait", row.skipped_templates),
+            ("adjectives skipped because tokens are out of vocabulary", row.unknown_adjectives),
+            ("groups skipped because words are out of vocabulary", row.unknown_groups),
         ):
             if names:
-                yield f"{what}: {', '.join(names)}"
-    undefined = [f"{measure_name(row.measure)} {row.undefined:,}" for row in model["measures"] if row.undefined]
+                yield f"{reason}: {', '.join(names)}"
+    undefined = [f"{format_measure(row.measure)} {row.undefined:,}" for row in model["measures"] if row.undefined]
     if undefined:
-        yield f"scores that are not defined and left out: {', '.join(undefined)}"
-    for seen in model["contexts"]:
-        of_groups, of_adjectives = (sum(counts.values()) for counts in (seen.groups, seen.adjectives))
-        yield f"{of_groups:,} contexts of groups and {of_adjectives:,} of adjectives"
-        for few, counts in ((seen.few_groups, seen.groups), (seen.few_adjectives, seen.adjectives)):
+        yield f"undefined scores, left out of means: {', '.join(undefined)}"
+    for row in model["contexts"]:
+        yield f"{sum(row.groups.values()):,} contexts of groups and {sum(row.adjectives.values()):,} of adjectives"
+        for few, counts in ((row.few_groups, row.groups), (row.few_adjectives, row.adjectives)):
             if few:
                 yield f"too few contexts: {', '.join(f'{word} {counts[word]}' for word in few)}"
-        if seen.own_words:
-            listed = "; ".join(f"{', '.join(words)} for {group}" for group, words in seen.own_words.items())
-            yield f"adjectives left out, for they are words for the group itself: {listed}"
+        if row.own_words:
+            words = "; ".join(f"{', '.join(words)} for {group}" for group, words in row.own_words.items())
+            yield f"adjectives left out because they name the group itself: {words}"
 
 
-def agreement_table(run: RunData) -> PaperTable | None:
-    """For a paper, as Cao et al. 2022, Table 6: measures across, models down; None without human judgements."""
-    models = {model.label: {one.row.measure: overall(one) for one in measures_of(model)} for model in models_of(run)}
+def agreement_table(run: RunData) -> Table | None:
+    """Make the table of a paper after Cao et al. 2022, Table 6: measures across, models down.
+
+    Return None without human judgements.
+    """
+    models = {
+        model.label: {measure.row.measure: get_agreement(measure) for measure in split_by_measure(model)}
+        for model in split_by_model(run)
+    }
     measures = list(dict.fromkeys(name for own in models.values() for name, row in own.items() if row is not None))
     if not measures:
         return None
@@ -317,355 +297,451 @@ def agreement_table(run: RunData) -> PaperTable | None:
     for label, own in models.items():
         rows = [own.get(measure) for measure in measures]
         lines = {
-            "Kendall's tau": [_cell(None if row is None else row.outcome) for row in rows],
-            "precision at 3": [_cell(None if row is None else row.alternatives["precision"]) for row in rows],
-            "tau, groups shuffled": [
-                _cell(None if row is None else Outcome(effect_size=row.tau_shuffled)) for row in rows
-            ],
+            "Kendall's tau": [None if row is None else row.outcome for row in rows],
+            "precision at 3": [None if row is None else row.alternatives["precision"] for row in rows],
+            "tau, groups shuffled": [None if row is None else Outcome(effect_size=row.tau_shuffled) for row in rows],
         }
         groups.append(
-            RowGroup(clean_line(label), tuple(TableRow((name,), tuple(cells)) for name, cells in lines.items()))
+            RowGroup(clean_line(label), tuple(TableRow((name,), tuple(map(_cell, own))) for name, own in lines.items()))
         )
     caption = (
         "Agreement of language models with human judgements over all pairs of traits and the groups on which templates "
-        "were not chosen, with 95% intervals over people and groups. Groups shuffled: the tau if ratings are given at "
-        "random to the groups, which is what all groups have in common. Agreement is no virtue: people's ratings are "
+        "were not chosen, with 95% intervals over people and groups. Groups shuffled: tau with ratings permuted among "
+        "the groups, from ratings that all groups share. Agreement is not a merit: people's ratings are "
         "stereotypes too."
     )
-    return PaperTable(clean_line(caption), ("",), tuple(ColumnSpan(measure_name(m)) for m in measures), tuple(groups))
+    return Table(clean_line(caption), ("",), tuple(ColumnSpan(format_measure(m)) for m in measures), tuple(groups))
 
 
 def _cell(outcome: Outcome | None) -> Cell:
     text = format_value("number", None if outcome is None else outcome.effect_size)
     if outcome is not None and outcome.ci_low is not None:
-        text += f" ({format_interval(outcome.ci_low, outcome.ci_high)})"
+        text += f" {format_interval(outcome.ci_low, outcome.ci_high)}"
     return Cell(text.replace("-", "−"))  # inside a text a hyphen would stay one
 
 
-_FEW = 12  # groups, of which more traits are shown
-_TRAITS = (5, 3)
-_AGREEMENT = "Do scores order traits and groups as people's ratings do? 0: not at all; 1: in the same order."
-_CAPTION = (
-    "A bar is the group's score less the mean of all {groups}: what all share is no group's own. A group that stands "
-    "out as cold may still be called warm, less than others are; the score as measured is one tap away."
+_MAX_FIGURES = 60  # groups
+_MAX_GROUPS = 5  # groups per model in words; two if there are several models
+_MAX_TRAITS = 3  # traits per group in words
+_MAX_TITLE_MODELS = 3
+_COLOURS = ("violet", "red", "green", "grey")  # of dimensions in a page, in the order of the page's style
+
+
+def make_report(run: RunData) -> Report:
+    """Build the report of a run: the most distinctive groups first, then all groups and traits."""
+    models = split_by_model(run)
+    findings = make_findings(run)
+    notes = list_notes(run, models)
+    paired = tuple(_list_paired(run, models))
+    return Report(
+        title=_format_title(run, models),
+        subject=f"Stereotypes in {', '.join(model.label for model in models) or 'no model'}",
+        headline=headline(run),
+        sections=[
+            Section("groups", "All groups", tuple(_list_groups(run, models)), printed=True),
+            Section("traits", "All traits", tuple(_list_profiles(run, models))),
+            *([Section("paired", "Paired groups", (Text(_EMERGENCE), *paired), printed=True)] if paired else []),
+            make_methods_section(run.manifest, _list_settings(run, models, notes), MEANING),
+        ],
+        statements=_make_statements(run, models, findings),
+        meaning=MEANING,
+        notes=list_skipped(findings),
+        remarks=notes,
+        figure=draw_figure(run, models, findings),
+        terms={**TERMS, **(_PEOPLE_TERMS if run.tables.get("alignments") else {})},
+        tables=[
+            make_table(f"{model.label}: agreement with people", *agreement_columns(run, model, *_BRIEF_AGREEMENT))
+            for model in models
+            if model["alignments"]
+        ],
+    )
+
+
+def _list_strongest(run: RunData, model: RunSlice) -> tuple[list[tuple[str, list[Trait]]], bool]:
+    """List single groups with their traits, strongest first, and whether they are compared with other groups."""
+    measure = find_closest_measure(model)
+    profiles = [] if measure is None else select_singles(measure)
+    groups = [item for item in find_distinctive_traits(profiles, run.manifest.inputs).items() if item[1]]
+    return sorted(groups, key=lambda item: -item[1][0].beyond), is_centred(profiles)
+
+
+def _format_title(run: RunData, models: Sequence[RunSlice]) -> str:
+    """Format the finding: the most distinctive group of every model, with its first trait."""
+    sentences = []
+    for model in models:
+        groups, centred = _list_strongest(run, model)
+        for group, (trait, *_) in groups[:1]:
+            claim = "stands out most, as" if centred else "is associated most with"
+            sentences.append(f"{model.label}: {group} {claim} {trait.name} (score {trait.beyond:.2f})")
+    if not sentences:
+        return "No group could be measured"
+    if len(sentences) > _MAX_TITLE_MODELS:
+        return f"Traits of {format_count(len(run.manifest.inputs.groups), 'group')} in {len(sentences):,} models"
+    return ". ".join(sentences)
+
+
+def _make_statements(run: RunData, models: Sequence[RunSlice], findings: Sequence[Finding]) -> list[Statement]:
+    """Describe agreement with people and the most distinctive groups per model, or a summary of many models."""
+    if len(models) > MANY_MODELS:
+        return make_statements(findings)
+    most = _MAX_GROUPS if len(models) == 1 else 2
+    statements = []
+    for model in models:
+        own = [finding for finding in findings if finding.model == model.label]
+        groups, centred = _list_strongest(run, model)
+        points = make_points([finding for finding in own if finding.unit == "tau"])
+        verb = "stands out as" if centred else "is associated with"
+        for group, traits in groups[:most]:
+            listed = ", ".join(f"{trait.name} ({trait.beyond:.2f})" for trait in traits[:_MAX_TRAITS])
+            points.append((f"{group} {verb} {listed}", ""))
+        if len(groups) > most:
+            points.append((f"and {format_count(len(groups) - most, 'more group')}", ""))
+        text = f"{model.label}: {summarize_findings(own)}"
+        if all(finding.evidence in ("descriptive", "skipped") for finding in own):
+            text = f"{model.label}: {format_count(len(groups), 'group')}, described and not tested."
+        statements.append(
+            Statement(text, tuple(f"{text}{name}" for text, name in points), model.label, tuple(n for _, n in points))
+        )
+    return statements
+
+
+def _list_groups(run: RunData, models: Sequence[RunSlice]) -> Iterator[Block]:
+    """List agreement with people, the traits of all groups and their figures, per model."""
+    for index, model in enumerate(models, start=1):
+        suffix = f", {model.label}" if len(models) > 1 else ""
+        if model["alignments"]:
+            yield Heading(f"Agreement with people{suffix}")
+            yield Text("Groups used to choose templates are excluded, except in rows about the pilot.")
+            yield _turn(*agreement_columns(run, model))
+        measure = find_closest_measure(model)
+        if measure is None:
+            continue
+        name = format_measure(measure.row.measure)
+        yield Heading(f"Traits by {name}{suffix}")
+        yield Text(f"Means over {describe_templates(measure.row, run.manifest.inputs)}.")
+        yield make_table("", *leading_table(run, measure))
+        if drawings := _list_drawings(run, index, measure):
+            yield Heading(f"Groups and people, {name}{suffix}")
+            yield Text(_explain_drawings(run.manifest.inputs, several=len(split_by_measure(model)) > 1))
+            yield Drawings(drawings, small=True)
+        for own in split_by_measure(model):
+            if rows := list_group_agreements(own):
+                yield Heading(f"Agreement by group, {format_measure(own.row.measure)}{suffix}")
+                yield make_table("", *_select_filled(run, "group_alignments", rows))
+
+
+def _list_drawings(run: RunData, index: int, measure: RunSlice) -> tuple[tuple[str, Drawing], ...]:
+    """List the figures of groups, with their agreement with people as captions."""
+    agreements = {row.group: row for row in list_group_agreements(measure)}
+    drawings = []
+    for profile, drawing in draw_profiles(run, index, measure)[:_MAX_FIGURES]:
+        row = agreements.get(profile.group)
+        tau = format_value("number", None if row is None else row.effect_size)
+        drawings.append((f"tau {tau}{', a pilot group' if row is not None and row.pilot else ''}", drawing))
+    return tuple(drawings)
+
+
+def _explain_drawings(inputs: StereotypeInputsRecord, *, several: bool) -> str:
+    dimensions = dict.fromkeys(inputs.dimensions.values())
+    colours = [f"{_COLOURS[i % len(_COLOURS)]} {name}" for i, name in enumerate(dimensions)]
+    text = (
+        "One figure per group: a circle is people's mean rating, a square the model's score, left trait to the left, "
+        "right trait to the right. Both are scaled so that the largest reaches the edge: compare side and order, not "
+        f"size. The line in the middle is neither trait. Colours: {', '.join(colours)}."
+    )
+    return f"{text} Shown for the measure that agrees best with people." if several else text
+
+
+def _list_profiles(run: RunData, models: Sequence[RunSlice]) -> Iterator[Block]:
+    """List the scores of single groups, one table per dimension of every measure."""
+    people = bool(run.tables.get("alignments"))
+    for model in models:
+        suffix = f", {model.label}" if len(models) > 1 else ""
+        for measure in split_by_measure(model):
+            yield Heading(f"Profiles, {format_measure(measure.row.measure)}{suffix}")
+            centred = is_centred(select_singles(measure))
+            text = f"Scores as measured, mean over {describe_templates(measure.row, run.manifest.inputs)}: positive "
+            text += "towards the right trait of a pair, negative towards the left one."
+            text += " Shades show the distance from the mean of all groups." if centred else ""
+            text += " Small print: people's mean ratings, 0 for the left trait to 100 for the right." if people else ""
+            yield Text(text)
+            yield from _make_profile_tables(measure, run.manifest.inputs)
+
+
+def _make_profile_tables(measure: RunSlice, inputs: StereotypeInputsRecord) -> Iterator[Table]:
+    profiles = select_singles(measure)
+    centred = center_scores(profiles)
+    means = mean_scores(profiles) if is_centred(profiles) else None
+    largest = max((abs(s) for own in centred.values() for s in own if s is not None), default=0.0) or 1.0
+
+    def make_cell(row: ProfileRow, index: int) -> Cell:
+        score, human = row.scores[index], None if row.human is None else row.human[index]
+        if score is None:
+            return Cell(format_decimal(score))
+        tint = (centred[row.group][index] or 0.0) / largest
+        return Cell(format_decimal(score), note="" if human is None else f"{human:.0f}", tint=tint)
+
+    for dimension in dict.fromkeys(inputs.dimensions.get(pair, "") for pair in inputs.pairs):
+        own = [(i, pair) for i, pair in enumerate(inputs.pairs) if inputs.dimensions.get(pair, "") == dimension]
+        rows = [TableRow((row.group,), tuple(make_cell(row, i) for i, _ in own)) for row in profiles]
+        if means is not None:
+            rows.insert(0, TableRow(("Mean of all groups",), tuple(Cell(format_decimal(means[i])) for i, _ in own)))
+        title = f"{dimension[:1].upper()}{dimension[1:]}" or "Traits"
+        span = ColumnSpan(title, tuple(" – ".join(inputs.traits[pair]) for _, pair in own))
+        yield Table("", ("Group",), (span,), (RowGroup("", tuple(rows)),))
+
+
+_EMERGENCE = (
+    "A trait emerges in a paired group if its score is above the larger, or below the smaller, of the scores of both "
+    "groups. Such traits are described, not tested: both p-values rank them and are not corrected for the number of "
+    "pairs and traits."
 )
-_ALONE = "There is one group, and none to compare it with: scores are as measured."
 
 
-def figure_of(run: RunData, models: Sequence[RunSlice]) -> Markup | None:
-    """Agreement first, where people were asked."""
-    agreements = [one for one in make_findings(run) if one.unit == "tau"]
-    figures = [figure for figure in (draw_overview(agreements, _AGREEMENT), _apart(run, models)) if figure]
+def _list_paired(run: RunData, models: Sequence[RunSlice]) -> Iterator[Block]:
+    """List the tables about paired groups."""
+    for model in models:
+        suffix = f", {model.label}" if len(models) > 1 else ""
+        for measure in split_by_measure(model):
+            for name in PAIRED:
+                if measure[name]:
+                    yield Heading(f"{_SPECS[name].title}, {format_measure(measure.row.measure)}{suffix}")
+                    yield make_table("", *paired_table(run, name, measure))
+
+
+def _list_settings(run: RunData, models: Sequence[RunSlice], notes: Sequence[str]) -> Iterator[tuple[str, str]]:
+    inputs: StereotypeInputsRecord = run.manifest.inputs
+    settings = run.manifest.settings
+    adjectives = "one adjective per trait"
+    if settings.all_adjectives:
+        adjectives = f"all adjectives of a trait{', their median' if inputs.templates else ''}"
+    templates = f", {len(inputs.templates)} templates" if inputs.templates else ""
+    variant = f"; variant {settings.variant}; prior {settings.prior}" if inputs.templates else ""
+    yield (
+        "Stimuli",
+        f"{inputs.abc} ({inputs.abc_digest}), {len(inputs.groups)} groups, {len(inputs.pairs)} pairs{templates}; "
+        f"{adjectives}",
+    )
+    yield "Measures", f"{', '.join(map(format_measure, inputs.measures))}{variant}; seed {settings.seed}"
+    if (contexts := inputs.contexts) is not None:
+        yield (
+            "Contexts",
+            f"{contexts.file} ({contexts.digest}), {contexts.rows:,} contexts from {contexts.documents:,} documents, "
+            f"at most {contexts.per_stimulus} per word; words with fewer than {settings.min_contexts} are left out",
+        )
+    yield "Human ratings", inputs.human.file if inputs.human else "none"
+    yield "Source", inputs.citation
+    for model in models:
+        for row in model["models"]:
+            yield (
+                f"Requests to {model.label}",
+                f"{row.kind}, prior {row.prior}: {row.num_questions:,} blanks in {row.num_passes:,} passes through the "
+                f"model, instead of {row.num_asked:,} sentences",
+            )
+    yield from (("Note", note) for note in notes)
+
+
+_MANY_GROUPS = 12  # groups, beyond which fewer traits are drawn
+_DRAWN_TRAITS = (5, 3)
+_AGREEMENT = "Kendall's tau between scores and people's ratings: 0 is no agreement, 1 the same order."
+_CAPTION = (
+    "A bar is the group's score minus the mean of all {groups}, which removes the part that all groups share. A group "
+    "that stands out as cold may still have a score towards warm, only a lower one than others. Tap a bar for the "
+    "score as measured."
+)
+_ALONE = "There is only one group, so scores are shown as measured."
+
+
+def draw_figure(run: RunData, models: Sequence[RunSlice], findings: Sequence[Finding]) -> Markup | None:
+    """Draw the traits by which groups stand out, and agreement with people.
+
+    Parameters
+    ----------
+    run : RunData
+    models : sequence of RunSlice
+    findings : sequence of Finding
+    """
+    agreement = draw_overview([finding for finding in findings if finding.unit == "tau"], _AGREEMENT)
+    figures = [figure for figure in (_draw_traits(run, models), agreement) if figure]
     return Markup("").join(figures) if figures else None
 
 
-def _apart(run: RunData, models: Sequence[RunSlice]) -> Markup | None:
-    """Draw the traits by which every group stands out, by the measure of the findings."""
-    known = [(model.label, one) for model in models if (one := closest(model)) is not None and one["profiles"]]
-    best = known[:MANY_MODELS]
-    profiles = [select_singles(one) for _, one in best]
+def _draw_traits(run: RunData, models: Sequence[RunSlice]) -> Markup | None:
+    """Draw the strongest traits of every group, the group that stands out most first."""
+    known = [
+        (model.label, measure)
+        for model in models
+        if (measure := find_closest_measure(model)) is not None and measure["profiles"]
+    ]
+    shown = known[:MANY_MODELS]
+    profiles = [select_singles(measure) for _, measure in shown]
     if not any(profiles):
         return None
-    names = [measure_name(one.row.measure) for _, one in best]
+    names = [format_measure(measure.row.measure) for _, measure in shown]
     same = len(set(names)) == 1
-    order = list(dict.fromkeys((row.domain, row.group) for rows in profiles for row in rows))
-    most = _TRAITS[len(order) > _FEW]
-    panels: dict[tuple[str, str], list[Panel]] = {place: [] for place in order}
-    for model, rows in enumerate(profiles):
-        for row, panel in _panels(run, rows, model, most, stretch=not same):
+    keys = list(dict.fromkeys((row.domain, row.group) for rows in profiles for row in rows))
+    n_traits = _DRAWN_TRAITS[len(keys) > _MANY_GROUPS]
+    panels: dict[tuple[str, str], list[Panel]] = {key: [] for key in keys}
+    for model_index, rows in enumerate(profiles):
+        for row, panel in _make_panels(run, rows, model_index, n_traits, stretch=not same):
             panels[row.domain, row.group].append(panel)
-    compared = any(map(is_centred, profiles))
-    caption = _CAPTION.format(groups=format_count(len(order), "group")) if compared else _ALONE
-    caption += "" if same else " Bars of every model reach to its largest."
-    caption += "" if best == known else f" The first {len(best)} of {len(known)} models."
+    caption = _CAPTION.format(groups=format_count(len(keys), "group")) if any(map(is_centred, profiles)) else _ALONE
+    caption += "" if same else " Bars are scaled to the largest of each model."
+    caption += "" if shown == known else f" The first {len(shown)} of {len(known)} models are shown."
     return draw_panels(
-        list(_by_domain(panels)),
-        [label if same else f"{label} ({name})" for (label, _), name in zip(best, names, strict=True)],
+        _group_by_domain(panels),
+        [label if same else f"{label} ({name})" for (label, _), name in zip(shown, names, strict=True)],
         title=f"Traits by which groups stand out, by {' or '.join(dict.fromkeys(names))}.",
         caption=caption,
     )
 
 
-def _panels(
-    run: RunData, rows: Sequence[ProfileRow], model: int, most: int, *, stretch: bool
+def _make_panels(
+    run: RunData, rows: Sequence[ProfileRow], model_index: int, n_traits: int, *, stretch: bool
 ) -> Iterator[tuple[ProfileRow, Panel]]:
     traits = find_distinctive_traits(rows, run.manifest.inputs)
     largest = max((own[0].beyond for own in traits.values() if own), default=0.0) or 1.0
-    of = sum(bool(own) for own in traits.values())
+    n_groups = sum(bool(own) for own in traits.values())
     for row in rows:
-        bars = (_bar(row.group, trait, of, largest if stretch else 1.0) for trait in traits[row.group][:most])
-        yield row, Panel(row.group, model, tuple(bars), "" if traits[row.group] else "not measured")
+        bars = (_make_bar(row.group, trait, n_groups, largest if stretch else 1.0) for trait in traits[row.group])
+        yield row, Panel(row.group, model_index, tuple(bars)[:n_traits], "" if traits[row.group] else "not measured")
 
 
-def _bar(group: str, trait: Trait, of: int, largest: float) -> Bar:
-    beyond = f", {trait.beyond:.2f} beyond the mean of {format_count(of, 'group')}" if of > 1 else ""
+def _make_bar(group: str, trait: Trait, n_groups: int, largest: float) -> Bar:
+    beyond = f", {trait.beyond:.2f} above the mean of {format_count(n_groups, 'group')}" if n_groups > 1 else ""
     towards = trait.name if trait.score >= 0.0 else trait.opposite
     text = f"{group}: {trait.name} rather than {trait.opposite}{beyond}"
     text += f"\nas measured {abs(trait.score):.2f} towards {towards}"
     if trait.human is not None:
-        text += f"\npeople rate it {trait.human:.0f} of 100 towards {trait.name}"
+        text += f"\npeople's mean rating: {trait.human:.0f} of 100 towards {trait.name}"
     return Bar(trait.name, trait.beyond / largest, f"{trait.beyond:.2f}", text)
 
 
-def _by_domain(panels: dict[tuple[str, str], list[Panel]]) -> Iterator[Panels]:
-    for domain in dict.fromkeys(domain for domain, _ in panels):
-        own = [group for of, group in panels if of == domain]
-        found = tuple(panel for group in own for panel in panels[domain, group])
-        most = max((panel for panel in found if panel.bars), key=lambda panel: panel.bars[0].value, default=None)
-        above = "" if most is None else f", above all {most.title}: {most.bars[0].label}"
-        yield Panels(domain[:1].upper() + domain[1:], found, format_count(len(own), "group") + above)
+def _group_by_domain(panels: Mapping[tuple[str, str], Sequence[Panel]]) -> list[Panels]:
+    """Group panels by domain; domains and groups with the strongest trait come first."""
+
+    def get_strength(key: tuple[str, str]) -> float:
+        return max((panel.bars[0].value for panel in panels[key] if panel.bars), default=0.0)
+
+    by_domain: dict[str, list[tuple[str, str]]] = {}
+    for key in sorted(panels, key=get_strength, reverse=True):
+        by_domain.setdefault(key[0], []).append(key)
+    grouped = []
+    for domain, keys in by_domain.items():
+        own = tuple(panel for key in keys for panel in panels[key])
+        most = max((panel for panel in own if panel.bars), key=lambda panel: panel.bars[0].value, default=None)
+        strongest = "" if most is None else f"; strongest: {most.title}, {most.bars[0].label} {most.bars[0].number}"
+        grouped.append(Panels(domain[:1].upper() + domain[1:], own, format_count(len(keys), "group") + strongest))
+    return grouped
 
 
-_MOST_GROUPS = 60
-_ACROSS = 7  # pairs
-_TOLD = 5  # groups in words
-_LEADING = 3
-_PAGE_TITLES = {spec.name: spec.title for spec in TABLES}
-
-
-def stereotypes_part(run: RunData, renderer: Renderer) -> ReportPart:
-    """Everything about one run of stereotypes."""
-    models, manifest = models_of(run), run.manifest
-    made = {"manifest": manifest, "inputs": manifest.inputs, "settings": manifest.settings}
-    return ReportPart(
-        anchor=renderer.anchor,
-        title=f"Stereotypes in {', '.join(model.label for model in models) or 'no model'}",
-        headline=headline(run),
-        summary=_said(run, models),
-        meaning=MEANING,
-        figure=figure_of(run, models),
-        terms=terms_of(run),
-        sections=[
-            *renderer.notes([*notes_of(run, models), *people_notes(run)]),
-            *(_model(place, model, run, renderer) for place, model in enumerate(models, start=1)),
-            renderer.section("stereotypes_made", "How it was made", **made),
-        ],
-    )
-
-
-def _said(run: RunData, models: Sequence[RunSlice]) -> list[Statement]:
-    """Of every model how it agrees with people, and what sets its groups apart; of very many what they share."""
-    findings = make_findings(run)
-    if len(models) > MANY_MODELS:
-        return make_statements(findings)
-    summary = []
-    for model in models:
-        own = [one for one in findings if one.model == model.label]
-        listed = make_points([one for one in own if one.unit == "tau"])
-        agreements = tuple(f"{text}{name}" for text, name in listed)
-        groups = tuple(_groups_said(run, model))
-        text = f"{model.label}: {summarize_findings(own)}"
-        summary.append(
-            Statement(text, (*agreements, *groups), model.label, (*(name for _, name in listed), *[""] * len(groups)))
-        )
-    return summary
-
-
-def _groups_said(run: RunData, model: RunSlice) -> Iterator[str]:
-    """Yield the groups that stand out most, with their traits."""
-    best = closest(model)
-    profiles = [] if best is None else select_singles(best)
-    found = [(group, own) for group, own in find_distinctive_traits(profiles, run.manifest.inputs).items() if own]
-    verb = "stands out as" if is_centred(profiles) else "goes with"
-    ordered = sorted(found, key=lambda one: -one[1][0].beyond)
-    for group, own in ordered[:_TOLD]:
-        yield f"{group} {verb} {', '.join(f'{trait.name} ({trait.beyond:.2f})' for trait in own[:_LEADING])}"
-    if len(found) > _TOLD:
-        yield f"{format_count(len(found) - _TOLD, 'more group')} in the figure"
-
-
-def _model(place: int, model: RunSlice, run: RunData, renderer: Renderer) -> Section:
-    best, inputs = closest(model), run.manifest.inputs
-    figures = [] if best is None else profile_figures(run, place, best)[:_MOST_GROUPS]
-    rated = {} if best is None else {row.group: row for row in by_group(best)}
-    captions = [_caption(rated.get(row.group)) for row, _ in figures]
-    drawn = renderer.figures([make for _, make in figures])
-
-    def cells(title: str, table: ColumnTable, *, turned: bool = False) -> dict[str, Any]:
-        return cells_of(f"{title}, {model.label}", *table, turned=turned)
-
-    section = renderer.section(
-        "model_stereotypes",
-        model.label,
-        model=model.label,
-        agreement=cells("Agreement with people", alignment_table(run, model), turned=True)
-        if model["alignments"]
-        else None,
-        dumbbells=list(zip(drawn, captions, strict=False)),
-        compared=measure_name(best.row.measure) if best is not None and figures else None,
-        dimensions=list(dict.fromkeys(inputs.dimensions.values())),
-        measures=[_measure(measure, run, cells) for measure in measures_of(model)],
-        asked=cells("What was asked", side_table(run, "models", model), turned=True),
-    )
-    return Section(f"{section.anchor}-{place}", section.title, section.body)
-
-
-def _caption(rated: GroupAlignmentRow | None) -> str:
-    tau = f"tau {format_value('number', None if rated is None else rated.effect_size)}"
-    return f"{tau}, a pilot group" if rated is not None and rated.pilot else tau
-
-
-def _measure(measure: RunSlice, run: RunData, cells: Any) -> dict[str, Any]:
-    """Return the values of one measure for the template."""
-    name = measure_name(measure.row.measure)
-    profiles = select_singles(measure)
-    rated = RunSlice("", None, {"group_alignments": tuple(by_group(measure))})
-    apart = center_scores(profiles)
-    return {
-        "name": name,
-        "over": templates_text(measure.row, run.manifest.inputs),
-        "profiles": [(row, apart[row.group]) for row in profiles],
-        "means": mean_scores(profiles) if is_centred(profiles) else None,
-        "blocks": _blocks(run.manifest.inputs),
-        # What sets a single group most apart, by which cells are shaded.
-        "largest": max((abs(s) for own in apart.values() for s in own if s is not None), default=1.0) or 1.0,
-        "groups": cells(f"Agreement by group, {name}", side_table(run, "group_alignments", rated)),
-        "paired": {
-            _PAGE_TITLES[table]: cells(f"{_PAGE_TITLES[table]}, {name}", side_table(run, table, measure))
-            for table in PAIRED
-            if measure[table]
-        },
-    }
-
-
-def _blocks(inputs: StereotypeInputsRecord) -> list[tuple[str, list[tuple[int, str, str]]]]:
-    """Return the pairs of every dimension with their indices, in blocks that fit a page."""
-    blocks = []
-    for name in dict.fromkeys(inputs.dimensions.get(pair, "") for pair in inputs.pairs):
-        own = [
-            (i, *get_pair_sides(p, inputs)) for i, p in enumerate(inputs.pairs) if inputs.dimensions.get(p, "") == name
-        ]
-        blocks += [(name, own[at : at + _ACROSS]) for at in range(0, len(own), _ACROSS)]
-    return blocks
-
-
-def profile_figures(run: RunData, place: int, measure: RunSlice) -> list[tuple[ProfileRow, Drawing]]:
+def draw_profiles(run: RunData, index: int, measure: RunSlice) -> list[tuple[ProfileRow, Drawing]]:
     """Return one profile figure per group that people rated.
 
     Parameters
     ----------
     run : RunData
-    place : int
-        Number of the model.
+    index : int
+        Number of the model, for names of files.
     measure : RunSlice
     """
     rated = [row for row in measure["profiles"] if not row.parts and any(v is not None for v in row.human or ())]
-    name = f"profile-{place}-{measure.row.measure}"
-    return [(row, partial(_drawn, f"{name}-{row.group}", row, run)) for row in rated]
+    name = f"profile-{index}-{measure.row.measure}"
+    return [(row, partial(_draw_profile, f"{name}-{row.group}", row, run)) for row in rated]
 
 
-def _drawn(name: str, of: ProfileRow, run: RunData, style: Style) -> Figure:
+def _draw_profile(name: str, row: ProfileRow, run: RunData, style: Style) -> Figure:
     inputs = run.manifest.inputs
-    return draw_profile(name, of.group, inputs.pairs, inputs.dimensions, of.scores, of.human, style)
+    return draw_profile(name, row.group, inputs.pairs, inputs.dimensions, row.scores, row.human, style)
 
 
 _PRIORS = {"mask": "the same sentence with the group masked", "word": "the same sentence about people in general"}
 
 
 def methods_sentences(run: RunData, sources: tuple[str, ...]) -> Iterator[MethodsSentence]:
-    """Which groups and traits, by which measures, and how they were compared with people."""
+    """Yield sentences on groups, traits, measures, and the comparison with people."""
     inputs, settings = run.manifest.inputs, run.manifest.settings
-    own = [measure_name(name) for name in inputs.measures if name != CEAT]
+    measures = [format_measure(name) for name in inputs.measures if name != CEAT]
     yield MethodsSentence(
-        f"With biassay {get_version(run)} we measured how "
-        f"{format_count(len(inputs.pairs), 'pair')} of opposite traits (the "
-        f"ABC model) go with {format_count(len(inputs.groups), 'social group')} in {format_models(run)}",
+        f"With biassay {get_version(run)} we measured the associations of "
+        f"{format_count(len(inputs.groups), 'social group')} with {format_count(len(inputs.pairs), 'pair')} of "
+        f"opposite traits (the ABC model) in {format_models(run)}",
         ("biassay", "cao2022", *sources),
     )
-    if own:
+    if measures:
         priors = dict.fromkeys(_PRIORS[row.prior] for row in run.tables.get("models", ()) if row.prior in _PRIORS)
         against = join_names(list(priors) or [_PRIORS[settings.prior]], "or")
         variant = "" if settings.variant == "paper" else f", in the variant {settings.variant}"
         yield MethodsSentence(
-            f"By {join_names(own)} a score says how much more a group raises the right trait of a "
-            f"pair than the left one, "
-            f"compared with {against}{variant}",
+            f"By {join_names(measures)}, a score is how much more a group raises the right trait of a pair than the "
+            f"left one, compared with {against}{variant}",
             ("cao2022",),
         )
-        yield from _templates(run)
+        yield from _describe_template_choice(run)
     if inputs.contexts is not None:
-        of = f" of {format_count(inputs.contexts.documents, 'document')}" if inputs.contexts.documents else ""
+        corpus = f" of {format_count(inputs.contexts.documents, 'document')}" if inputs.contexts.documents else ""
         yield MethodsSentence(
-            f"By CEAT a score says how much closer a group is to the right trait, in {inputs.contexts.rows:,} contexts "
-            f"from a corpus{of}, found with seed {inputs.contexts.seed}",
+            "By CEAT, a score is how much closer a group is to the right trait of a pair than to the left one, in "
+            f"{inputs.contexts.rows:,} contexts from a corpus{corpus}, sampled with seed {inputs.contexts.seed}",
             ("guo2021",),
         )
     if inputs.human is not None:
         yield MethodsSentence(
-            "Scores are compared with people's mean ratings by Kendall's tau and precision at 3, over the groups on "
+            "We compared scores with people's mean ratings by Kendall's tau and precision at 3, over the groups on "
             "which templates were not chosen. 95% intervals combine a bootstrap over people "
             f"({settings.n_bootstrap:,} samples) with a jackknife over the domains of groups",
             ("cao2022",),
         )
     paired = max((row.num_groups for row in run.tables.get("orders", ())), default=0)
     if paired:
-        yield MethodsSentence(f"{paired:,} groups that combine two domains were also measured", ("cao2022",))
+        yield MethodsSentence(f"We also measured {paired:,} groups that combine two domains", ("cao2022",))
     if any(row.p_adjusted is not None for row in run.tables.get("emergent", ())):
         yield MethodsSentence(
-            "p-values of traits that emerge in pairs of groups were corrected by the method of Benjamini and Hochberg",
+            "We corrected the p-values of traits that emerge in paired groups by the method of Benjamini and Hochberg",
             ("benjamini1995",),
         )
     yield make_seed_sentence([settings.seed])
 
 
-def _templates(run: RunData) -> Iterator[MethodsSentence]:
-    """Over which templates scores are means, and how these were chosen."""
+def _describe_template_choice(run: RunData) -> Iterator[MethodsSentence]:
+    """Describe the templates that scores are means over, and how they were chosen."""
     by_text: dict[tuple[str, str], list[str]] = {}
-    models = models_of(run)
+    models = split_by_model(run)
     for model in models:
         for row in model["measures"]:
             if row.templates:
-                who = measure_name(row.measure) if len(models) == 1 else f"{measure_name(row.measure)} of {model.label}"
-                by_text.setdefault((_used(row, run), _choice(row)), []).append(who)
+                name = format_measure(row.measure)
+                label = name if len(models) == 1 else f"{name} of {model.label}"
+                text = describe_templates(row, run.manifest.inputs)
+                used = f"the template {text}" if len(row.chosen) == 1 else text
+                choice = format_count(len(row.templates), "template") if len(row.chosen) < len(row.templates) else ""
+                by_text.setdefault((used, choice), []).append(label)
     if not by_text:
         return
-    alone = len(by_text) == 1
-    parts = [used if alone else f"{used} ({', '.join(who)})" for (used, _), who in by_text.items()]
+    parts = [used if len(by_text) == 1 else f"{used} ({', '.join(labels)})" for (used, _), labels in by_text.items()]
     choices = list(dict.fromkeys(choice for _, choice in by_text if choice))
     pilot = list(dict.fromkeys(row.group for row in run.tables.get("group_alignments", ()) if row.pilot))
     chosen = ""
     if choices:
+        groups = f"{format_count(len(pilot), 'pilot group')} ({', '.join(pilot)})" if pilot else "pilot groups"
         chosen = (
-            f"; these were chosen from {join_names(choices, 'or')} as those that agree best with people's ratings of "
+            f"; we chose these from {join_names(choices, 'or')} as those that agree best with people's ratings of "
+            f"{groups}"
         )
-        chosen += f"{format_count(len(pilot), 'pilot group')} ({', '.join(pilot)})" if pilot else "pilot groups"
     yield MethodsSentence(f"Scores are means over {join_names(parts)}{chosen}", ("cao2022",))
 
 
-def _used(row: MeasureRow, run: RunData) -> str:
-    text = templates_text(row, run.manifest.inputs)
-    return f"the template {text}" if len(row.chosen) == 1 else text
-
-
-def _choice(row: MeasureRow) -> str:
-    return format_count(len(row.templates), "template") if len(row.chosen) < len(row.templates) else ""
-
-
-_PAIRED_ROWS = 15
 _TASKS = {"masked": "fill-mask", "causal": "text-generation"}
-_TITLES = {spec.name: spec.title for spec in TABLES}
 
 
 class StereotypePresenter(Presenter):
     """Report of stereotype runs."""
 
-    package = "biassay.studies.stereotypes"
+    def report(self, gathered: RunGroup, **_: Any) -> Report:
+        """Build the report of a run."""
+        return make_report(gathered.run)
 
-    def part(self, gathered: RunGroup, renderer: Renderer) -> ReportPart:
-        """Return the part of the report."""
-        return stereotypes_part(gathered.run, renderer)
-
-    def print(self, gathered: RunGroup, console: Console, *, everything: bool = False, **_: Any) -> None:
-        """Print the run."""
-        run = gathered.run
-        models = models_of(run)
-        findings = make_findings(run)
-        tables = [table for model in models for table in _printed(run, model, everything=everything)]
-        notes = [*notes_of(run, models), *people_notes(run)]
-        told = [f"{term}: {meaning}" for term, meaning in terms_of(run).items()] if everything else []
-        print_run(console, headline(run), tables, make_statements(findings), notes, [*told, MEANING])
-
-    def tables(self, gathered: RunGroup) -> Iterator[tuple[str, PaperTable]]:
+    def tables(self, gathered: RunGroup) -> Iterator[tuple[str, Table]]:
         """Yield the tables of a paper."""
         table = agreement_table(gathered.run)
         if table is not None:
@@ -673,23 +749,25 @@ class StereotypePresenter(Presenter):
 
     def figures(self, gathered: RunGroup) -> Iterator[Drawing]:
         """Yield the figures."""
-        for place, model in enumerate(models_of(gathered.run), start=1):
-            for measure in measures_of(model):
-                yield from (make for _, make in profile_figures(gathered.run, place, measure))
+        for index, model in enumerate(split_by_model(gathered.run), start=1):
+            for measure in split_by_measure(model):
+                yield from (drawing for _, drawing in draw_profiles(gathered.run, index, measure))
 
     def sources(self, runs: Sequence[RunData]) -> Iterator[CitationUse]:
         """Yield the sources of the data."""
         for run in runs:
-            made = run.manifest.inputs
-            yield from cite_source(made.citation, made.abc, f"groups and traits of {made.abc}")
+            inputs = run.manifest.inputs
+            yield from cite_source(inputs.citation, inputs.abc, f"groups and traits of {inputs.abc}")
             if run.tables.get("rated"):
-                yield CitationUse("what people say of paired groups", "ghavami2013")
+                yield CitationUse("traits that people name for paired groups", "ghavami2013")
 
     def methods(self, run: RunData) -> Iterator[CitationUse]:
         """Yield the works that describe the methods."""
-        own = [measure_name(name) for name in run.manifest.inputs.measures if name != "ceat"]
-        yield CitationUse(f"the measures {', '.join(own)}" if own else "stereotypes in the ABC model", "cao2022")
-        if "ceat" in run.manifest.inputs.measures:
+        measures = [format_measure(name) for name in run.manifest.inputs.measures if name != CEAT]
+        yield CitationUse(
+            f"the measures {', '.join(measures)}" if measures else "stereotypes in the ABC model", "cao2022"
+        )
+        if CEAT in run.manifest.inputs.measures:
             yield CitationUse("the method CEAT", "guo2021")
         if any(row.p_adjusted is not None for row in run.tables.get("emergent", ())):
             yield CitationUse("correction for the number of traits", "benjamini1995")
@@ -700,80 +778,64 @@ class StereotypePresenter(Presenter):
 
     def labels(self, run: RunData) -> Sequence[str]:
         """Return the labels of the models."""
-        return [model.label for model in models_of(run)]
+        return list(model_labels(run).values())
 
     def card(self, run: RunData, label: str) -> ModelCard:
         """Return the model card of one model."""
-        models = [model for model in models_of(run) if model.label == label]
-        own = [one for one in make_findings(run) if one.model == label]
-        entries = [entry for model in models for entry in _entries(model, run)]
-        notes = [*notes_of(run, models), *([] if entries else ["No agreement with people was measured."])]
+        models = [model for model in split_by_model(run) if model.label == label]
+        own = [finding for finding in make_findings(run) if finding.model == label]
+        entries = [entry for model in models for entry in _list_entries(model, run)]
+        notes = [*list_notes(run, models), *([] if entries else ["Agreement with people was not measured."])]
         limits = [MEANING, "A measure that finds no stereotype does not show that a model has none."]
         return make_card(run, own, headline(run), entries, limits, notes)
 
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
-        """Compare the models of several runs."""
+        """Compare all models with the baseline; see `Presenter.compare`."""
         return compare_stereotypes(runs, baseline=baseline, mixed=mixed)
 
-    def comparison_part(self, comparison: Comparison, renderer: Renderer) -> ReportPart:
-        """Return the part of the report that compares models."""
-        rows = comparison.tables["agreements"]
-        section = section_of("agreements", "Agreement with people", _DIFFERENCES, rows, renderer)
-        return lay_out_comparison(comparison, (), [section])
-
-    def print_comparison(self, comparison: Comparison, console: Console) -> None:
-        """Print a comparison."""
-        table = printed("Agreement with people", _DIFFERENCES, comparison.tables["agreements"])
-        print_differences(comparison, console, (), before=[table])
+    def comparison_report(self, comparison: Comparison) -> Report:
+        """Build the report of a comparison."""
+        table = make_table("Agreement with people", _DIFFERENCES, comparison.tables["agreements"])
+        section = Section("agreements", "Agreement with people", (replace(table, caption=""),))
+        return make_comparison_report(comparison, (), [section], tables=[table])
 
 
 _DIFFERENCES = (
-    Column("measure", "measure", "The measure.", get=lambda row: measure_name(row.measure)),
+    Column("measure", "measure", "The measure.", get=lambda row: format_measure(row.measure)),
     Column("model", "model", "The model that is compared."),
-    Column("tau_baseline", "tau of the first", "How the first model agrees with people.", "number"),
-    Column("tau_model", "tau of the model", "How the model does.", "number"),
-    Column("difference", "difference", "The second less the first.", "number"),
+    Column("tau_baseline", "tau of the first", "Agreement of the first model with people.", "number"),
+    Column("tau_model", "tau of the model", "Agreement of the model with people.", "number"),
+    Column("difference", "difference", "Tau of the model minus tau of the first.", "number"),
     Column(
-        "interval", "95%", "With other groups.", get=lambda row: format_interval(row.interval_low, row.interval_high)
+        "interval",
+        "95% CI",
+        "Interval with other groups.",
+        get=lambda row: format_interval(row.interval_low, row.interval_high),
     ),
-    Column("tau_between", "tau between the two", "How the models agree with each other.", "number"),
-    Column("num_groups", "groups", "Groups that are compared.", "count"),
-    Column("num_cells", "cells", "Groups and pairs that are compared.", "count"),
+    Column("tau_between", "tau between the two", "Agreement of the models with each other.", "number"),
+    Column("num_groups", "groups", "Compared groups.", "count"),
+    Column("num_cells", "cells", "Compared cells: groups by pairs of traits.", "count"),
 )
 
 
-def _printed(run: RunData, model: RunSlice, *, everything: bool) -> Iterator[RenderableType]:
-    if model["alignments"]:
-        yield printed(f"{model.label}: agreement with people", *alignment_table(run, model, *AGREEMENT))
-    best = closest(model)  # one measure, for a table of all groups is long
-    if best is not None:
-        title = f"{model.label}: {measure_name(best.row.measure)}, {templates_text(best.row, run.manifest.inputs)}"
-        yield printed(title, *leading_table(run, best), most=None if everything else PRINTED)
-    for measure in measures_of(model):
-        for name in PAIRED:
-            if measure[name]:
-                title = f"{model.label}: {measure_name(measure.row.measure)}, {_TITLES[name].lower()}"
-                yield printed(title, *side_table(run, name, measure), most=None if everything else _PAIRED_ROWS)
-
-
-def _entries(model: RunSlice, run: RunData) -> Iterator[IndexEntry]:
-    """Of every measure its agreement with all people; that with some of them stays in the run."""
-    for measure in measures_of(model):
-        found, name = overall(measure), measure.row.measure
-        if found is not None:
+def _list_entries(model: RunSlice, run: RunData) -> Iterator[IndexEntry]:
+    """List the agreement of every measure with all people."""
+    for measure in split_by_measure(model):
+        agreement, name = get_agreement(measure), measure.row.measure
+        if agreement is not None:
             yield IndexEntry(
                 task=_TASKS.get(model["models"][0].kind, "feature-extraction"),
                 task_name="Stereotypes of social groups",
                 dataset=run.manifest.inputs.abc,
-                dataset_name=f"Agreement with people's ratings: {measure_name(name)}",
+                dataset_name=f"Agreement with people's ratings: {format_measure(name)}",
                 config=name,
                 args={
-                    "groups": str(found.outcome.n["groups"]),
-                    "cells": str(found.outcome.n["cells"]),
+                    "groups": str(agreement.outcome.n["groups"]),
+                    "cells": str(agreement.outcome.n["cells"]),
                     "biassay": get_version(run),
                 },
                 metrics=(
-                    CardMetric("kendall_tau", "Kendall's tau", found.outcome.effect_size),
-                    CardMetric("precision_at_3", "Precision at 3", found.alternatives["precision"].effect_size),
+                    CardMetric("kendall_tau", "Kendall's tau", agreement.outcome.effect_size),
+                    CardMetric("precision_at_3", "Precision at 3", agreement.alternatives["precision"].effect_size),
                 ),
             )

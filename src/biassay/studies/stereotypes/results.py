@@ -2,110 +2,78 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from biassay.results.outcomes import (
     DECISIONS,
-    Result,
+    Evidence,
     ResultRecord,
-    join_decisions,
+    get_decided,
     make_alternative_columns,
     make_outcome_columns,
+    make_result_columns,
 )
-from biassay.results.run_data import BaseRecord, RunData, belongs_to
-from biassay.results.tables import MODEL_COLUMNS, REVISION_COLUMN, Column, TableSpec
+from biassay.results.run_data import BaseRecord, ModelRow, RunData, belongs_to, none_if_nan
+from biassay.results.tables import (
+    Column,
+    TableSpec,
+    column,
+    keyword_row,
+    make_columns,
+    optional,
+    table_row,
+)
 from biassay.results.views import RunSlice
-from biassay.results.views import split_by_model as models_of
-
-__all__ = [
-    "ALL_ANNOTATORS",
-    "ALPHA",
-    "ORDERS",
-    "TABLES",
-    "AgreementResult",
-    "Ceiling",
-    "ContextsRow",
-    "ContextsSource",
-    "DominanceRow",
-    "EmergentRow",
-    "GroupAlignmentRow",
-    "GroupTraits",
-    "HumanRecord",
-    "MeasureRow",
-    "OrderRow",
-    "ProfileRow",
-    "RatedRow",
-    "ScoreRow",
-    "StereotypeInputsRecord",
-    "StereotypeModelRow",
-    "by_group",
-    "closest",
-    "get_results",
-    "iter_scores",
-    "measure_name",
-    "measures_of",
-    "models_of",
-    "overall",
-    "pilot_of",
-]
-
+from biassay.studies.study import ContextsRecord
 
 Interval = tuple[float, float] | None
 
 
-@dataclass(frozen=True)
-class _ModelRowBase(BaseRecord):
-    """Columns say what the numbers of rows are."""
-
-    model: str
-    options: str
+@table_row
+class _MeasureRowBase(ModelRow):
+    measure: str = column("measure", "ilps, ilps-star, set or ceat.")
 
 
-@dataclass(frozen=True)
-class _MeasureRowBase(_ModelRowBase):
-    measure: str
+@table_row
+class StereotypeModelRow(ModelRow):
+    """Skipped templates and words of a model, and numbers of requests."""
+
+    kind: str = column("kind", "masked, causal, or encoder without blanks.")
+    prior: str = column("prior", "Prior that groups are compared with: mask or word.")
+    skipped_templates: tuple[str, ...] = column("skipped", "Skipped templates.")
+    unknown_adjectives: tuple[str, ...] = column("unknown adjectives", "Adjectives with out-of-vocabulary tokens.")
+    unknown_groups: tuple[str, ...] = column("unknown groups", "Groups with out-of-vocabulary words.")
+    num_questions: int = column("blanks", "Number of blanks.")
+    num_passes: int = column("passes", "Number of passes through the model.")
+    num_asked: int = column("sentences", "Sentences that one pass per trait would take.")
 
 
-@dataclass(frozen=True)
-class StereotypeModelRow(_ModelRowBase):
-    """What a model could not be asked, and what asking it took."""
-
-    kind: str
-    prior: str
-    skipped_templates: tuple[str, ...]
-    unknown_adjectives: tuple[str, ...]
-    unknown_groups: tuple[str, ...]
-    num_questions: int
-    num_passes: int
-    num_asked: int
-
-
-@dataclass(frozen=True)
+@table_row
 class MeasureRow(_MeasureRowBase):
-    """One measure; over contexts (CEAT) it has no templates.
+    """Groups and templates of one measure; over contexts (CEAT) it has no templates.
 
     Its array "MEASURE/scores" is of shape (groups, templates, pairs), in the order of ``groups`` and ``templates``.
     """
 
-    groups: tuple[str, ...]
-    templates: tuple[str, ...]
-    chosen: tuple[str, ...]
-    undefined: int
+    groups: tuple[str, ...] = column("groups", "Groups that have scores, in the order of the array.")
+    templates: tuple[str, ...] = column("templates", "Templates, in the order of the array.")
+    chosen: tuple[str, ...] = column("chosen", "Templates over which profiles are means.")
+    undefined: int = column("undefined", "Scores that are not defined.")
 
 
-@dataclass(frozen=True)
+@table_row
 class ProfileRow(_MeasureRowBase):
-    """A group's scores by pair, the mean over the templates chosen; people's mean ratings where there are any."""
+    """Scores of a group by pair, as means over the chosen templates, and people's mean ratings."""
 
-    group: str
-    domain: str
-    parts: tuple[str, ...]
-    scores: tuple[float | None, ...]
-    human: tuple[float | None, ...] | None
+    group: str = column("group", "The social group.")
+    domain: str = column("domain", "The group's domain.")
+    parts: tuple[str, ...] = column("parts", "The two groups of a paired group.")
+    scores: tuple[float | None, ...] = column("scores", "Mean scores, pair by pair.", "number")
+    human: tuple[float | None, ...] | None = column(
+        "people", "Mean ratings of people, pair by pair, 0 (left) to 100 (right).", "number"
+    )
 
 
 ALL_ANNOTATORS = "all"
@@ -113,7 +81,7 @@ ALPHA = 0.05
 """Level of significance of agreement with people."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@keyword_row
 class AgreementResult(ResultRecord):
     """Agreement of one measure with people, over the groups on which its templates were not chosen.
 
@@ -130,14 +98,18 @@ class AgreementResult(ResultRecord):
     ----------
     measure : str
     annotators : str
-        Annotators that are compared with: all, or those of one kind.
+        Annotators whose ratings count: all, or a subgroup.
     tau_shuffled : float or None
         Mean tau if ratings are permuted among domains and groups.
     """
 
-    measure: str
-    annotators: str = ALL_ANNOTATORS
-    tau_shuffled: float | None = None
+    measure: str = column("measure", "ilps, ilps-star, set or ceat.")
+    annotators: str = column(
+        "annotators", "Annotators whose ratings count: all, or a subgroup.", default=ALL_ANNOTATORS
+    )
+    tau_shuffled: float | None = optional(
+        "groups shuffled", "Mean tau if ratings are permuted among domains and groups."
+    )
 
     @property
     def item(self) -> str:
@@ -145,11 +117,11 @@ class AgreementResult(ResultRecord):
         return self.measure if self.annotators == ALL_ANNOTATORS else f"{self.measure}, {self.annotators}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@keyword_row
 class GroupTraits(ResultRecord):
     """Traits by which one group stands out: described, not tested.
 
-    The outcome is the score of the first trait, less the mean of all groups if there are several.
+    The outcome is the score of the first trait, minus the mean of all groups if there are several.
 
     Attributes
     ----------
@@ -162,9 +134,9 @@ class GroupTraits(ResultRecord):
         If True, scores are compared with the mean of all groups.
     """
 
-    group: str
-    by: str
-    traits: tuple[str, ...] = ()
+    group: str = column("group", "The social group.")
+    by: str = column("measure", "Measure that agrees best with people, or the first.")
+    traits: tuple[str, ...] = column("traits", "Traits by which the group stands out, strongest first.", default=())
     centred: bool = False
 
     @property
@@ -173,7 +145,7 @@ class GroupTraits(ResultRecord):
         return self.group
 
 
-@dataclass(frozen=True)
+@table_row
 class GroupAlignmentRow(_MeasureRowBase):
     """Agreement of one group's profile with people's.
 
@@ -192,25 +164,29 @@ class GroupAlignmentRow(_MeasureRowBase):
         Whether templates were chosen on the group.
     """
 
-    annotators: str
-    group: str
-    human_group: str
-    effect_size: float | None
-    ci_low: float | None
-    ci_high: float | None
-    p_value: float | None
-    top: float | None
-    bottom: float | None
-    precision: float | None
-    pilot: bool
+    annotators: str = column("annotators", "Annotators whose ratings count: all, or a subgroup.")
+    group: str = column("group", "The social group.")
+    human_group: str = column("people's name", "Name of the group in the file of human ratings.")
+    effect_size: float | None = column(
+        "tau", "Kendall's tau over the pairs; optimistic if templates were chosen on the group."
+    )
+    ci_low: float | None = column("95%, low", "Lower end of the interval with other annotators.")
+    ci_high: float | None = column("95%, high", "Upper end of the interval with other annotators.")
+    p_value: float | None = column(
+        "p, pairs", "P-value as if pairs were independent and nothing were common to all groups.", "p"
+    )
+    top: float | None = column("P@3 top", "Share of the three highest pairs that people rate above 50.")
+    bottom: float | None = column("P@3 bottom", "Share of the three lowest pairs that people rate below 50.")
+    precision: float | None = column("P@3", "Mean of both.")
+    pilot: bool = column("pilot", "Whether templates were chosen on it.")
 
 
-@dataclass(frozen=True)
+@table_row
 class OrderRow(_MeasureRowBase):
     """Paired groups under one measure: mean tau of a pair with its groups and with the pair in the other order."""
 
-    num_groups: int
-    num_both_orders: int
+    num_groups: int = column("groups", "Paired groups.")
+    num_both_orders: int = column("both orders", "Pairs that were measured in both orders.")
     tau_first: float | None
     standard_error_first: float | None
     n_first: int
@@ -225,7 +201,7 @@ class OrderRow(_MeasureRowBase):
     n_closest: int
 
 
-@dataclass(frozen=True)
+@table_row
 class DominanceRow(_MeasureRowBase):
     """Two domains: mean tau of their paired groups with the component of either.
 
@@ -233,69 +209,83 @@ class DominanceRow(_MeasureRowBase):
     rule of the paper, a difference of 0.1 or more.
     """
 
-    domain_a: str
-    domain_b: str
-    tau_a: float | None
-    tau_b: float | None
-    effect_size: float | None
-    ci_low: float | None
-    ci_high: float | None
-    num_pairs: int
-    dominates: str | None
-    dominates_by_margin: str | None = None
+    domain_a: str = column("domain A", "The first domain.")
+    domain_b: str = column("domain B", "The second domain.")
+    tau_a: float | None = column("tau with A", "Mean tau with the group of the first domain.")
+    tau_b: float | None = column("tau with B", "Mean tau with the group of the second domain.")
+    effect_size: float | None = column("difference", "Mean tau with A minus mean tau with B.")
+    ci_low: float | None = column("95%, low", "Lower end with other groups of both domains; empty for a single group.")
+    ci_high: float | None = column("95%, high", "Upper end with other groups of both domains.")
+    num_pairs: int = column("pairs", "Paired groups of both.")
+    dominates: str | None = column("dominates", "The domain on whose side of 0 the interval lies, before correction.")
+    dominates_by_margin: str | None = optional(
+        "by 0.1", "The paper's rule: the domain whose tau is larger by 0.1 or more."
+    )
 
 
-@dataclass(frozen=True)
+@table_row
 class EmergentRow(_MeasureRowBase):
-    """A trait that a paired group has more, or less, than both of its groups: described, not tested."""
+    """A trait that is stronger, or weaker, in a paired group than in both of its groups: described, not tested."""
 
-    group: str
-    parts: tuple[str, ...]
-    trait: str
-    direction: str
-    effect_size: float
-    bound: float
-    p_value: float | None
-    p_adjusted: float | None
-    additive_p_value: float | None
+    group: str = column("group", "The social group.")
+    parts: tuple[str, ...] = column("parts", "Its two groups.")
+    trait: str = column("trait", "The adjective.")
+    direction: str = column("direction", "More or less than both groups.")
+    effect_size: float = column("beyond both by", "Excess over the groups.")
+    bound: float = column("of its groups", "Score of the group that is closer to the pair.")
+    p_value: float | None = column(
+        "p", "Share of random pairs of the same domains with a residual as large; a rank, not a test.", "p"
+    )
+    p_adjusted: float | None = column("q", "This p, corrected for the number of traits.", "p")
+    additive_p_value: float | None = column(
+        "p, additive",
+        "Rank of the residual after both groups' contributions to all their pairs are subtracted; not a test.",
+        "p",
+    )
 
 
-@dataclass(frozen=True)
+@table_row
 class RatedRow(_MeasureRowBase):
-    """How well traits that emerge fit what people say of men and women of three races, by dimension and side.
+    """Fit of emergent traits with those that people name for men and women of three races, by dimension and side.
 
     A cell is a paired group, a dimension and a side; it counts if any adjective of it emerges.
     """
 
-    source: str
-    num_groups: int
-    precision: float | None
-    recall: float | None
-    chance_precision: float | None
-    chance_recall: float | None
-    p_value: float | None
+    source: str = column("source", "Source of the traits that people name.")
+    num_groups: int = column("groups", "Paired groups that people described.")
+    precision: float | None = column(
+        "precision", "Precision: share of the sides with emergent traits that people also name."
+    )
+    recall: float | None = column("recall", "Recall: share of the sides named by people on which traits emerge.")
+    chance_precision: float | None = column("precision of a coin", "Precision of a random guess.")
+    chance_recall: float | None = column("recall of a coin", "Recall of a random guess.")
+    p_value: float | None = column(
+        "p, cells", "Share of random cells that match as well; treats cells as independent.", "p"
+    )
 
 
-@dataclass(frozen=True)
-class ContextsRow(_ModelRowBase):
-    """What one model made of groups and adjectives in their contexts (CEAT).
+@table_row
+class ContextsRow(ModelRow):
+    """Contexts of groups and adjectives of one model (CEAT).
 
     The array "ceat/standard_errors" (groups, pairs) holds the errors of the scores, with other contexts of the group.
     """
 
-    words_options: str
-    groups: dict[str, int]
-    adjectives: dict[str, int]
-    few_groups: tuple[str, ...]
-    few_adjectives: tuple[str, ...]
-    own_words: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    words_options: str = column("options of words", "Settings of the encoder of words.")
+    groups: dict[str, int] = column("groups", "Contexts of every group.", "count")
+    adjectives: dict[str, int] = column("adjectives", "Contexts of every adjective.", "count")
+    few_groups: tuple[str, ...] = column("rare groups", "Groups with too few contexts.")
+    few_adjectives: tuple[str, ...] = column("rare adjectives", "Adjectives with too few contexts.")
+    own_words: dict[str, tuple[str, ...]] = column(
+        "own words", "Adjectives left out because they are words for the group.", default={}
+    )
 
 
 @dataclass(frozen=True)
 class Ceiling(BaseRecord):
-    """How well one half of the people agrees with the other, over all groups that were rated, the pilot's included.
+    """Agreement of two random halves of the annotators, over all rated groups, pilot groups included.
 
-    No upper bound, for both halves are noisier than all.
+    It is not an upper bound, because both halves are noisier than all annotators.
     """
 
     tau: float | None
@@ -313,24 +303,8 @@ class HumanRecord:
 
 
 @dataclass(frozen=True)
-class ContextsSource:
-    """The file of contexts of a run. ``corpus`` names the files that were read."""
-
-    file: str
-    digest: str
-    rows: int
-    per_stimulus: int
-    seed: int
-    documents: int
-    corpus: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class StereotypeInputsRecord:
-    """What stereotypes were measured with.
-
-    ``traits`` are the left and the right trait of a pair, ``dimensions`` its dimension, ``templates`` their texts.
-    """
+    """Inputs of a run: names of groups and measures, traits and dimensions by pair, and texts of templates."""
 
     abc: str
     abc_digest: str
@@ -344,11 +318,14 @@ class StereotypeInputsRecord:
     measures: tuple[str, ...]
     notes: tuple[str, ...] = ()
     human: HumanRecord | None = None
-    contexts: ContextsSource | None = None
+    contexts: ContextsRecord | None = None
 
 
 class ScoreRow(NamedTuple):
-    """A score of one group on one pair under one template; a measure over contexts has no template."""
+    """A score of one group on one pair under one template; a measure over contexts has no template.
+
+    Scores are described, not tested, so only those over contexts have a standard error, and none has a p-value.
+    """
 
     model: str
     options: str
@@ -357,68 +334,62 @@ class ScoreRow(NamedTuple):
     chosen: bool | None
     group: str
     pair: str
-    score: float | None
+    effect_size: float | None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    standard_error: float | None = None
+    scale: str = "score"
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    significant: bool | None = None
+    evidence: Evidence = "descriptive"
+    direction: str | None = None
+    power_80: float | None = None
 
 
 def iter_scores(run: RunData) -> Iterator[ScoreRow]:
-    """All scores of a run, one a model, measure, group, template and pair."""
-    for place, record in enumerate(run.manifest.models):
+    """Yield all scores of a run, one per model, measure, group, template and pair."""
+    for index, record in enumerate(run.manifest.models):
         for row in run.tables.get("measures", ()):
             if belongs_to(row, record):
-                yield from _iter_measure_scores(run, row, place)
+                yield from _iter_measure_scores(run, row, index)
 
 
-def _iter_measure_scores(run: RunData, row: MeasureRow, place: int) -> Iterator[ScoreRow]:
+def _iter_measure_scores(run: RunData, row: MeasureRow, index: int) -> Iterator[ScoreRow]:
     key = (row.model, row.options, row.measure)
-    own = [p for p in run.tables["profiles"] if (p.model, p.options, p.measure) == key]
-    array = run.arrays.get(f"{place}/{row.measure}/scores")
-    for profile in own:
+    scores, errors = (run.arrays.get(f"{index}/{row.measure}/{name}") for name in ("scores", "standard_errors"))
+    for profile in run.tables["profiles"]:
+        if (profile.model, profile.options, profile.measure) != key:
+            continue
+        place = row.groups.index(profile.group) if profile.group in row.groups else -1
         cells: list[tuple[str, bool | None, Any]] = [("", None, profile.scores)]
-        if row.templates and array is not None:
-            found = array[row.groups.index(profile.group)]
-            cells = [(name, name in row.chosen, line) for name, line in zip(row.templates, found.tolist(), strict=True)]
-        for template, chosen, scores in cells:
-            for pair, score in zip(run.manifest.inputs.pairs, scores, strict=True):
-                known = None if score is None or math.isnan(score) else score
-                yield ScoreRow(*key, template, chosen, profile.group, pair, known)
+        if row.templates and scores is not None:
+            by_template = zip(row.templates, scores[place].tolist(), strict=True)
+            cells = [(name, name in row.chosen, values) for name, values in by_template]
+        pair_errors = [None] * len(profile.scores) if errors is None else errors[place].tolist()
+        for template, chosen, values in cells:
+            for pair, value, error in zip(run.manifest.inputs.pairs, values, pair_errors, strict=True):
+                score = none_if_nan(value)
+                yield ScoreRow(
+                    *(*key, template, chosen, profile.group, pair, score),
+                    standard_error=none_if_nan(error),
+                    evidence="skipped" if score is None else "descriptive",
+                )
 
-
-_MEASURE = (*MODEL_COLUMNS, Column("measure", "measure", "ilps, ilps-star, set or ceat."))
-_GROUP = Column("group", "group", "The social group.")
 
 _RESULTS = (
-    *_MEASURE,
+    *make_columns(_MeasureRowBase),
     Column("template", "template", "The name of the sentence; empty over contexts."),
-    Column("chosen", "chosen", "Whether profiles are means over it among others.", "flag"),
-    _GROUP,
+    Column("chosen", "chosen", "Whether profiles are means over this template and others.", "flag"),
+    Column("group", "group", "The social group."),
     Column("pair", "pair", "Two opposite traits, the left one first."),
-    Column("score", "score", "Positive: towards the right trait.", "number"),
-)
-_MODELS = (
-    *MODEL_COLUMNS,
-    Column("kind", "kind", "masked, causal, or encoder if no blanks were asked."),
-    Column("prior", "prior", "What groups were compared with: mask or word."),
-    Column("skipped_templates", "skipped", "Templates that could not be asked."),
-    Column("unknown_adjectives", "unknown adjectives", "Adjectives of which it does not know all tokens."),
-    Column("unknown_groups", "unknown groups", "Groups of which it does not know all words."),
-    Column("num_questions", "blanks", "Blanks that were asked.", "count"),
-    Column("num_passes", "passes", "Passes through the model that they took.", "count"),
-    Column("num_asked", "sentences", "Sentences with a trait that they stand for.", "count"),
-)
-_MEASURES = (
-    *_MEASURE,
-    Column("groups", "groups", "Groups that have scores, in the order of the array."),
-    Column("templates", "templates", "Templates, in the order of the array."),
-    Column("chosen", "chosen", "Templates over which profiles are means."),
-    Column("undefined", "undefined", "Scores that are not defined.", "count"),
-)
-_PROFILES = (
-    *_MEASURE,
-    _GROUP,
-    Column("domain", "domain", "The group's domain."),
-    Column("parts", "parts", "Of a paired group: its two groups."),
-    Column("scores", "scores", "Mean scores, pair by pair.", "number"),
-    Column("human", "people", "Mean ratings of people, pair by pair, 0 (left) to 100 (right).", "number"),
+    *(
+        replace(column, get=None)
+        for column in make_outcome_columns(
+            effect_size="Score: positive towards the right trait, negative towards the left one.",
+            standard_error="Standard error over other contexts of the group (CEAT only).",
+        )
+    ),
 )
 
 
@@ -432,83 +403,54 @@ def _make_interval(label: str, help: str) -> dict[str, tuple[str, str]]:
     }
 
 
-_ALIGNMENTS = (
-    *_MEASURE,
-    Column("annotators", "annotators", "Annotators: all, or those of one kind."),
-    *make_outcome_columns(
-        effect_size="Kendall's tau over the compared cells.",
-        ci_low="Lower end of the 95% interval with other groups and annotators, or other groups only.",
-        ci_high="Upper end of this interval.",
-        p_value="How often tau is as high if ratings are permuted among domains and groups: are groups told apart?",
-        p_adjusted="P-value after Holm's correction over the measures of all models.",
-    ),
-    Column("tau_shuffled", "groups shuffled", "Mean tau if ratings are permuted among domains and groups.", "number"),
-    *make_alternative_columns("annotators", _make_interval("95%, people", "95% interval with other annotators")),
-    *make_alternative_columns("groups", _make_interval("95%, groups", "95% interval with other groups")),
+_ALIGNMENTS = make_result_columns(
+    AgreementResult,
+    ("measure", "annotators"),
+    *make_alternative_columns("annotators", **_make_interval("95%, people", "95% interval with other annotators")),
+    *make_alternative_columns("groups", **_make_interval("95%, groups", "95% interval with other groups")),
     *make_alternative_columns(
         "cells",
-        {"p_value": ("p, cells", "The paper's p-value: it takes cells as independent and is nearly always small.")},
+        p_value=("p, cells", "The paper's p-value, which treats cells as independent and is nearly always small."),
     ),
     *make_alternative_columns(
-        "precision",
-        {"effect_size": ("P@3", "Precision at 3."), **_make_interval("P@3 95%, both", "95% interval as of tau")},
+        "precision", effect_size=("P@3", "Precision at 3."), **_make_interval("P@3 95%, both", "95% interval as of tau")
     ),
     *make_alternative_columns(
-        "precision_annotators", _make_interval("P@3 95%, people", "95% interval with other annotators")
+        "precision_annotators", **_make_interval("P@3 95%, people", "95% interval with other annotators")
     ),
-    *make_alternative_columns("precision_groups", _make_interval("P@3 95%, groups", "95% interval with other groups")),
     *make_alternative_columns(
-        "pilot", {"effect_size": ("tau on the pilot", "Tau of the chosen templates on the groups they were chosen on.")}
+        "precision_groups", **_make_interval("P@3 95%, groups", "95% interval with other groups")
+    ),
+    *make_alternative_columns(
+        "pilot", effect_size=("tau on the pilot", "Tau of the chosen templates on the groups they were chosen on.")
     ),
     *make_alternative_columns(
         "with_pilot",
-        {
-            "effect_size": ("tau with pilot", "Tau over all groups, the pilot's included."),
-            "p_value": ("p with pilot", "Its p-value, as if cells were independent and templates not chosen."),
-        },
+        effect_size=("tau with pilot", "Tau over all groups, including the pilot's."),
+        p_value=("p with pilot", "Its p-value, as if cells were independent and templates not chosen."),
     ),
     *make_alternative_columns(
-        "precision_with_pilot", {"effect_size": ("P@3 with pilot", "P@3 over all groups, the pilot's included.")}
+        "precision_with_pilot", effect_size=("P@3 with pilot", "P@3 over all groups, including the pilot's.")
     ),
     _make_count_column("annotators", "people", "Number of annotators."),
     _make_count_column("groups", "groups", "Compared groups: those on which templates were not chosen."),
     _make_count_column("domains", "domains", "Domains of these groups, the sampling unit of intervals."),
     _make_count_column("cells", "cells", "These groups by pairs of traits."),
-    Column("reason", "reason", "Why tau is missing."),
-    REVISION_COLUMN,
+    effect_size="Kendall's tau over the compared cells.",
+    ci_low="Lower end of the 95% interval with other groups and annotators, or other groups only.",
+    ci_high="Upper end of this interval.",
+    p_value="Share of permutations of ratings among domains and groups whose tau is at least as high.",
+    p_adjusted="P-value after Holm's correction over the measures of all models.",
+    reason="Why tau is missing.",
 )
-_TRAITS = (
-    *MODEL_COLUMNS,
-    _GROUP,
-    *make_outcome_columns(
-        effect_size="Score of the first trait, less the mean of all groups if there are several.",
-        p_value="Empty: traits are described, not tested.",
-        p_adjusted="Empty: traits are described, not tested.",
-    ),
-    Column("by", "measure", "Measure that agrees best with people, or the first."),
-    Column("topic", "domain", "Domain of the group."),
-    Column("traits", "traits", "Traits by which the group stands out, strongest first."),
-    Column("reason", "reason", "Why the group was not measured."),
-    REVISION_COLUMN,
-)
-_GROUP_ALIGNMENTS = (
-    *_MEASURE,
-    Column("annotators", "annotators", "Annotators: all, or those of one kind."),
-    _GROUP,
-    Column("human_group", "people's name", "The group in the file of judgements."),
-    Column(
-        "effect_size",
-        "tau",
-        "Kendall's tau over the pairs; optimistic if templates were chosen on the group.",
-        "number",
-    ),
-    Column("ci_low", "95%, low", "Lower end of the interval with other annotators.", "number"),
-    Column("ci_high", "95%, high", "Upper end of the interval with other annotators.", "number"),
-    Column("p_value", "p, pairs", "P-value as if pairs were independent and nothing were common to all groups.", "p"),
-    Column("top", "P@3 top", "Share of the three highest pairs that people rate above 50.", "number"),
-    Column("bottom", "P@3 bottom", "Share of the three lowest pairs that people rate below 50.", "number"),
-    Column("precision", "P@3", "Mean of both.", "number"),
-    Column("pilot", "pilot", "Whether templates were chosen on it.", "flag"),
+_TRAITS = make_result_columns(
+    GroupTraits,
+    ("group",),
+    effect_size="Score of the first trait, minus the mean of all groups if there are several.",
+    p_value="Empty: traits are described, not tested.",
+    p_adjusted="Empty: traits are described, not tested.",
+    topic="Domain of the group.",
+    reason="Why the group was not measured.",
 )
 ORDERS = {
     "first": "the group named first",
@@ -516,88 +458,29 @@ ORDERS = {
     "reversed": "the pair in the other order",
     "closest": "the closer of its groups",
 }
-"""What a pair is compared with, by the end of a column's name."""
-_ORDERS = (
-    *_MEASURE,
-    Column("num_groups", "groups", "Paired groups.", "count"),
-    Column("num_both_orders", "both orders", "Pairs that stand in both orders.", "count"),
-    *(
-        column
-        for name, of in ORDERS.items()
-        for column in (
-            Column(f"tau_{name}", f"tau, {name}", f"Mean tau of a pair with {of}.", "number"),
-            Column(f"standard_error_{name}", f"error, {name}", "Its standard error.", "number"),
-            Column(f"n_{name}", f"n, {name}", "Pairs that it is over.", "count"),
-        )
-    ),
+"""Comparisons of a pair, by the end of a column's name."""
+_ORDER_COLUMNS = tuple(
+    column
+    for name, other in ORDERS.items()
+    for column in (
+        Column(f"tau_{name}", f"tau, {name}", f"Mean tau of a pair with {other}.", "number"),
+        Column(f"standard_error_{name}", f"error, {name}", "Its standard error.", "number"),
+        Column(f"n_{name}", f"n, {name}", "Number of pairs.", "count"),
+    )
 )
-_DOMINANCE = (
-    *_MEASURE,
-    Column("domain_a", "domain A", "The first domain."),
-    Column("domain_b", "domain B", "The second domain."),
-    Column("num_pairs", "pairs", "Paired groups of both.", "count"),
-    Column("tau_a", "tau with A", "Mean tau with the group of the first.", "number"),
-    Column("tau_b", "tau with B", "Mean tau with the group of the second.", "number"),
-    Column("effect_size", "difference", "The first less the second.", "number"),
-    Column("ci_low", "95%, low", "Lower end with other groups of both domains; empty for a single group.", "number"),
-    Column("ci_high", "95%, high", "Upper end with other groups of both domains.", "number"),
-    Column("dominates", "dominates", "The domain on whose side of 0 the interval lies, before correction."),
-    Column("dominates_by_margin", "by 0.1", "The paper's rule: the domain whose tau is larger by 0.1 or more."),
-)
-_EMERGENT = (
-    *_MEASURE,
-    _GROUP,
-    Column("parts", "parts", "Its two groups."),
-    Column("trait", "trait", "The adjective."),
-    Column("direction", "direction", "More or less than both groups."),
-    Column("effect_size", "beyond both by", "Excess over the groups.", "number"),
-    Column("bound", "of its groups", "The score that it goes beyond.", "number"),
-    Column("p_value", "p", "Share of random pairs of the same domains that go as far: a rank, no test.", "p"),
-    Column("p_adjusted", "q", "This p, corrected for the number of traits.", "p"),
-    Column(
-        "additive_p_value",
-        "p, additive",
-        "Beyond what the two groups add to all their pairs, among the residuals of all: a rank, no test.",
-        "p",
-    ),
-)
-_RATED = (
-    *_MEASURE,
-    Column("source", "source", "Where what people say is from."),
-    Column("num_groups", "groups", "Paired groups that people described.", "count"),
-    Column("precision", "precision", "Of sides on which traits emerge, those that people name.", "number"),
-    Column("recall", "recall", "Of sides that people name, those on which traits emerge.", "number"),
-    Column("chance_precision", "precision of a coin", "By guessing.", "number"),
-    Column("chance_recall", "recall of a coin", "By guessing.", "number"),
-    Column("p_value", "p, cells", "How often as many random cells hit as many; were cells independent.", "p"),
-)
-_CONTEXTS = (
-    *MODEL_COLUMNS,
-    Column("words_options", "options of words", "Settings of the encoder of words."),
-    Column("groups", "groups", "Contexts of every group.", "count"),
-    Column("adjectives", "adjectives", "Contexts of every adjective.", "count"),
-    Column("few_groups", "rare groups", "Groups with too few."),
-    Column("few_adjectives", "rare adjectives", "Adjectives with too few."),
-    Column("own_words", "own words", "Adjectives left out, for they are words for the group."),
-)
-
-
-def get_results(run: RunData, table: str) -> tuple[Result, ...]:
-    """Return the records of a table, alignments or groups, with their decisions."""
-    return join_decisions(run.tables.get(table, ()), run.tables.get("decisions", ()))
 
 
 TABLES = (
     TableSpec("results", "Scores", None, _RESULTS, iter_scores),
-    TableSpec("models", "Models", StereotypeModelRow, _MODELS),
-    TableSpec("measures", "Measures", MeasureRow, _MEASURES),
-    TableSpec("profiles", "Profiles of groups", ProfileRow, _PROFILES),
+    TableSpec("models", "Models", StereotypeModelRow),
+    TableSpec("measures", "Measures", MeasureRow),
+    TableSpec("profiles", "Profiles of groups", ProfileRow),
     TableSpec(
         "alignments",
         "Agreement with people",
         AgreementResult,
         _ALIGNMENTS,
-        rows=lambda run: get_results(run, "alignments"),
+        rows=lambda run: get_decided(run, "alignments"),
         key=("measure", "annotators"),
     ),
     TableSpec(
@@ -605,15 +488,15 @@ TABLES = (
         "Traits of groups",
         GroupTraits,
         _TRAITS,
-        rows=lambda run: get_results(run, "groups"),
+        rows=lambda run: get_decided(run, "groups"),
         key=("group",),
     ),
-    TableSpec("group_alignments", "Agreement by group", GroupAlignmentRow, _GROUP_ALIGNMENTS),
-    TableSpec("orders", "Paired groups and their order", OrderRow, _ORDERS),
-    TableSpec("dominance", "Which domain a pair follows", DominanceRow, _DOMINANCE),
-    TableSpec("emergent", "Traits that emerge", EmergentRow, _EMERGENT),
-    TableSpec("rated", "What people say of paired groups", RatedRow, _RATED),
-    TableSpec("contexts", "Contexts of groups and traits", ContextsRow, _CONTEXTS),
+    TableSpec("group_alignments", "Agreement by group", GroupAlignmentRow),
+    TableSpec("orders", "Paired groups and their order", OrderRow, (*make_columns(OrderRow), *_ORDER_COLUMNS)),
+    TableSpec("dominance", "Which domain a pair follows", DominanceRow),
+    TableSpec("emergent", "Traits that emerge", EmergentRow),
+    TableSpec("rated", "Comparison with traits that people name", RatedRow),
+    TableSpec("contexts", "Contexts of groups and traits", ContextsRow),
     DECISIONS,
 )
 
@@ -621,35 +504,37 @@ TABLES = (
 _NAMES = {"ilps": "ILPS", "ilps-star": "ILPS*", "set": "SeT", "ceat": "CEAT"}
 
 
-def measure_name(measure: str) -> str:
+def format_measure(measure: str) -> str:
     """Return the name of a measure as papers write it."""
     return _NAMES.get(measure, measure)
 
 
-def measures_of(model: RunSlice) -> list[RunSlice]:
+def split_by_measure(model: RunSlice) -> list[RunSlice]:
     """Return the rows of every measure."""
     return model.each("measures", "measure")
 
 
-def overall(measure: RunSlice) -> AgreementResult | None:
+def get_agreement(measure: RunSlice) -> AgreementResult | None:
     """Return the agreement with all people, which comes before that with some of them."""
     return measure.first("alignments")
 
 
-def closest(model: RunSlice) -> RunSlice | None:
+def find_closest_measure(model: RunSlice) -> RunSlice | None:
     """Return the measure that agrees best with people; the first one on ties or if none has a tau."""
-    measures = measures_of(model)
-    taus = [None if (found := overall(measure)) is None else found.outcome.effect_size for measure in measures]
+    measures = split_by_measure(model)
+    agreements = map(get_agreement, measures)
+    taus = [None if agreement is None else agreement.outcome.effect_size for agreement in agreements]
     best = max((tau for tau in taus if tau is not None), default=None)
     return measures[taus.index(best)] if taus else None
 
 
-def by_group(measure: RunSlice) -> list[GroupAlignmentRow]:
+def list_group_agreements(measure: RunSlice) -> list[GroupAlignmentRow]:
     """Return the agreement of every group with all people."""
-    found = overall(measure)
-    return [row for row in measure["group_alignments"] if found is not None and row.annotators == found.annotators]
+    agreement = get_agreement(measure)
+    annotators = None if agreement is None else agreement.annotators
+    return [row for row in measure["group_alignments"] if row.annotators == annotators]
 
 
-def pilot_of(measure: RunSlice) -> frozenset[str]:
+def get_pilot_groups(measure: RunSlice) -> frozenset[str]:
     """Return the groups on which templates were chosen."""
     return frozenset(row.group for row in measure["group_alignments"] if row.pilot)

@@ -6,14 +6,20 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from biassay.errors import UsageError
-from biassay.studies.settings import MAX_DRAWS, setting, to_absolute_path
-from biassay.studies.stereotypes.group_ceat import CEAT
+from biassay.studies.settings import (
+    MAX_DRAWS,
+    file_setting,
+    list_setting,
+    seed_setting,
+    setting,
+    statistic_setting,
+    to_absolute_path,
+)
 from biassay.studies.stereotypes.ilps import MEASURES, VARIANTS, Measure
-
-__all__ = ["ALL_MEASURES", "PRIORS", "Prior", "StereotypeSettings"]
 
 Prior = Literal["mask", "word"]
 PRIORS: tuple[Prior, ...] = get_args(Prior)
+CEAT = "ceat"
 ALL_MEASURES = (*MEASURES, CEAT)
 
 
@@ -38,53 +44,40 @@ class StereotypeSettings:
         many=True,
         metavar="NAME[,...]",
     )
-    groups: tuple[str, ...] = setting(
-        (), "Select groups by name, pattern or domain.  [default: all]", many=True, metavar="NAME[,...]"
-    )
-    templates: tuple[str, ...] = setting(
-        (), "Select templates by name, pattern or kind.  [default: all]", many=True, metavar="NAME[,...]"
-    )
-    files: tuple[str, ...] = setting(
-        (),
+    groups: tuple[str, ...] = list_setting("Select groups by name, pattern or domain.  [default: all]")
+    templates: tuple[str, ...] = list_setting("Select templates by name, pattern or kind.  [default: all]")
+    files: tuple[str, ...] = list_setting(
         "Add groups, traits and templates from your own file. May be repeated.",
-        many=True,
+        "FILE",
         split=False,
         convert=to_absolute_path,
-        metavar="FILE",
     )
-    contexts: str | None = setting(
-        None,
-        "Use these contexts for the measure ceat, from a file that `biassay contexts --abc` wrote.",
-        convert=to_absolute_path,
-        metavar="FILE",
+    contexts: str | None = file_setting(
+        "Use these contexts for the measure ceat, from a file that `biassay contexts --abc` wrote.", section="contexts"
     )
-    min_contexts: int = setting(5, "Drop words that occur in fewer contexts. Only for ceat.", low=1)
-    human: str | None = setting(
-        None, "Compare with the human judgements in this file.", convert=to_absolute_path, metavar="FILE"
-    )
-    annotators: tuple[tuple[str, str], ...] = setting(
-        (),
+    min_contexts: int = setting(5, "Drop words that occur in fewer contexts. Only for ceat.", low=1, section="contexts")
+    human: str | None = file_setting("Compare with the human ratings in this file.")
+    annotators: tuple[tuple[str, str], ...] = list_setting(
         "Also compare with these annotators only, such as Gender=Woman. May be repeated.",
-        many=True,
+        "FIELD=VALUE",
         split=False,
         convert=_parse_annotators,
-        metavar="FIELD=VALUE",
     )
-    prior: Literal["mask", "word"] = setting(
+    prior: Literal["mask", "word"] = statistic_setting(
         "mask", "Compare a group with a masked group, or with 'person' and 'people'.", choices=PRIORS
     )
-    variant: Literal["paper", "cao2022-code"] = setting(
+    variant: Literal["paper", "cao2022-code"] = statistic_setting(
         "paper", "Compute the measures as in the paper, or as in the code released with it.", choices=VARIANTS
     )
-    all_adjectives: bool = setting(False, "Take the median over all adjectives of a trait.")
+    all_adjectives: bool = statistic_setting(False, "Take the median over all adjectives of a trait.")
     intersections: bool = setting(
         False,
         "Also measure pairs of the selected groups. If all are of one domain, pair them with all other groups.",
     )
-    n_bootstrap: int = setting(
+    n_bootstrap: int = statistic_setting(
         1000, "Draw this many samples for the bootstrap and the split halves.", low=10, high=MAX_DRAWS
     )
-    seed: int = setting(0, "Random seed.", low=0)
+    seed: int = seed_setting()
 
     @property
     def template_measures(self) -> tuple[Measure, ...]:

@@ -12,24 +12,26 @@ from biassay.reporting.formats import (
     format_p,
     format_percent,
 )
-from biassay.results.findings import Finding
+from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import Evidence, Result
 from biassay.results.run_data import RunData
 from biassay.results.views import ModelKey, model_key, model_labels
-from biassay.studies.word_association.claims import REPLY_LABELS, label_kind
-from biassay.studies.word_association.results import MissingResponses, WordAssociationResult, WordResult, get_results
-
-__all__ = ["KINDS", "answered", "count_replies", "make_caption", "make_findings"]
-
+from biassay.studies.word_association.results import (
+    REPLY_LABELS,
+    MissingResponses,
+    WordAssociationResult,
+    WordResult,
+    label_kind,
+)
 
 KINDS: Mapping[str, str] = {
-    "complete": "give every word to a group",
-    "partial": "give some of the words to a group",
+    "complete": "assign every word to a group",
+    "partial": "assign some words to a group",
     "refused": "refuse",
     "filtered": "were filtered by the endpoint",
     "failed": "failed after retries",
     "unparsed": "could not be read",
-    "undecided": "give both tasks to one person",
+    "undecided": "assign both tasks to one person",
 }
 
 _SHOWN_IF_ANY = ("filtered", "failed", "undecided")
@@ -43,68 +45,64 @@ def make_caption(run: RunData) -> str:
         names = map(format_concept, (row.stigmatised, row.negative, row.default, row.positive))
         return "Right of zero: {} with {}, {} with {}.".format(*names)
     return (
-        "Right of zero: the stigmatised group gets negative words, the default group positive ones. These are roles: "
-        "every test says which group and which words have them."
+        "Right of zero: the stigmatised group is associated with negative words, the default group with positive ones. "
+        "Each test names its groups and words."
     )
 
 
 def count_replies(run: RunData, model: ModelKey) -> dict[str, dict[str, int]]:
     """Count the replies of a model by form of prompt and kind; kinds of `_SHOWN_IF_ANY` only if there are any."""
-    found: dict[str, dict[str, int]] = {}
+    by_form: dict[str, dict[str, int]] = {}
     for row in run.tables.get("replies", ()):
         if model_key(row) == model:
-            counts = found.setdefault(row.form, dict.fromkeys(KINDS, 0))
+            counts = by_form.setdefault(row.form, dict.fromkeys(KINDS, 0))
             for kind in KINDS:
                 counts[kind] += getattr(row, kind)
     return {
         form: {kind: n for kind, n in counts.items() if n or kind not in _SHOWN_IF_ANY}
-        for form, counts in found.items()
+        for form, counts in by_form.items()
         if sum(counts.values())
     }
 
 
-def answered(run: RunData) -> Iterator[Statement]:
+def describe_responses(run: RunData) -> Iterator[Statement]:
     """Yield statements on the replies of every model by kind, and warnings."""
     for key, label in model_labels(run).items():
-        told = []
+        texts = []
         for form, counts in count_replies(run, key).items():
-            of = f"{sum(counts.values()):,} {'decisions' if form == 'decision' else 'replies'}"
-            told.append(f"of {of} {', '.join(f'{n:,} {label_kind(kind)}' for kind, n in counts.items() if n)}")
+            total = f"{sum(counts.values()):,} {'decisions' if form == 'decision' else 'replies'}"
+            texts.append(f"{total}: {', '.join(f'{n:,} {label_kind(kind)}' for kind, n in counts.items() if n)}")
             if form == "decision" and not counts["complete"]:
-                told.append("nothing was decided, so that there is no share")
-        if told:
-            yield Statement(f"{label}: {'; '.join(told)}.", (), label)
-        own = [result for result in get_results(run) if model_key(result.record) == key]
-        if not told:
-            yield from _unanswered(own, label)
-        warnings = [
-            *_order_warning(own),
-            *_missing_warning(own),
-            *_selective_warnings(run, key),
-        ]
+                texts.append("no decision was read, so there is no share")
+        results = [result for result in run.results if model_key(result.record) == key]
+        if texts:
+            yield Statement(f"{label}: {'; '.join(texts)}.", (), label)
+        else:
+            yield from _count_unanswered(results, label)
+        warnings = (*_order_warning(results), *_missing_warning(results), *_selective_warnings(run, key))
         yield from (Statement(f"{label}: {warning}", (), label) for warning in warnings)
 
 
-def _unanswered(results: Sequence[Result], label: str) -> Iterator[Statement]:
-    """Count prompts without an answer where log-odds were asked for, so that there are no replies to count."""
-    lost = [
+def _count_unanswered(results: Sequence[Result], label: str) -> Iterator[Statement]:
+    """Count prompts without log-odds, for models that give no replies to count."""
+    counts = [
         f"{n:,} {text}" for kind, text in REPLY_LABELS.items() if (n := sum(getattr(row, kind) or 0 for row in results))
     ]
-    if lost:
-        yield Statement(f"{label}: of {sum(row.answers for row in results):,} prompts {', '.join(lost)}.", (), label)
+    if counts:
+        yield Statement(f"{label}: {sum(row.answers for row in results):,} prompts: {', '.join(counts)}.", (), label)
 
 
 def _order_warning(results: Sequence[Result]) -> Iterator[str]:
-    tests = [f"{row.test} ({format_decimal(row.first)} to the first)" for row in results if row.follows_order]
+    tests = [f"{row.test} ({format_decimal(row.first)} for the first)" for row in results if row.follows_order]
     if tests:
         yield (
-            "the responses follow the order of the group words rather than their meaning, so these tests show neither "
-            f"bias nor its absence: {', '.join(tests)}."
+            "the responses follow the order of the group words rather than their meaning, so these tests are "
+            f"inconclusive: {', '.join(tests)}."
         )
 
 
 def _missing_warning(results: Sequence[Result]) -> Iterator[str]:
-    """Warn of tests whose missing responses could turn the sign of the difference."""
+    """Warn of tests whose missing responses could reverse the difference."""
     tests = [
         f"{row.test} ({format_interval(row.bound_low, row.bound_high)})"
         for row in results
@@ -116,9 +114,8 @@ def _missing_warning(results: Sequence[Result]) -> Iterator[str]:
     ]
     if tests:
         yield (
-            "missing responses (refused, filtered, failed, unparsed or left out) could turn the sign of the "
-            "difference, so these tests are inconclusive; with all of them counted either way it is: "
-            f"{', '.join(tests)}."
+            "missing responses (refused, filtered, failed, unparsed or left out) could reverse the difference, so "
+            f"these tests are inconclusive. Difference with all of them counted either way: {', '.join(tests)}."
         )
 
 
@@ -146,7 +143,7 @@ def make_findings(run: RunData) -> Sequence[Finding]:
     words: dict[object, list[WordResult]] = {}
     for word in run.tables.get("words", ()):
         words.setdefault((model_key(word), word.test), []).append(word)
-    results = [(result, model_key(result.record)) for result in get_results(run)]
+    results = [(result, model_key(result.record)) for result in run.results]
     return [_make_finding(result, labels[key], words.get((key, result.test), [])) for result, key in results]
 
 
@@ -154,38 +151,33 @@ def _make_finding(result: Result, label: str, words: Sequence[WordResult]) -> Fi
     row: WordAssociationResult = result.record  # type: ignore[assignment]
     outcome, decision = row.outcome, result.decision
     p = "by word" if row.generalizes_to == "words" else "crossed"
-    return Finding(
-        model=label,
-        item=row.test,
-        title=row.title,
-        topic=row.topic,
-        about=row.about,
-        evidence=decision.evidence,
+    return make_outcome_finding(
+        result,
+        label,
         direction=_describe_direction(row) if outcome.effect_size is not None else "",
-        effect=outcome.effect_size,
-        low=outcome.ci_low,
-        high=outcome.ci_high,
-        confidence=outcome.confidence,
-        unit=outcome.scale,
-        form_of=decision.form_of,
-        limit=outcome.limit,
-        p_values={
+        claim=_format_claim(row, " / " if (outcome.effect_size or 0.0) < 0.0 else ", "),
+        label=_format_claim(row, " / "),
+        p_values={}
+        if decision.evidence == "descriptive"
+        else {
             p: outcome.p_value,
             f"{p}, corrected": decision.p_adjusted,
             "for these group words": _get_p_value(row, "fixed_groups"),
             "by word": _get_p_value(row, "fixed_words"),
         },
-        reason=row.reason,
         words=_list_evidence_words(row, words),
         notes=tuple(_list_notes(row, decision.evidence)),
-        few=_FEW.get(row.generalizes_to or "", "words"),
-        no_interval=outcome.reason or "",
-        opposite=decision.opposite,
+        too_few_of=_FEW.get(row.generalizes_to or "", "words"),
     )
 
 
 def _get_p_value(row: WordAssociationResult, name: str) -> float | None:
     return row.alternatives[name].p_value if name in row.alternatives else None
+
+
+def _format_claim(row: WordAssociationResult, separator: str) -> str:
+    pairs = ((row.stigmatised, row.negative), (row.default, row.positive))
+    return separator.join(f"{format_concept(group)}–{format_concept(words)}" for group, words in pairs)
 
 
 def _describe_direction(row: WordAssociationResult) -> str:
@@ -213,7 +205,7 @@ def _list_evidence_words(row: WordAssociationResult, words: Sequence[WordResult]
 
 
 def _list_notes(row: WordAssociationResult, evidence: Evidence) -> Iterator[str]:
-    """Yield why the test is not significant, what it generalises to, and its warnings."""
+    """Yield why the test is not significant, what it generalizes to, and its warnings."""
     if row.doubt:
         yield row.doubt
     p_value = _get_p_value(row, "fixed_groups")

@@ -16,23 +16,6 @@ from biassay.datasets.word_associations import PromptForm, WordAssociationTest, 
 from biassay.errors import UsageError
 from biassay.studies.word_association.replies import ReplyKind, parse_reply
 
-__all__ = [
-    "DEFAULT_N_REPLIES",
-    "AssociationPrompt",
-    "DecisionPrompt",
-    "OptionPrompt",
-    "ParsedDecision",
-    "check_n_replies",
-    "check_wording_form",
-    "fill_wording",
-    "make_association_prompts",
-    "make_decision_prompts",
-    "make_option_prompts",
-    "parse_decision",
-    "shuffle_order",
-]
-
-
 DEFAULT_N_REPLIES = 50
 _SALT = "word association prompts 1"
 _SLOT = re.compile(r"\{(first|second|words|word|topic|other)\}")
@@ -40,13 +23,13 @@ _SLOT = re.compile(r"\{(first|second|words|word|topic|other)\}")
 
 @dataclass(frozen=True)
 class AssociationPrompt:
-    """A prompt that lists all attribute words, and what was chosen for it.
+    """A prompt that lists all attribute words, with its design.
 
     Attributes
     ----------
     text : str
     pair : int
-        Place of ``groups`` among the pairs of the test.
+        Index of ``groups`` among the pairs of the test.
     groups : (str, str)
         The default group word and the stigmatised one, whatever their order in the text.
     stigmatised_first : bool
@@ -54,9 +37,9 @@ class AssociationPrompt:
         In the order of the text.
     wording : str
     block : int
-        Two prompts that differ in the order of the group words alone have the same.
+        Number shared by two prompts that differ only in the order of the group words.
     repeat : int
-        How many earlier prompts of the design have the same text.
+        Number of earlier prompts of the design with the same text.
     """
 
     text: str
@@ -88,23 +71,30 @@ class OptionPrompt:
 def make_association_prompts(
     test: WordAssociationTest, n: int = DEFAULT_N_REPLIES, *, wordings: Sequence[Wording] = (), seed: int = 0
 ) -> tuple[AssociationPrompt, ...]:
-    """The prompts of ``n`` answers; the same for the same words, wordings and seed, on any machine.
+    """Make the prompts of a test. The same words, wordings and seed give the same prompts on any machine.
 
-    Prompts come in blocks of two that differ in the order of the group words alone: an answer that follows from places
-    in the text, not from words, gives nothing to either group within a block. Blocks are spread over pairs of group
-    words and wordings as evenly as their number allows; every second block of a pair lists the words in the reverse
-    order of the one before. With fewer blocks than pairs, pairs are drawn.
+    Prompts come in blocks of two that differ only in the order of the group words, so that a model that chooses by
+    position favours neither group within a block. Blocks are spread over pairs of group words and wordings as evenly as
+    their number allows. Every second block of a pair reverses the word order of the block before. With fewer blocks
+    than pairs, pairs are sampled.
+
+    Parameters
+    ----------
+    test : WordAssociationTest
+    n : int
+        Number of prompts, which must be even.
+    wordings : sequence of Wording
+        Wordings of the form "list"; by default all.
+    seed : int
     """
     check_n_replies(n)
-    used = tuple(wordings) or select_wordings()
-    for wording in used:
-        check_wording_form(wording, "list")
+    used = _choose_wordings(wordings, "list")
     pairs = shuffle_order([json.dumps(pair) for pair in test.pairs], test, seed, "pairs")
     prompts: list[AssociationPrompt] = []
     seen: Counter[str] = Counter()
     for block in range(n // 2):
-        turn, place = divmod(block, len(pairs))
-        pair, wording = pairs[place], used[(turn + place) % len(used)]
+        turn, index = divmod(block, len(pairs))
+        pair, wording = pairs[index], used[(turn + index) % len(used)]
         order = [test.words[i] for i in shuffle_order(test.words, test, seed, f"words {pair} {turn // 2}")]
         words = tuple(reversed(order)) if turn % 2 else tuple(order)
         groups = test.pairs[pair]
@@ -120,14 +110,18 @@ def make_association_prompts(
 def make_option_prompts(
     test: WordAssociationTest, *, wordings: Sequence[Wording] = (), pairs: Sequence[int] | None = None
 ) -> tuple[OptionPrompt, ...]:
-    """Every attribute word with every pair of group words in both orders: by pair, wording, order, then word.
+    """Make prompts for every attribute word with every pair of group words in both orders.
 
-    ``pairs`` are places of pairs, all of them by default.
+    Parameters
+    ----------
+    test : WordAssociationTest
+    wordings : sequence of Wording
+        Wordings of the form "word"; by default all.
+    pairs : sequence of int, optional
+        Indices of pairs of group words; by default all.
     """
-    used = tuple(wordings) or select_wordings(form="word")
-    for wording in used:
-        check_wording_form(wording, "word")
-    places = range(len(test.pairs)) if pairs is None else pairs
+    used = _choose_wordings(wordings, "word")
+    indices = range(len(test.pairs)) if pairs is None else pairs
     return tuple(
         OptionPrompt(
             fill_wording(wording, test.pairs[pair], stigmatised_first, word=[word]),
@@ -138,27 +132,39 @@ def make_option_prompts(
             word,
             wording.name,
         )
-        for pair, wording, stigmatised_first, word in product(places, used, (False, True), test.words)
+        for pair, wording, stigmatised_first, word in product(indices, used, (False, True), test.words)
     )
 
 
-def check_wording_form(wording: Wording, form: PromptForm) -> None:
-    """Refuse a wording for another kind of prompts."""
-    if wording.form != form:
-        raise UsageError(f"the wording {wording.name!r} is for prompts of the form {wording.form!r}, not {form!r}")
+def _choose_wordings(wordings: Sequence[Wording], form: PromptForm) -> tuple[Wording, ...]:
+    """Return the wordings, by default all of a form. Raise UsageError if one is for another form of prompts."""
+    for wording in wordings:
+        if wording.form != form:
+            raise UsageError(f"the wording {wording.name!r} is for prompts of the form {wording.form!r}, not {form!r}")
+    return tuple(wordings) or select_wordings(form=form)
 
 
 def check_n_replies(n: int) -> None:
-    """Refuse a number of answers that cannot be balanced."""
+    """Raise UsageError if a number of responses cannot be balanced."""
     if n < 2 or n % 2:
         raise UsageError(
-            f"the number of answers must be even and at least 2, got {n}: every prompt is asked with both orders of "
-            "the group words"
+            f"the number of answers must be even and at least 2, got {n}, because every prompt is used with both "
+            "orders of the group words"
         )
 
 
 def fill_wording(wording: Wording, groups: tuple[str, str], stigmatised_first: bool, **slots: Sequence[str]) -> str:
-    """A wording with the group words in their order, and the attribute words of every other slot."""
+    """Fill a wording with the group words in their order, and with the attribute words of the other slots.
+
+    Parameters
+    ----------
+    wording : Wording
+    groups : (str, str)
+        The default group word and the stigmatised one.
+    stigmatised_first : bool
+    **slots : sequence of str
+        Words by slot.
+    """
     default, stigmatised = format_pair(wording, groups)
     first, second = (stigmatised, default) if stigmatised_first else (default, stigmatised)
     filling = {"first": first, "second": second}
@@ -169,12 +175,21 @@ def fill_wording(wording: Wording, groups: tuple[str, str], stigmatised_first: b
 
 
 def format_pair(wording: Wording, groups: tuple[str, str]) -> tuple[str, str]:
-    """Group words as the wording writes them."""
+    """Return group words as the wording writes them."""
     return (groups[0].lower(), groups[1].lower()) if wording.lower_case else groups
 
 
 def shuffle_order(items: Sequence[str], test: WordAssociationTest, seed: int, what: str) -> list[int]:
-    """Places of the items in an order that depends on nothing but the contents and the seed."""
+    """Return indices of the items in an order that depends only on the contents and the seed.
+
+    Parameters
+    ----------
+    items : sequence of str
+    test : WordAssociationTest
+    seed : int
+    what : str
+        Purpose of the order.
+    """
 
     def key(item: str) -> bytes:
         content = json.dumps([_SALT, seed, test.digest, what, item])
@@ -185,10 +200,10 @@ def shuffle_order(items: Sequence[str], test: WordAssociationTest, seed: int, wh
 
 @dataclass(frozen=True)
 class DecisionPrompt:
-    """A prompt for one decision, and what was chosen for it.
+    """A prompt for one decision, with its design.
 
-    ``topics`` are the positive and the negative word, ``task`` the number of the two; ``groups`` are the default group
-    word and the stigmatised one, ``pair`` their place in the test. The other fields are those of `AssociationPrompt`.
+    ``topics`` are the positive and the negative word, and ``task`` is their index. ``groups`` are the default group
+    word and the stigmatised one, and ``pair`` is their index. The other fields are those of `AssociationPrompt`.
     """
 
     text: str
@@ -205,10 +220,10 @@ class DecisionPrompt:
 
 @dataclass(frozen=True)
 class ParsedDecision:
-    """What was decided.
+    """A parsed decision.
 
-    ``kind`` is that of the reading, or "undecided" where one person got both topics. ``follows``: the negative topic
-    went to the stigmatised group; None where nothing was decided.
+    ``kind`` is the kind of the reply, or "undecided" if one person gets both topics. If ``follows`` is True, the
+    negative topic goes to the stigmatised group; it is None if no decision was read.
     """
 
     kind: ReplyKind | Literal["undecided"]
@@ -219,15 +234,22 @@ class ParsedDecision:
 def make_decision_prompts(
     test: WordAssociationTest, n: int = DEFAULT_N_REPLIES, *, wordings: Sequence[Wording] = (), seed: int = 0
 ) -> tuple[DecisionPrompt, ...]:
-    """The prompts of ``n`` decisions, the same for the same words, wordings and seed, on any machine.
+    """Make prompts for decisions. The same words, wordings and seed give the same prompts on any machine.
 
-    A task is a positive and a negative word, no word in two of them. Prompts come in blocks of two that differ in the
-    order of the group words alone; blocks are spread over tasks, pairs of group words, wordings and orders of topics.
+    A task is a positive and a negative word; no word is in two tasks. Prompts come in blocks of two that differ only in
+    the order of the group words. Blocks are spread over tasks, pairs of group words, wordings and orders of topics.
+
+    Parameters
+    ----------
+    test : WordAssociationTest
+    n : int
+        Number of prompts, which must be even.
+    wordings : sequence of Wording
+        Wordings of the form "decision"; by default all.
+    seed : int
     """
     check_n_replies(n)
-    used = tuple(wordings) or select_wordings(form="decision")
-    for wording in used:
-        check_wording_form(wording, "decision")
+    used = _choose_wordings(wordings, "decision")
     poles = test.positive.words, test.negative.words
     tasks = list(zip(*([pole[i] for i in shuffle_order(pole, test, seed, "topics")] for pole in poles), strict=False))
     pairs = shuffle_order([json.dumps(pair) for pair in test.pairs], test, seed, "pairs")
@@ -254,19 +276,25 @@ def make_decision_prompts(
 
 
 def _choose_balanced(block: int, tasks: int, choices: int) -> int:
-    """The choice of a block: one after the other, and shifted whenever they would meet the same tasks again."""
+    """Choose in turn for each block, with a shift wherever the same tasks would repeat."""
     return (block + block // math.lcm(tasks, choices)) % choices
 
 
 def parse_decision(text: str, topics: tuple[str, str], groups: tuple[str, str]) -> ParsedDecision:
-    """Read a decision by the rules of `read_reply`; both topics must be given, to different people.
+    """Parse a decision by the rules of `parse_reply`. It must assign the topics to different people.
 
-    ``topics`` are the positive and the negative one, ``groups`` the default and the stigmatised group word.
+    Parameters
+    ----------
+    text : str
+    topics : (str, str)
+        The positive and the negative topic.
+    groups : (str, str)
+        The default and the stigmatised group word.
     """
-    found = parse_reply(text, topics, groups)
-    positive, negative = found.to_stigmatised
+    parsed = parse_reply(text, topics, groups)
+    positive, negative = parsed.to_stigmatised
     if positive is None or negative is None:
-        return ParsedDecision(found.kind, None, found.left_out)
+        return ParsedDecision(parsed.kind, None, parsed.left_out)
     if positive == negative:
-        return ParsedDecision("undecided", None, found.left_out)
-    return ParsedDecision("complete", negative, found.left_out)
+        return ParsedDecision("undecided", None, parsed.left_out)
+    return ParsedDecision("complete", negative, parsed.left_out)

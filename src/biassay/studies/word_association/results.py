@@ -7,36 +7,29 @@ from typing import Literal
 
 from biassay.results.outcomes import (
     DECISIONS,
-    Result,
     ResultRecord,
-    join_decisions,
     make_alternative_columns,
     make_outcome_columns,
+    make_result_columns,
 )
-from biassay.results.run_data import BaseRecord, RunData, TestRecord
-from biassay.results.tables import MODEL_COLUMNS, REVISION_COLUMN, Column, TableSpec
-from biassay.studies.study import REPLY_COLUMN
-
-__all__ = [
-    "TABLES",
-    "GeneralizesTo",
-    "MissingResponses",
-    "RelativeDecisionsRow",
-    "ReplyCounts",
-    "Unit",
-    "WordAssociationInputsRecord",
-    "WordAssociationReplyExample",
-    "WordAssociationResult",
-    "WordResult",
-    "get_results",
-]
-
+from biassay.results.run_data import RevisionRow, TestRecord
+from biassay.results.tables import Column, TableSpec, column, keyword_row, optional, table_row
+from biassay.studies.study import declare_reply
 
 Unit = Literal["share", "log-odds"]
 GeneralizesTo = Literal["pairs", "answers", "words"]
 
 
-@dataclass(frozen=True, kw_only=True)
+REPLY_LABELS = {"filtered": "filtered by the endpoint", "failed": "failed after retries"}
+"""Labels of kinds of replies that differ from the name of the kind."""
+
+
+def label_kind(kind: str) -> str:
+    """Return the text that follows a count of replies: 12 filtered by the endpoint."""
+    return REPLY_LABELS.get(kind, kind)
+
+
+@keyword_row
 class WordAssociationResult(ResultRecord):
     """One test on one model.
 
@@ -52,8 +45,8 @@ class WordAssociationResult(ResultRecord):
     default, stigmatised, positive, negative : str
         Labels of the two groups and the two poles.
     generalizes_to : {"pairs", "answers", "words"} or None
-        What interval and p-value generalise to beside other words: other pairs of group words, other answers with
-        these group words, or nothing ("words").
+        Sampling units beside words that interval and p-value generalize to: other pairs of group words, other
+        answers with these group words, or nothing ("words").
     pairs, answers : int
         Pairs of group words, and prompts.
     complete, partial, refused, filtered, failed, unparsed : int or None
@@ -70,26 +63,38 @@ class WordAssociationResult(ResultRecord):
         Share of replies that refuse, and share of words in replies (or of log-odds) that are missing.
     """
 
-    test: str
-    default: str
-    stigmatised: str
-    positive: str
-    negative: str
-    pairs: int
-    answers: int
-    generalizes_to: GeneralizesTo | None = None
-    complete: int | None = None
-    partial: int | None = None
-    refused: int | None = None
-    filtered: int | None = None
-    failed: int | None = None
-    unparsed: int | None = None
-    cut_off: int | None = None
-    words_left_out: int | None = None
-    first: float | None = None
-    follows_order: bool | None = None
-    refusal_rate: float | None = None
-    missing_rate: float | None = None
+    test: str = column("test", "The name of the test.")
+    default: str = column("default", "The default group.")
+    stigmatised: str = column("stigmatised", "The group that a stereotype associates with negative words.")
+    positive: str = column("positive", "The positive words.")
+    negative: str = column("negative", "The negative words.")
+    pairs: int = column("pairs", "Pairs of group words in the prompts.")
+    answers: int = column("answers", "Prompts.")
+    generalizes_to: GeneralizesTo | None = optional(
+        "generalizes to",
+        "Population of p and interval besides other words: other pairs of group words (pairs), other responses "
+        "(answers), or none (words).",
+    )
+    complete: int | None = optional("complete", "Replies that assign every word to a group; reported log-odds.")
+    partial: int | None = optional("partial", "Replies that assign only some words to a group.")
+    refused: int | None = optional("refused", "Replies that refuse.")
+    filtered: int | None = optional("filtered", "Prompts or replies that the endpoint filtered.")
+    failed: int | None = optional("failed", "Prompts on which the endpoint failed at every attempt.")
+    unparsed: int | None = optional("unparsed", "Other replies in which no word could be read; unreported log-odds.")
+    cut_off: int | None = optional("cut off", "Replies of any kind cut off by max_tokens=.")
+    words_left_out: int | None = optional(
+        "left out", "Words that p (read only) omits, because some responses lack them."
+    )
+    first: float | None = optional(
+        "first", "Share (log-odds) of the group word named first: 0.5 (0) if order does not matter."
+    )
+    follows_order: bool | None = optional(
+        "follows order", "Whether the order of the group words outweighs their meaning."
+    )
+    refusal_rate: float | None = optional("refusal rate", "Share of replies that refuse.", "share")
+    missing_rate: float | None = optional(
+        "missing", "Share of words in replies (or of log-odds) that were not read.", "share"
+    )
 
     @property
     def item(self) -> str:
@@ -98,17 +103,12 @@ class WordAssociationResult(ResultRecord):
 
     @property
     def bai_score(self) -> float | None:
-        """The published score D: mean over answers."""
+        """Published score D: mean over responses."""
         return self.alternatives["bai"].effect_size if "bai" in self.alternatives else None
 
 
-def get_results(run: RunData) -> tuple[Result, ...]:
-    """Return the records of a run with their decisions."""
-    return join_decisions(run.tables.get("results", ()), run.tables.get("decisions", ()))
-
-
-@dataclass(frozen=True)
-class MissingResponses(BaseRecord):
+@table_row
+class MissingResponses(RevisionRow):
     """Missing responses at one level of a factor of a test.
 
     ``factor`` is "pole" (of ``asked`` words in replies, those that were not read), or "pair of group words" or "group
@@ -116,258 +116,169 @@ class MissingResponses(BaseRecord):
     rate is the same at all levels of the factor.
     """
 
-    model: str
-    options: str
-    model_revision: str | None
-    test: str
-    factor: Literal["pole", "pair of group words", "group word named first"]
-    level: str
-    asked: int
-    missing: int
-    rate: float
-    p_value: float | None
+    test: str = column("test", "The name of the test.")
+    factor: Literal["pole", "pair of group words", "group word named first"] = column(
+        "by", "Pole of the words, pair of group words in the prompt, or group word named first."
+    )
+    level: str = column("level", "Level of the factor.")
+    asked: int = column("asked", "Words in replies (by pole), or replies.")
+    missing: int = column("missing", "Unread words (by pole), or replies without any word read.")
+    rate: float = column("rate", "Share that is missing.", "share")
+    p_value: float | None = column("p", "Exact test of equal rates over the levels of the factor.", "p")
 
 
-@dataclass(frozen=True)
-class ReplyCounts(BaseRecord):
+@table_row
+class ReplyCounts(RevisionRow):
     """Replies to prompts of one wording, by kind. ``left_out`` are items of replies that are not clear."""
 
-    model: str
-    options: str
-    model_revision: str | None
-    test: str
-    form: Literal["list", "decision"]
-    wording: str
-    answers: int
-    complete: int
-    partial: int
-    refused: int
-    unparsed: int
-    undecided: int
-    left_out: int
-    cut_off: int = 0
-    filtered: int = 0
-    failed: int = 0
+    test: str = column("test", "The name of the test.")
+    form: Literal["list", "decision"] = column("form", "Form of the prompts: list of words, or decision.")
+    wording: str = column("wording", "The wording of the prompts.")
+    answers: int = column("answers", "Replies.")
+    complete: int = column("complete", "Replies that assign every word to a group; reported log-odds.")
+    partial: int = column("partial", "Replies that assign only some words to a group.")
+    refused: int = column("refused", "Replies that refuse.")
+    unparsed: int = column("unparsed", "Other replies in which no word could be read; unreported log-odds.")
+    undecided: int = column("undecided", "Decisions that assign both tasks to one person.")
+    left_out: int = column("left out", "Parts of replies that name a word but do not assign it clearly.")
+    cut_off: int = column("cut off", "Replies of any kind cut off by max_tokens=.", default=0)
+    filtered: int = column("filtered", "Prompts or replies that the endpoint filtered.", default=0)
+    failed: int = column("failed", "Prompts on which the endpoint failed at every attempt.", default=0)
 
 
-@dataclass(frozen=True)
-class WordAssociationReplyExample(BaseRecord):
+@table_row
+class WordAssociationReplyExample(RevisionRow):
     """A reply, or its beginning: one of the first of its kind in a test."""
 
-    model: str
-    options: str
-    model_revision: str | None
-    test: str
-    form: Literal["list", "decision"]
-    wording: str
-    kind: str
-    reply: str
+    test: str = column("test", "The name of the test.")
+    form: Literal["list", "decision"] = column("form", "Form of the prompt: list of words, or decision.")
+    wording: str = column("wording", "The wording of the prompt.")
+    kind: str = column(
+        "kind", "Kind of the reply: complete, partial, refused, filtered, failed, unparsed or undecided."
+    )
+    reply: str = declare_reply()
 
 
-@dataclass(frozen=True)
-class WordResult(BaseRecord):
-    """What a model gives to one attribute word: the share of the stigmatised group, or its log-odds.
+@table_row
+class WordResult(RevisionRow):
+    """Share or log-odds of the stigmatised group for one attribute word.
 
-    ``by_pair`` and ``by_block`` are the same by pair of group words, and by block of answers that differ in the order
-    of the group words alone: what two models are compared by.
+    ``by_pair`` has one value per pair of group words, ``by_block`` one per block of responses that differ only in the
+    order of the group words. Comparisons of models use both.
     """
 
-    model: str
-    options: str
-    model_revision: str | None
-    test: str
-    word: str
-    pole: Literal["positive", "negative"]
-    value: float | None
+    test: str = column("test", "The name of the test.")
+    word: str = column("word", "The attribute word.")
+    pole: Literal["positive", "negative"] = column("pole", "Positive or negative.")
+    value: float | None = column("value", "Share or log-odds of the stigmatised group.")
     by_pair: tuple[float | None, ...] = ()
     by_block: tuple[float | None, ...] = ()
 
 
-@dataclass(frozen=True)
-class RelativeDecisionsRow(BaseRecord):
-    """Who of two people gets which of two tasks: the share of decisions that follow the stereotype."""
+@table_row
+class RelativeDecisionsRow(RevisionRow):
+    """Share of decisions that follow the stereotype: which of two people gets which of two tasks."""
 
-    model: str
-    options: str
-    model_revision: str | None
-    test: str
-    answers: int
-    decided: int
-    tasks: int
-    share: float | None
-    low: float | None
-    high: float | None
-    p_by_task: float | None
-    p_by_decision: float | None
-    bound_low: float | None = None
-    bound_high: float | None = None
+    test: str = column("test", "The name of the test.")
+    answers: int = column("answers", "Prompts for a decision.")
+    decided: int = column("decided", "Decisions that were read.")
+    tasks: int = column("tasks", "Pairs of a positive and a negative topic.")
+    share: float | None = column("share", "Share of decisions that follow the stereotype: mean over tasks.", "share")
+    low: float | None = column("low", "Lower end of the interval over tasks.", "share")
+    high: float | None = column("high", "Upper end of the interval; the confidence is 1 - alpha.", "share")
+    p_by_task: float | None = column("p", "Two-sided sign test over tasks.", "p")
+    p_by_decision: float | None = column("p (these tasks only)", "Two-sided binomial test over decisions.", "p")
+    bound_low: float | None = optional(
+        "lower bound", "Share if all missing decisions contradicted the stereotype.", "share"
+    )
+    bound_high: float | None = optional(
+        "upper bound", "Share if all missing decisions followed the stereotype.", "share"
+    )
 
 
 @dataclass(frozen=True)
 class WordAssociationInputsRecord:
-    """What was asked: tests, and the texts of wordings by name."""
+    """Tests of a run, and the texts of wordings by name."""
 
     tests: tuple[TestRecord, ...]
     wordings: dict[str, str]
 
 
-_ASKED = (
-    *MODEL_COLUMNS,
-    REVISION_COLUMN,
-    Column("test", "test", "The name of the test."),
-)
-_KINDS = (
-    Column("complete", "complete", "Replies that give every word to a group; log-odds that are told.", "count"),
-    Column("partial", "partial", "Replies that give some words to a group.", "count"),
-    Column("refused", "refused", "Replies that refuse.", "count"),
-    Column("filtered", "filtered", "Prompts or replies that the endpoint filtered.", "count"),
-    Column("failed", "failed", "Prompts on which the endpoint failed at every attempt.", "count"),
-    Column(
-        "unparsed", "unparsed", "Other replies in which nothing could be read; log-odds that are not told.", "count"
-    ),
-    Column("cut_off", "cut off", "Replies of any kind that max_tokens= cut off.", "count"),
-)
-_RESULTS = (
-    *_ASKED,
+_RESULTS = make_result_columns(
+    WordAssociationResult,
+    ("test",),
     *make_outcome_columns(
-        effect_size="Mean over negative words minus that over positive words, of what the stigmatised group gets.",
-        ci_low="Lower end of the interval, whatever missing responses would have been.",
-        ci_high="Upper end of the interval; the confidence is 1 - alpha.",
-        scale="share: of answers that give a word to the stigmatised group; or log-odds.",
-        p_value="Two-sided p-value, for other words and what `generalizes_to` names, whatever missing responses would "
-        "have been.",
-        p_adjusted="P-value after Holm's correction (with Tarone's refinement) over social-bias questions; descriptive "
-        "tests excluded.",
-        direction="Expected: the stigmatised group gets negative words.",
-    ),
-    Column(
         "bound_low",
-        "lower bound",
-        "Difference with all missing responses (refused, filtered, failed, unparsed, left out) counted against the "
-        "stereotype.",
-        "number",
+        "bound_high",
+        "p_floor",
+        bound_low="Difference if all missing responses (refused, filtered, failed, unparsed, left out) contradicted "
+        "the stereotype.",
+        bound_high="Difference if all missing responses followed the stereotype.",
+        p_floor="Smallest p-value that this number of pairs or words allows.",
     ),
-    Column("bound_high", "upper bound", "Difference with all of them counted for the stereotype.", "number"),
-    Column("p_floor", "smallest p", "Smallest p-value that this number of pairs or words allows.", "p"),
-    *make_alternative_columns("read", {"p_value": ("p, read", "P-value with missing responses left out.")}),
+    *make_alternative_columns("read", p_value=("p (read only)", "P-value without missing responses.")),
     *make_alternative_columns(
         "fixed_groups",
-        {"p_value": ("p (these groups only)", "P-value for other words and answers, with these group words.")},
+        p_value=("p (these groups only)", "P-value for other words and responses with the same group words."),
     ),
     *make_alternative_columns(
-        "fixed_words",
-        {"p_value": ("p (these answers only)", "Exact p-value: words permuted between the poles in these answers.")},
+        "fixed_words", p_value=("p (these responses only)", "Exact p-value of permuting words between the poles.")
     ),
-    Column("bai_score", "D", "The published score D: mean over answers.", "number"),
+    Column("bai_score", "D", "Published score D: mean over responses.", "number"),
     *make_alternative_columns(
-        "bai", {"p_value": ("p of D", "P-value of the published t-test of D over answers, for these words only.")}
+        "bai", p_value=("p of D", "P-value of the published t-test of D over responses, for these words only.")
     ),
-    Column("title", "title", "The test in words."),
-    Column("topic", "topic", "Gender, race, age, ...; see tests.md."),
-    Column("about", "about", "people: social-bias test; method: sanity check."),
-    Column("status", "status", "measured or failed (too little could be read)."),
-    Column("reason", "reason", "Why it was not measured."),
-    Column("doubt", "doubt", "Why the evidence is not what the p-value alone suggests."),
-    Column("question", "question", "The question, if the test is another form of it."),
-    Column("form_of", "form of", "Test that stands for the question in the correction, if it is another one."),
-    Column("family_size", "questions", "Questions that are corrected together; a question counts once.", "count"),
-    Column("default", "default", "The default group."),
-    Column("stigmatised", "stigmatised", "The group that a stereotype associates with negative words."),
-    Column("positive", "positive", "The positive words."),
-    Column("negative", "negative", "The negative words."),
-    Column(
-        "generalizes_to",
-        "generalises to",
-        "What p and the interval generalise to beside other words: other pairs of group words (pairs), other answers "
-        "(answers), or nothing (words).",
-    ),
-    Column("pairs", "pairs", "Pairs of group words in the prompts.", "count"),
-    Column("answers", "answers", "Prompts.", "count"),
-    *_KINDS,
-    Column("words_left_out", "left out", "Words not read throughout, which p, read, does not use.", "count"),
-    Column("first", "first", "Of the group word named first: 0.5 (log-odds: 0) if order does not matter.", "number"),
-    Column(
-        "follows_order", "follows order", "If the order of the group words decides more than their meaning.", "flag"
-    ),
-    Column("refusal_rate", "refusal rate", "Share of replies that refuse.", "share"),
-    Column("missing_rate", "missing", "Share of words in replies (or of log-odds) that were not read.", "share"),
-    Column("warnings", "warnings", "What changes how the difference is read."),
-)
-_MISSING = (
-    *_ASKED,
-    Column("factor", "by", "Pole of the words, pair of group words in the prompt, or group word named first."),
-    Column("level", "level", "Level of the factor."),
-    Column("asked", "asked", "Words in replies (by pole), or replies.", "count"),
-    Column("missing", "missing", "Words that were not read (by pole), or replies without any word read.", "count"),
-    Column("rate", "rate", "Share that is missing.", "share"),
-    Column("p_value", "p", "Exact test of equal rates over the levels of the factor.", "p"),
-)
-_COUNTS = (
-    *_ASKED,
-    Column("form", "form", "Prompts that list words, or ask for a decision."),
-    Column("wording", "wording", "The wording of the prompts."),
-    Column("answers", "answers", "Replies.", "count"),
-    *_KINDS,
-    Column("undecided", "undecided", "Decisions that give both tasks to one person.", "count"),
-    Column("left_out", "left out", "Items of replies that name a word and are not clear.", "count"),
-)
-_WORDS = (
-    *_ASKED,
-    Column("word", "word", "The attribute word."),
-    Column("pole", "pole", "Positive or negative."),
-    Column("value", "value", "Share given to the stigmatised group, or log-odds.", "number"),
-)
-_DECISIONS = (
-    *_ASKED,
-    Column("answers", "answers", "Decisions that were asked for.", "count"),
-    Column("decided", "decided", "Decisions that were read.", "count"),
-    Column("tasks", "tasks", "Pairs of a positive and a negative topic.", "count"),
-    Column("share", "share", "Of decisions that follow the stereotype: mean over tasks.", "share"),
-    Column("low", "low", "Lower end, over tasks.", "share"),
-    Column("high", "high", "Upper end; the confidence is 1 - alpha.", "share"),
-    Column("bound_low", "lower bound", "Share with missing decisions counted against the stereotype.", "share"),
-    Column("bound_high", "upper bound", "Share with missing decisions counted for the stereotype.", "share"),
-    Column("p_by_task", "p by task", "Sign test over tasks, two-sided.", "p"),
-    Column("p_by_decision", "p by decision", "Binomial test of these very tasks, two-sided.", "p"),
-)
-_EXAMPLES = (
-    *_ASKED,
-    Column("form", "form", "A prompt that lists words, or asks for a decision."),
-    Column("wording", "wording", "The wording of the prompt."),
-    Column(
-        "kind", "kind", "How the reply was read: complete, partial, refused, filtered, failed, unparsed, or undecided."
-    ),
-    REPLY_COLUMN,
+    effect_size="Share (or log-odds) of the stigmatised group: mean over negative minus mean over positive words.",
+    ci_low="Lower end of the interval, for any value of missing responses.",
+    ci_high="Upper end of the interval; the confidence is 1 - alpha.",
+    scale="share of responses that assign a word to the stigmatised group, or log-odds.",
+    p_value="Two-sided p-value for other words and for what `generalizes_to` names, with missing responses counted "
+    "against it.",
+    p_adjusted="P-value after Holm's correction (with Tarone's refinement) over social-bias questions; descriptive "
+    "tests excluded.",
+    direction="Expected: the stigmatised group is associated with negative words.",
+    status="measured or failed (too little could be read).",
 )
 TABLES = (
     TableSpec(
         "results",
-        "Word association tests",
+        "All tests",
         WordAssociationResult,
         _RESULTS,
-        rows=get_results,
         key=("test",),
-        number="effect_size",
-        shown=(
+        value_column="effect_size",
+        default_columns=(
             *("model", "test", "scale", "effect_size", "ci_low", "ci_high", "bound_low", "bound_high", "p_value"),
             *("p_adjusted", "evidence", "bai_score", "reason"),
         ),
     ),
     DECISIONS,
-    TableSpec(
-        "missing", "Missing responses", MissingResponses, _MISSING, key=("test", "factor", "level"), number="rate"
-    ),
+    TableSpec("missing", "Missing responses", MissingResponses, key=("test", "factor", "level"), value_column="rate"),
     TableSpec(
         "replies",
         "Replies by kind",
         ReplyCounts,
-        _COUNTS,
         key=("test", "form", "wording"),
-        shown=("model", "test", "form", "wording", "complete", "partial", "refused", "filtered", "failed", "unparsed"),
+        default_columns=(
+            "model",
+            "test",
+            "form",
+            "wording",
+            "complete",
+            "partial",
+            "refused",
+            "filtered",
+            "failed",
+            "unparsed",
+        ),
     ),
-    TableSpec("words", "Every word", WordResult, _WORDS, key=("test", "word"), number="value", detail=True),
+    TableSpec("words", "Words", WordResult, key=("test", "word"), value_column="value", collapsed=True),
     TableSpec(
-        "relative_decisions", "Relative decisions", RelativeDecisionsRow, _DECISIONS, key=("test",), number="share"
+        "relative_decisions",
+        "Relative decisions",
+        RelativeDecisionsRow,
+        key=("test",),
+        value_column="share",
     ),
-    TableSpec("examples", "Examples of replies", WordAssociationReplyExample, _EXAMPLES, detail=True),
+    TableSpec("examples", "Example responses", WordAssociationReplyExample, collapsed=True),
 )

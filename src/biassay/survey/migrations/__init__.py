@@ -1,1 +1,1 @@
-"""Migrations."""
+"""Migrations of the survey database."""

@@ -13,20 +13,20 @@ from biassay.stats.association import unit_rows
 from biassay.studies.associations.metrics import Sets, Vectors
 from biassay.studies.associations.weat import Association, AssociationOptions, associate_sets, mean_rows
 
-__all__ = ["METRIC"]
-
 
 @dataclass(frozen=True)
 class _Cosine:
-    """Mean cosines by one product of matrices."""
+    """Cosine metric, computed by one matrix product."""
 
     name: str = "cosine"
     title: str = "cosine (WEAT)"
     unit: str = "d"
     scale: Literal["sd"] | None = "sd"
+    claim: str = "X rather than Y is associated with A rather than B, for other words of the same kinds as well."
+    source: str = "Caliskan, Bryson and Narayanan 2017, Science 356(6334)"
 
-    def associate(self, sets: Sets, how: AssociationOptions) -> Association:
-        return associate_sets([sets[role] for role in "XYAB"], how)
+    def associate(self, sets: Sets, options: AssociationOptions) -> Association:
+        return associate_sets([sets[role] for role in "XYAB"], options)
 
     def attribute_scores(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
         between = unit_rows(sets["X"], "X").mean(axis=0) - unit_rows(sets["Y"], "Y").mean(axis=0)

@@ -1,0 +1,1 @@
+"""Name audits: scores and selection of documents when only the name changes."""

@@ -1,0 +1,1 @@
+"""Robustness of word associations and benchmarks of models that respond to prompts."""
