@@ -131,8 +131,7 @@ def _make_benchmark() -> click.Command:
 
 
 def _make_robustness() -> click.Command:
-    from biassay.studies.prompt_robustness.settings import PromptRobustnessSettings
-    from biassay.studies.robustness.settings import RobustnessSettings
+    from biassay.studies.robustness.settings import PromptRobustnessSettings, RobustnessSettings
 
     encoding, prompting = (
         {field.name for field in dataclasses.fields(settings)}

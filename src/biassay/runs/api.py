@@ -22,8 +22,8 @@ from biassay.runs.progress import Listener, PathLike, default_listener
 from biassay.runs.run import Run
 from biassay.runs.runner import resume_run, run_study
 from biassay.stats.association import SIMILARITIES
-from biassay.studies.prompt_robustness.settings import DEFAULT_SYSTEMS
 from biassay.studies.registry import get_study
+from biassay.studies.robustness.settings import DEFAULT_SYSTEMS
 from biassay.studies.stereotypes.ilps import MEASURES
 from biassay.studies.word_association.prompts import DEFAULT_N_REPLIES
 

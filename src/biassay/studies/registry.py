@@ -21,7 +21,7 @@ _STUDIES: Mapping[str, str] = {
     "word_association": "biassay.studies.word_association.study:STUDY",
     "benchmarks": "biassay.studies.benchmarks.study:STUDY",
     "audit": "biassay.studies.audit.study:STUDY",
-    "prompt_robustness": "biassay.studies.prompt_robustness.study:STUDY",
+    "prompt_robustness": "biassay.studies.robustness.prompts:STUDY",
     "debiasing": "biassay.studies.debiasing.study:STUDY",
 }
 

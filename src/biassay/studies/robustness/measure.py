@@ -14,12 +14,18 @@ from biassay.datasets.schema import ROLES, Test
 from biassay.errors import DegenerateError
 from biassay.prompts.sentences import StimulusText, get_template
 from biassay.results.outcomes import Outcome
-from biassay.results.run_data import copy_fields, none_if_nan
+from biassay.results.run_data import copy_fields
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import crossed_effect
 from biassay.stats.specification_curve import joint_test, match_values
 from biassay.studies.associations.weat import mean_rows
-from biassay.studies.robustness.results import Kind, RobustnessResult, Specification
+from biassay.studies.robustness.results import (
+    ALL_WORDS,
+    Kind,
+    RobustnessResult,
+    Specification,
+    summarize_specifications,
+)
 from biassay.studies.robustness.settings import RobustnessSettings
 
 EQUAL_TOKENS, EQUAL_FREQUENCY = "equal tokens", "equal frequency"
@@ -283,49 +289,29 @@ def make_robustness_result(
             **fields, status="failed", reason="all target words have the same association, so d is undefined"
         )
     sign = math.copysign(1.0, first.effect_size)
-    scores = [result.scores for result in results if result.kind in _ALL_WORDS and result.is_known]
+    scores = [result.scores for result in results if result.kind in ALL_WORDS and result.is_known]
     joint = joint_test(np.stack(scores), results[0].sizes[0], rng=rng)
-    counted = [row for row in rows if row.kind in _ALL_WORDS and row.effect_size is not None]
-    effects = [row.effect_size for row in counted if row.effect_size is not None]
+    counts, median = summarize_specifications(
+        [row for row in rows if row.kind in ALL_WORDS], alpha, joint, "permutation, target words"
+    )
     left_out = [row for row in rows if row.kind == "word" and row.effect_size is not None]
     weakest = min(left_out, key=lambda row: sign * (row.effect_size or 0.0), default=None)
+    matched = {row.words: row for row in rows if row.kind == "matched"}
     others = {
         "without_word": weakest,
-        "equal_tokens": _find_matched(rows, EQUAL_TOKENS),
-        "equal_frequency": _find_matched(rows, EQUAL_FREQUENCY),
+        "equal_tokens": matched.get(EQUAL_TOKENS),
+        "equal_frequency": matched.get(EQUAL_FREQUENCY),
     }
-    alternatives = {name: _make_outcome(row, alpha) for name, row in others.items() if row is not None}
-    alternatives["joint"] = Outcome(
-        effect_size=none_if_nan(joint.median),
-        p_value=none_if_nan(joint.p_value),
-        test="permutation, target words",
-        n={"specifications": len(counted)},
-    )
     return RobustnessResult(
         **fields,
+        **counts,
         outcome=_make_outcome(first, alpha),
-        alternatives=alternatives,
-        n_specifications=len(counted),
-        n_same_sign=sum(_agrees(row, sign) for row in counted),
-        n_significant=sum(_agrees(row, sign) and row.p_value is not None and row.p_value <= alpha for row in counted),
-        min_effect_size=min(effects, default=None),
-        max_effect_size=max(effects, default=None),
+        alternatives={name: _make_outcome(row, alpha) for name, row in others.items() if row} | {"joint": median},
         without_word=None if weakest is None else weakest.words.removeprefix("without "),
-        share_sign_words=_share([_agrees(row, sign) for row in left_out]),
-        share_sign_subsets=_share([_agrees(row, sign) for row in rows if row.kind == "subset"]),
+        share_sign_words=_share_sign(left_out, sign),
+        share_sign_subsets=_share_sign([row for row in rows if row.kind == "subset"], sign),
     )
 
 
-_ALL_WORDS: tuple[Kind, ...] = ("model", "template")
-
-
-def _agrees(row: Specification, sign: float) -> bool:
-    return row.effect_size is not None and row.effect_size * sign > 0.0
-
-
-def _share(flags: Sequence[bool]) -> float | None:
-    return float(np.mean(flags)) if flags else None
-
-
-def _find_matched(rows: Sequence[Specification], words: str) -> Specification | None:
-    return next((row for row in rows if row.words == words), None)
+def _share_sign(rows: Sequence[Specification], sign: float) -> float | None:
+    return float(np.mean([(row.effect_size or 0.0) * sign > 0.0 for row in rows])) if rows else None

@@ -1,4 +1,4 @@
-"""Report, paper table and methods sentences of robustness."""
+"""Reports, paper table and methods sentences of robustness, of association tests and of prompts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from biassay.reporting.charts.base import Drawing, can_draw
 from biassay.reporting.charts.specification_curve import CurvePoint, draw_specification_curve
 from biassay.reporting.citations import CitationUse
-from biassay.reporting.default_report import DefaultPresenter
+from biassay.reporting.default_report import DefaultPresenter, make_record_table
 from biassay.reporting.document import Cell, Drawings, Report, Section, Table
 from biassay.reporting.findings import rank_evidence
 from biassay.reporting.formats import (
@@ -23,7 +23,7 @@ from biassay.reporting.formats import (
 )
 from biassay.reporting.methods import MethodsSentence, format_models, join_names, list_works, make_seed_sentence
 from biassay.reporting.model_card import get_version
-from biassay.reporting.terminal import MAX_ROWS, make_table, read_default_columns, side_by_side
+from biassay.reporting.terminal import MAX_ROWS, side_by_side
 from biassay.results.findings import Finding
 from biassay.results.run_data import RunData
 from biassay.results.tables import TableSpec
@@ -31,14 +31,9 @@ from biassay.results.views import RunGroup, model_key, model_labels
 from biassay.studies.associations.findings import format_label
 from biassay.studies.associations.paper import count_tests, make_crossed_sentence, make_skipped_sentence
 from biassay.studies.associations.report import CROSSED_CITATIONS
-from biassay.studies.robustness.results import (
-    NUMBERS,
-    SUMMARY,
-    RobustnessResult,
-    Specification,
-    make_findings,
-)
+from biassay.studies.robustness.results import ALL_WORDS, NUMBERS, SUMMARY
 
+Choices = tuple[tuple[str, str], ...]
 _HEADS = {"n_same_sign": "same", "n_significant": "signif.", "joint_p_value": "p of median"}
 
 
@@ -93,12 +88,16 @@ def methods_sentences(run: RunData, sources: tuple[str, ...]) -> Iterator[Method
 
 
 _MAX_CURVES = 40
+_MAX_LEADING_CURVES = 3
+_CURVE = "Each point is one specification, sorted by effect. The rows below show its choices."
 _MEANING = (
     "Significance is decided by the p-value of the default specification alone. The other specifications show whether "
     "the finding depends on how it is measured."
 )
-_MAX_LEADING_CURVES = 3
-_CURVE = "Each point is one specification, sorted by effect. The rows below show its choices."
+_PROMPT_MEANING = (
+    "Significance is decided by the default specification alone: all wordings and orders, with the model's own "
+    "temperature and system message. The others show whether the finding depends on the prompts."
+)
 _CAPTION = "Effects under the default specification. The other specifications are below."
 _TERMS = {
     "d": "How much more the first targets are associated with the first attributes than the second targets, in "
@@ -109,11 +108,81 @@ _TERMS = {
     "p of median": "How often the median over specifications would be as large if target words were "
     "assigned to X and Y at random. It does not generalize to other attribute words.",
 }
-_KINDS = ("layer, pooling", "similarity", "template")
 
 
-class RobustnessPresenter(DefaultPresenter):
-    """Report of robustness runs, with specification curves."""
+class PromptRobustnessPresenter(DefaultPresenter):
+    """Report with specification curves, those of the strongest findings first."""
+
+    def report(self, gathered: RunGroup, **options: Any) -> Report:
+        """Build the report."""
+        drawn = enumerate(islice(self.figures(gathered), _MAX_CURVES))
+        curves = tuple(("" if index else _CURVE, make) for index, make in drawn)
+        first, others = curves[:_MAX_LEADING_CURVES], curves[_MAX_LEADING_CURVES:]
+        report = super().report(gathered, **options)
+        more = [Section("curves", "More specification curves", (Drawings(others),))] if others else []
+        return dataclasses.replace(
+            report,
+            sections=[*more, *report.sections],
+            figure=Drawings(first) if first and can_draw() else None,
+            tables=[make_record_table(self._tables[0], gathered.run, "Effects under all specifications", MAX_ROWS)],
+        )
+
+    def _get_meaning(self, run: RunData) -> str:  # noqa: ARG002
+        return _PROMPT_MEANING
+
+    def methods(self, run: RunData) -> Iterator[CitationUse]:
+        """Yield the works that describe the methods."""
+        yield CitationUse("specification curves", "simonsohn2020")
+        yield from super().methods(run)
+
+    def figures(self, gathered: RunGroup) -> Iterator[Drawing]:
+        """Yield one specification curve per item."""
+        run = gathered.run
+        labels = model_labels(run)
+        rows = list(enumerate(run.results, start=1))
+        ranks = {(finding.model, finding.item): -rank_evidence(finding) for finding in self._findings(run)}
+        for number, row in sorted(rows, key=lambda pair: ranks.get((labels[model_key(pair[1])], pair[1].test), 0)):
+            own = [
+                spec
+                for spec in run.tables.get("specifications", ())
+                if (model_key(spec), spec.test) == (model_key(row), row.test) and spec.effect_size is not None
+            ]
+            alpha = run.manifest.settings.alpha
+            points = [_make_point(spec, choices, alpha) for spec, choices in self._list_choices(own)]
+            if len(points) > 1:
+                title = f"{self._name_item(row)} on {labels[model_key(row)]}"
+                name = f"curve-{number}-{row.test}"
+                yield partial(draw_specification_curve, name, title, points, axis=self._axis or row.scale)
+
+    _axis: ClassVar[str] = ""
+    """Title of the effect axis; if empty, the scale of the effect."""
+
+    def _name_item(self, row: Any) -> str:
+        return str(row.title)
+
+    def _list_choices(self, specifications: Sequence[Any]) -> Iterator[tuple[Any, Choices]]:
+        """Yield the specifications of a curve with their choices."""
+        for spec in specifications:
+            yield spec, ((spec.kind, spec.value or "all"),)
+
+
+def _make_point(spec: Any, choices: Choices, alpha: float) -> CurvePoint:
+    named = ", ".join(value for _, value in choices)
+    interval = format_interval(spec.ci_low, spec.ci_high)
+    return CurvePoint(
+        spec.effect_size,
+        spec.ci_low,
+        spec.ci_high,
+        spec.p_value is not None and spec.p_value <= alpha,
+        choices,
+        f"{named}: {format_decimal(spec.effect_size)}, {interval}, p {format_p(spec.p_value)}",
+    )
+
+
+class RobustnessPresenter(PromptRobustnessPresenter):
+    """Report of association tests under many specifications."""
+
+    _axis = "effect size d"
 
     def __init__(
         self, title: str, tables: Sequence[TableSpec], findings: Callable[[RunData], Sequence[Finding]]
@@ -121,25 +190,10 @@ class RobustnessPresenter(DefaultPresenter):
         super().__init__(title, (SUMMARY, *tables), findings)
 
     def report(self, gathered: RunGroup, **options: Any) -> Report:
-        """Build the report; it opens with the specification curves of the strongest findings."""
+        """Build the report."""
         report = super().report(gathered, **options)
-        labels = model_labels(gathered.run)
-        drawn = enumerate(islice(self.figures(gathered), _MAX_CURVES))
-        curves = tuple(("" if index else _CURVE, make) for index, make in drawn)
-        first, others = curves[:_MAX_LEADING_CURVES], curves[_MAX_LEADING_CURVES:]
-        columns, rows = read_default_columns(SUMMARY, gathered.run)
-        drawings = (Drawings(others),) if others else ()
-        tests = Section("tests", "All tests", (*drawings, make_table("", columns, rows, MAX_ROWS)))
-        return dataclasses.replace(
-            report,
-            title=_format_title(report.title, gathered.run),
-            subject=f"Robustness in {', '.join(labels.values())}",
-            caption=_CAPTION,
-            terms=_TERMS,
-            sections=[tests, *(section for section in report.sections if section.name != "results")],
-            figure=Drawings(first) if first and can_draw() else None,
-            tables=[make_table("Effects under all specifications", columns, rows, MAX_ROWS)],
-        )
+        title = _format_title(report.title, gathered.run)
+        return dataclasses.replace(report, title=title, caption=_CAPTION, terms=_TERMS)
 
     def _get_meaning(self, run: RunData) -> str:  # noqa: ARG002
         return _MEANING
@@ -147,7 +201,7 @@ class RobustnessPresenter(DefaultPresenter):
     def _headline(self, run: RunData) -> str:
         tests = {row.test for row in run.tables.get("results", ())}
         specifications = run.tables.get("specifications", ())
-        whole = sum(spec.kind in _WHOLE for spec in specifications)
+        whole = sum(spec.kind in ALL_WORDS for spec in specifications)
         return (
             f"{format_count(len(run.manifest.models), 'model')}, {format_count(len(tests), 'test')}, "
             f"{format_count(whole, 'specification')} with all words, {len(specifications) - whole:,} with some of them"
@@ -173,23 +227,17 @@ class RobustnessPresenter(DefaultPresenter):
         """Yield the sentences of the methods section."""
         return methods_sentences(run, list_works(self.sources([run])))
 
-    def figures(self, gathered: RunGroup) -> Iterator[Drawing]:
-        """Yield the figures."""
-        run = gathered.run
-        labels = model_labels(run)
-        rows = list(enumerate(run.tables.get("results", ()), start=1))
-        ranks = {(finding.model, finding.item): -rank_evidence(finding) for finding in make_findings(run)}
-        for number, row in sorted(rows, key=lambda pair: ranks.get((labels[model_key(pair[1])], pair[1].test), 0)):
-            points = _make_points(_select_specifications(run, row), row.alpha)
-            if len(points) > 1:
-                title = f"{format_label(row)} ({row.test}) on {labels[model_key(row)]}"
-                yield partial(
-                    draw_specification_curve, f"curve-{number}-{row.test}", title, points, axis="effect size d"
-                )
+    def _name_item(self, row: Any) -> str:
+        return f"{format_label(row)} ({row.test})"
 
-
-_WHOLE = ("model", "template")
-"""Kinds of specifications that use all words of a test."""
+    def _list_choices(self, specifications: Sequence[Any]) -> Iterator[tuple[Any, Choices]]:
+        """Yield specifications with all words; if templates vary, all of them together are a choice too."""
+        whole = [spec for spec in specifications if spec.kind in ALL_WORDS]
+        default = "all" if any(spec.template for spec in whole) else ""
+        for spec in whole:
+            values = (spec.representation, spec.similarity, spec.template or default)
+            kinds = ("layer, pooling", "similarity", "template")
+            yield spec, tuple((kind, value) for kind, value in zip(kinds, values, strict=True) if value)
 
 
 def _format_title(title: str, run: RunData) -> str:
@@ -204,37 +252,3 @@ def _format_title(title: str, run: RunData) -> str:
         stable = sum(row.n_significant == row.n_specifications for row in rows)
         beyond = f"{stable:,} of these {len(rows):,} have p at most {rows[0].alpha:g} in all specifications"
     return f"{title}. {beyond}"
-
-
-def _select_specifications(run: RunData, row: RobustnessResult) -> list[Specification]:
-    """Select the specifications of a test that use all its words and have an effect."""
-    return [
-        spec
-        for spec in run.tables.get("specifications", ())
-        if (model_key(spec), spec.test) == (model_key(row), row.test)
-        and spec.effect_size is not None
-        and spec.kind in _WHOLE
-    ]
-
-
-def _make_points(specifications: Sequence[Specification], alpha: float) -> list[CurvePoint]:
-    """Make the points of a curve; if templates vary, all of them together are a specification too."""
-    default = "all" if any(spec.template for spec in specifications) else ""
-    return [_make_point(spec, spec.template or default, alpha) for spec in specifications]
-
-
-def _make_point(one: Specification, template: str, alpha: float) -> CurvePoint:
-    values = (one.representation, one.similarity, template)
-    choices = tuple((kind, value) for kind, value in zip(_KINDS, values, strict=True) if value)
-    tip = (
-        f"{', '.join(value for _, value in choices)}: d {format_decimal(one.effect_size)}, "
-        f"{format_interval(one.ci_low, one.ci_high)}"
-    )
-    return CurvePoint(
-        one.effect_size or 0.0,
-        one.ci_low,
-        one.ci_high,
-        one.p_value is not None and one.p_value <= alpha,
-        choices,
-        f"{tip}, p {format_p(one.p_value)}",
-    )

@@ -1,23 +1,25 @@
-"""Rows, columns and findings of robustness."""
+"""Rows, columns and findings of robustness, of association tests and of prompts."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Literal
+from typing import Any, Literal
 
 from biassay.reporting.formats import format_count, format_decimal, format_interval
 from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import (
     DECISIONS,
+    Outcome,
     Result,
     ResultRecord,
     make_alternative_columns,
     make_result_columns,
 )
-from biassay.results.run_data import RevisionRow, RunData, TestRecord
+from biassay.results.run_data import RevisionRow, RunData, TestRecord, none_if_nan
 from biassay.results.tables import (
     Column,
     TableSpec,
@@ -28,12 +30,15 @@ from biassay.results.tables import (
     table_row,
 )
 from biassay.results.views import model_key, model_labels
+from biassay.stats.specification_curve import JointResult
 from biassay.studies.associations.findings import describe_direction, format_claim, format_label
 
 Kind = Literal["model", "template", "word", "subset", "matched"]
-KINDS: tuple[Kind, ...] = ("model", "template", "word", "subset", "matched")
 """Kind of a specification: the layer, pooling or similarity; the template; one word left out; half of the words;
 words of equal frequency or number of tokens."""
+ALL_WORDS: tuple[Kind, ...] = ("model", "template")
+"""Kinds of specifications that use all words of a test."""
+PromptKind = Literal["default", "wording", "order", "temperature", "system"]
 
 
 @table_row
@@ -69,7 +74,26 @@ class Specification(RevisionRow):
 
 
 @keyword_row
-class RobustnessResult(ResultRecord):
+class _VariedResult(ResultRecord):
+    """One item on one model over all specifications, summarized by `summarize_specifications`."""
+
+    test: str = column("test", "Test, or category of the benchmark.")
+    n_specifications: int = column(
+        "specifications", "Specifications with an effect; of association tests, those with all words.", default=0
+    )
+    n_same_sign: int | None = optional("same sign", "Specifications with the sign of the default.")
+    n_significant: int | None = optional("p at most alpha", "Number of these with p at most alpha, not corrected.")
+    min_effect_size: float | None = optional("min", "Smallest effect of these specifications.")
+    max_effect_size: float | None = optional("max", "Largest effect of these specifications.")
+
+    @property
+    def item(self) -> str:
+        """Name of the test or category."""
+        return self.test
+
+
+@keyword_row
+class RobustnessResult(_VariedResult):
     """One test on one model over all its specifications.
 
     The primary outcome is that of the first specification, the default representation with cosine, as in association
@@ -82,45 +106,78 @@ class RobustnessResult(ResultRecord):
 
     Attributes
     ----------
-    test, targ1, targ2, attr1, attr2 : str
-        Name of the test and of its four word sets.
+    targ1, targ2, attr1, attr2 : str
+        Names of the four word sets.
     alpha : float
         Level of significance.
-    n_specifications, n_same_sign, n_significant : int
-        Specifications; those with the sign of the first one; those of these with a p-value of at most alpha.
-    min_effect_size, max_effect_size : float or None
-        Range of the effect over the specifications.
     without_word : str or None
         Word that is left out in the alternative ``without_word``.
     share_sign_words, share_sign_subsets : float or None
         Share of left-out words, and of random halves, with the sign of the first specification.
     """
 
-    test: str = column("test", "Name of the test.")
     targ1: str = column("X", "First targets.")
     targ2: str = column("Y", "Second targets.")
     attr1: str = column("A", "First attributes.")
     attr2: str = column("B", "Second attributes.")
     alpha: float = column("alpha", "Level of significance.", default=0.05)
-    n_specifications: int = column(
-        "specifications", "Layers, poolings, similarities and templates, all words.", default=0
-    )
-    n_same_sign: int | None = optional("same sign", "Specifications with the sign of d.")
-    n_significant: int | None = optional(
-        "p at most alpha", "Specifications with the sign of d and a p of at most alpha."
-    )
-    min_effect_size: float | None = optional("min d", "Smallest d of these specifications.")
-    max_effect_size: float | None = optional("max d", "Largest d of these specifications.")
     without_word: str | None = optional("weakest word", "Word whose removal reduces the effect most.")
     share_sign_words: float | None = optional("words left out", "Share of left-out words with the same sign.", "share")
     share_sign_subsets: float | None = optional(
         "halves", "Share of random halves of the words with the same sign.", "share"
     )
 
-    @property
-    def item(self) -> str:
-        """Name of the test."""
-        return self.test
+
+@table_row
+class PromptSpecification(RevisionRow):
+    """One specification of the prompts of an item, and its effect from the value of a model without bias."""
+
+    test: str = column("test", "Test, or category of the benchmark.")
+    kind: PromptKind = column("kind", "Difference from the default: wording, order, temperature or system.")
+    value: str = column("value", "The wording, order, temperature or system message.")
+    effect_size: float | None = column("effect", "Effect, from the value of a model without bias.")
+    ci_low: float | None = column("low", "Lower end of the interval; none for one order of group words.")
+    ci_high: float | None = column("high", "Upper end; the confidence is 1 - alpha.")
+    p_value: float | None = column("p", "P-value, not corrected.", "p")
+
+
+@keyword_row
+class PromptRobustnessResult(_VariedResult):
+    """One item on one model over all specifications of its prompts.
+
+    The primary outcome is that of the default specification: all wordings and orders, with the model's own temperature
+    and system message. The alternative ``joint`` is the median effect with one p-value for all specifications.
+    """
+
+
+def summarize_specifications(
+    rows: Sequence[Specification] | Sequence[PromptSpecification], alpha: float, joint: JointResult, test: str
+) -> tuple[dict[str, Any], Outcome]:
+    """Return the counts and the range of specifications, the default one first, and their joint outcome.
+
+    Parameters
+    ----------
+    rows : sequence of Specification or PromptSpecification
+    alpha : float
+        Level of significance.
+    joint : JointResult
+        Joint test of the specifications with an effect.
+    test : str
+        Name of the joint test.
+    """
+    counted = [row for row in rows if row.effect_size is not None]
+    effects = [row.effect_size for row in counted if row.effect_size is not None]
+    sign = math.copysign(1.0, effects[0])
+    agree = [row for row in counted if (row.effect_size or 0.0) * sign > 0.0]
+    counts = {
+        "n_specifications": len(counted),
+        "n_same_sign": len(agree),
+        "n_significant": sum(row.p_value is not None and row.p_value <= alpha for row in agree),
+        "min_effect_size": min(effects),
+        "max_effect_size": max(effects),
+    }
+    median, p_value = none_if_nan(joint.median), none_if_nan(joint.p_value)
+    return counts, Outcome(effect_size=median, p_value=p_value, test=test, n={"specifications": len(counted)})
 
 
 @dataclass(frozen=True)
@@ -128,6 +185,13 @@ class RobustnessInputsRecord:
     """Tests of a robustness run, with digests."""
 
     tests: tuple[TestRecord, ...]
+
+
+@dataclass(frozen=True)
+class PromptRobustnessInputsRecord:
+    """Digests of the tests, or of the benchmark's data."""
+
+    digests: dict[str, str]
 
 
 _RESULTS = make_result_columns(
@@ -175,6 +239,38 @@ TABLES = (
         collapsed=True,
     ),
     TableSpec("specifications", "All specifications", Specification, collapsed=True),
+    DECISIONS,
+)
+PROMPT_TABLES = (
+    TableSpec(
+        "results",
+        "All numbers",
+        PromptRobustnessResult,
+        make_result_columns(
+            PromptRobustnessResult,
+            ("test",),
+            *make_alternative_columns(
+                "joint",
+                effect_size=(
+                    "median",
+                    "Median over specifications, in standard deviations of words or sampling units.",
+                ),
+                p_value=(
+                    "p of median",
+                    "Two-sided permutation p-value of the median: poles of words, or signs of sampling units, are "
+                    "exchanged in all specifications at once.",
+                ),
+            ),
+            status="measured or failed.",
+        ),
+        key=("test",),
+        value_column="joint_effect_size",
+        default_columns=(
+            *("model", "test", "effect_size", "ci_low", "ci_high", "scale", "p_value", "evidence", "n_specifications"),
+            *("n_same_sign", "n_significant", "min_effect_size", "max_effect_size", "joint_p_value"),
+        ),
+    ),
+    TableSpec("specifications", "All specifications", PromptSpecification, collapsed=True),
     DECISIONS,
 )
 
@@ -235,7 +331,7 @@ def _make_finding(result: Result, label: str) -> Finding:
             "crossed, corrected": decision.p_adjusted,
             "p of median (these words only)": result.alternatives["joint"].p_value if is_measured else None,
         },
-        robustness=tuple(_describe_robustness(result)) if is_measured else (),
+        robustness=tuple(describe_robustness(result, result.alpha)) if is_measured else (),
         notes=(),
         too_few_of="words",
         no_interval="",
@@ -244,19 +340,17 @@ def _make_finding(result: Result, label: str) -> Finding:
     )
 
 
-def _describe_robustness(result: Result) -> Iterator[str]:
+def describe_robustness(result: Result, alpha: float) -> Iterator[str]:
     """Yield how many specifications agree, the range of the effect, and the word that matters most."""
     total = format_count(result.n_specifications, "specification")
-    median = format_decimal(result.alternatives["joint"].effect_size)
     spread = format_interval(result.min_effect_size, result.max_effect_size)
-    yield (
-        f"same sign in {result.n_same_sign:,} of {total}, p at most {result.alpha:g} in {result.n_significant:,}; "
-        f"median d = {median} ({spread})"
-    )
+    agreement = f"same sign in {result.n_same_sign:,} of {total}, p at most {alpha:g} in {result.n_significant:,}"
+    if isinstance(result.record, PromptRobustnessResult):
+        yield f"{agreement}; effects {spread}"
+        return
+    yield f"{agreement}; median d = {format_decimal(result.alternatives['joint'].effect_size)} ({spread})"
     if result.without_word is not None:
         effect = result.alternatives["without_word"].effect_size
         changes_sign = (effect or 0.0) * (result.effect_size or 0.0) < 0.0
-        yield (
-            f"{'changes sign' if changes_sign else 'smallest'} without {result.without_word}: d = "
-            f"{format_decimal(effect)}"
-        )
+        said = "changes sign" if changes_sign else "smallest"
+        yield f"{said} without {result.without_word}: d = {format_decimal(effect)}"

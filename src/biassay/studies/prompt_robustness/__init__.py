@@ -1,1 +1,0 @@
-"""Robustness of word associations and benchmarks of models that respond to prompts."""
