@@ -8,7 +8,7 @@ import pytest
 from biassay.datasets.catalogue import select_grouping
 from biassay.datasets.groups import Grouping
 from biassay.stats.multiple_testing import benjamini_hochberg
-from biassay.studies.discovery.measure import GroupNameVectors, RankedWords, Threshold, VocabularySearch
+from biassay.studies.discovery.measure import GroupNameVectors, RankedWords, VocabularySearch
 from biassay.studies.discovery.settings import DiscoverySettings
 
 from .planted_words import GROUPS, NAMES, write_groups
@@ -31,7 +31,7 @@ def searched(grouping: Grouping, cosines: np.ndarray, rng: np.random.Generator) 
     n, m = cosines.shape
     panel = GroupNameVectors(grouping, np.eye(m), np.arange(m), PLACES, {}, {})
     target = next(group for group in grouping.groups if group.name == TARGET)
-    limits = {TARGET: (Threshold(0.8, "given"), Threshold(0.8, "given"))}
+    limits = {TARGET: (0.8, 0.8)}
     search = VocabularySearch(panel, [target], limits, DiscoverySettings(n_permutations=999, alpha=ALPHA, keep=n), rng)
     search.add([str(word) for word in range(n)], cosines)
     return search.ranked()[TARGET]
@@ -48,7 +48,7 @@ def false_shares(grouping: Grouping, strong: np.ndarray, seed: int, worlds: int 
     for _ in range(worlds):
         sums = np.outer(rng.normal(size=500), RED) + np.outer(rng.normal(size=500), WOMEN)
         found = searched(grouping, rng.normal(size=(500, 32)) + np.where(true[:, None], strong, 0.7 * sums), rng)
-        real = true[np.array(found.words, dtype=int)]
+        real = true[found.words.astype(int)]
         after = found.eibd & (benjamini_hochberg(found.p_excess, ALPHA).adjusted <= ALPHA)
         rows.append([*((chosen & ~real).sum() / max(1, chosen.sum()) for chosen in (found.emergent, after)),
                      found.corrected.num_emergent])  # fmt: skip

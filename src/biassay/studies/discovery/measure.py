@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -13,10 +13,11 @@ from threadpoolctl import ThreadpoolController
 
 from biassay.datasets.groups import Group, Grouping
 from biassay.errors import InsufficientVocabularyError, format_examples
+from biassay.grouping import group_pairs
 from biassay.models.base import Identity, TextEmbeddings
 from biassay.models.devices import get_gpu_transfer
 from biassay.results.outcomes import Outcome
-from biassay.results.run_data import BaseRecord, none_if_nan
+from biassay.results.run_data import none_if_nan
 from biassay.stats.association import unit_rows
 from biassay.stats.detection import (
     THRESHOLDS,
@@ -29,7 +30,7 @@ from biassay.stats.detection import (
 )
 from biassay.stats.multiple_testing import FdrAccumulator, FdrResult
 from biassay.stats.name_permutation import NamePermutations, PairPermutations
-from biassay.studies.discovery.results import CurveRow, GroupResult, Scores, Source, Task, ValidatedRow, WordRow
+from biassay.studies.discovery.results import CurveRow, GroupResult, Source, Task, ValidatedRow, WordRow
 from biassay.studies.discovery.settings import DiscoverySettings
 from biassay.studies.study import Array, Event, Row
 
@@ -99,28 +100,18 @@ class GroupNameVectors:
         pairs = [self._sides(pair.first, pair.second) for pair in self.grouping.constituents(target)]
         return pair_scores(cosines, others), pair_scores(cosines, pairs)
 
-    def get_group_index(self, target: Group) -> int:
-        """Return the index of a group."""
-        return self.grouping.groups.index(target)
-
     @property
     def categories(self) -> NDArray[np.intp]:
         """Index of every group's value in every category, (groups, categories)."""
-        categories = list(self.grouping.groups[0].belongs)
-        values = [self.grouping.values(category) for category in categories]
+        values = {category: self.grouping.values(category) for category in self.grouping.groups[0].belongs}
         return np.array(
-            [
-                [of.index(group.belongs[category]) for category, of in zip(categories, values, strict=True)]
-                for group in self.grouping.groups
-            ],
+            [[of.index(group.belongs[name]) for name, of in values.items()] for group in self.grouping.groups],
             dtype=np.intp,
         )
 
     def _sides(self, first: tuple[str, ...], second: tuple[str, ...]) -> SidePair:
-        names = [group.name for group in self.grouping.groups]
-        sides = ([names.index(name) for name in side] for side in (first, second))
-        one, other = (np.flatnonzero(np.isin(self.groups, side)) for side in sides)
-        return one, other
+        names = np.array([group.name for group in self.grouping.groups])[self.groups]
+        return np.flatnonzero(np.isin(names, first)), np.flatnonzero(np.isin(names, second))
 
 
 def find_known_rows(encoded: TextEmbeddings) -> NDArray[np.bool_]:
@@ -147,13 +138,12 @@ def make_group_name_vectors(
     known, at = find_known_rows(encoded), 0
     oov_names, rows, labels, left = {}, [], [], {}
     for index, group in enumerate(grouping.groups):
-        mask = known[at : at + len(group.names)]
-        oov_names[group.name] = tuple(name for name, there in zip(group.names, mask, strict=True) if not there)
-        kept = [label for label, there in zip(group.cluster_labels, mask, strict=True) if there]
-        _check_vocabulary(group, oov_names[group.name], len(set(kept)), max_unknown, hint)
+        names, mask = np.array(group.names, dtype=object), known[at : at + len(group.names)]
+        left[group.name], oov_names[group.name] = names[mask].tolist(), tuple(names[~mask].tolist())
+        own = [(index, label) for label, there in zip(group.cluster_labels, mask, strict=True) if there]
+        _check_vocabulary(group, oov_names[group.name], len(set(own)), max_unknown, hint)
         rows.append(unit_rows(encoded.vectors[at : at + len(mask)][mask], group.label))
-        labels += [(index, label) for label in kept]
-        left[group.name] = [name for name, there in zip(group.names, mask, strict=True) if there]
+        labels += own
         at += len(mask)
     order = {cluster: i for i, cluster in enumerate(dict.fromkeys(labels))}
     return GroupNameVectors(
@@ -170,86 +160,70 @@ def _find_similar(
     names: Mapping[str, Sequence[str]], rows: Sequence[NDArray[np.float64]], labels: Sequence[tuple[int, str]]
 ) -> dict[str, tuple[tuple[str, str], ...]]:
     """Find pairs of names, by group, that lie far closer together than two names of one group usually do."""
-    distances, pairs = [], []
+    distances: dict[tuple[str, str, str], float] = {}
     for index, (group, own) in enumerate(names.items()):
         clusters = [label for of, label in labels if of == index]
         for i, j in combinations(range(len(own)), 2):
             if clusters[i] != clusters[j]:
-                distances.append(1.0 - float(rows[index][i] @ rows[index][j]))
-                pairs.append((group, own[i], own[j]))
-    near = np.array(distances) < _NEAR * np.median(distances)
-    found: dict[str, tuple[tuple[str, str], ...]] = {}
-    for (group, one, other), is_near in zip(pairs, near.tolist(), strict=True):
-        if is_near:
-            found[group] = (*found.get(group, ()), (one, other))
-    return found
+                distances[group, own[i], own[j]] = 1.0 - float(rows[index][i] @ rows[index][j])
+    limit = _NEAR * np.median(list(distances.values()))
+    near = group_pairs((group, pair) for (group, *pair), distance in distances.items() if distance < limit)
+    return {group: tuple((one, other) for one, other in pairs) for group, pairs in near.items()}
 
 
 def _check_vocabulary(group: Group, oov_names: tuple[str, ...], clusters: int, max_unknown: float, hint: str) -> None:
     if len(oov_names) <= max_unknown * len(group.names) and clusters >= 2:
         return
-    option = "`biassay discover --max-unknown`"
-    limit = f"the limit is {max_unknown:.0%}, {option} changes it"
+    limit = f"the limit is {max_unknown:.0%}, `biassay discover --max-unknown` changes it"
     if clusters < 2:
         limit = f"at least two{' clusters of names' if group.clusters else ''} must be left"
-    count = f"{len(oov_names):,} of {len(group.names):,} names of {group.label}"
-    reason = f"{count} are out of vocabulary ({format_examples(oov_names)})"
-    raise InsufficientVocabularyError(f"{reason}; {limit}{f'; {hint}' if hint else ''}")
+    raise InsufficientVocabularyError(
+        f"{len(oov_names):,} of {len(group.names):,} names of {group.label} are out of vocabulary "
+        f"({format_examples(oov_names)}); {limit}{f'; {hint}' if hint else ''}"
+    )
 
 
 CONVENTIONAL_THRESHOLD = 0.8  # a large effect by convention, if no rated words can choose a threshold
 
 
-@dataclass(frozen=True)
-class Threshold:
-    """A threshold and its source."""
-
-    value: float
-    source: Source
-
-
 @dataclass(frozen=True, eq=False)
-class ValidationCurve:
-    """Detection of rated words at all thresholds.
+class Trial:
+    """Detection of rated words by one rule.
 
     Attributes
     ----------
-    curve : DetectionCurve
+    threshold : float
+        Threshold in use.
+    source : Source
+        How it was chosen.
+    detected : (n,) bool
+        Rated words that are detected at it.
+    curve : DetectionCurve or None
+        Detection at all thresholds. None if all known words belong to the group, or none.
     chosen : int
-        Index of the threshold in use.
-    informative : bool
-        Whether the best threshold detects any word of the group.
+        Index of the threshold in the curve.
     """
 
-    curve: DetectionCurve
+    threshold: float
+    source: Source
+    detected: NDArray[np.bool_]
+    curve: DetectionCurve | None
     chosen: int
-    informative: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Scores, thresholds and detection of the rated words of one group.
-
-    Attributes
-    ----------
-    words : list of str
-    scores, constituents : (n, k), (n, c) float64
-    curve, curve_emergent : ValidationCurve or None
-        For the words of the group, and for its emergent words. None if all known words belong to the group, or none.
-    threshold, threshold_emergent : Threshold
-    detected, detected_emergent : (n,) bool
-        At these thresholds.
-    """
+    """Scores (n, k) and (n, c) of the n rated words of one group, and their detection by IBD and EIBD."""
 
     words: Sequence[str]
     scores: NDArray[np.float64]
     constituents: NDArray[np.float64]
-    curve: ValidationCurve | None
-    curve_emergent: ValidationCurve | None
-    threshold: Threshold
-    threshold_emergent: Threshold
-    detected: NDArray[np.bool_]
-    detected_emergent: NDArray[np.bool_]
+    trials: Mapping[Task, Trial]
+
+    @property
+    def thresholds(self) -> tuple[float, float]:
+        """Thresholds of IBD and EIBD."""
+        return self.trials["ibd"].threshold, self.trials["eibd"].threshold
 
 
 def validate_words(
@@ -270,47 +244,40 @@ def validate_words(
         Vectors of the words.
     settings : DiscoverySettings
     """
+    cosines = np.empty((0, len(name_vectors.groups)))
     if len(words):
         cosines = name_vectors.average(name_vectors.cosines(vectors, "validation words", words))
-    else:
-        cosines = np.empty((0, len(name_vectors.groups)))
     scores, constituents = name_vectors.scores(target, cosines)
-    found = [
-        _validate_task(scores, dropping, np.array([word in of for word in words], dtype=bool), settings)
-        for dropping, of in ((None, target.biases), (constituents, target.emergent))
-    ]
-    (curve, at, own), (curve_emergent, at_emergent, emergent) = found
-    return Validation(words, scores, constituents, curve, curve_emergent, at, at_emergent, own, emergent)
+    trials: dict[Task, Trial] = {
+        "ibd": _try_rule(scores, None, _find_rated(words, target.biases), settings),
+        "eibd": _try_rule(scores, constituents, _find_rated(words, target.emergent), settings),
+    }
+    return Validation(words, scores, constituents, trials)
 
 
-def _validate_task(
+def _find_rated(words: Sequence[str], rated: Collection[str]) -> NDArray[np.bool_]:
+    return np.array([word in rated for word in words], dtype=bool)
+
+
+def _try_rule(
     scores: NDArray[np.float64],
     dropping: NDArray[np.float64] | None,
     truth: NDArray[np.bool_],
     settings: DiscoverySettings,
-) -> tuple[ValidationCurve | None, Threshold, NDArray[np.bool_]]:
-    """Return the curve, the threshold and the detected words of IBD, or of EIBD if scores drop words."""
+) -> Trial:
+    """Choose the threshold of IBD, or of EIBD if scores drop words, and detect the words at it."""
     given, rule, compare = settings.threshold, settings.rule, settings.compare
-    curve = None
+    source: Source = "convention" if given is None else "given"
+    threshold, curve, chosen = CONVENTIONAL_THRESHOLD if given is None else given, None, 0
     if truth.any() and not truth.all():
         grid = THRESHOLDS if given is None else np.unique([*THRESHOLDS, given])
-        points = detection_curve(scores, truth, constituents=dropping, rule=rule, compare=compare, thresholds=grid)
-        best = points.best(positive_only=settings.positive_only)
-        informative = bool(points.tp[best])
-        wanted = CONVENTIONAL_THRESHOLD if given is None else given
-        nearest = int(np.argmin(np.abs(points.thresholds - wanted)))
-        index = best if given is None and informative else nearest
-        curve = ValidationCurve(points, index, informative)
-    at = _choose_threshold(curve, given)
-    return curve, at, find_detected(*strongest_scores(scores, dropping, rule, compare), at.value)
-
-
-def _choose_threshold(curve: ValidationCurve | None, given: float | None) -> Threshold:
-    if given is not None:
-        return Threshold(given, "given")
-    if curve is None or not curve.informative:
-        return Threshold(CONVENTIONAL_THRESHOLD, "convention")
-    return Threshold(float(curve.curve.thresholds[curve.chosen]), "validation")
+        curve = detection_curve(scores, truth, constituents=dropping, rule=rule, compare=compare, thresholds=grid)
+        chosen = int(np.argmin(np.abs(curve.thresholds - threshold)))
+        best = curve.best(positive_only=settings.positive_only)
+        if given is None and curve.tp[best]:  # otherwise even the best threshold detects no word of the group
+            chosen, threshold, source = best, float(curve.thresholds[best]), "validation"
+    detected = find_detected(*strongest_scores(scores, dropping, rule, compare), threshold)
+    return Trial(threshold, source, detected, curve, chosen)
 
 
 _MANY = 100_000  # words: for fewer it takes longer to find a GPU than to do without
@@ -323,7 +290,7 @@ class RankedWords:
 
     Attributes
     ----------
-    words : list of str
+    words : (n,) object
     scores, constituents : (n, k), (n, c) float64
     score : (n,) float64
         The largest, or smallest, of the scores, which decides.
@@ -337,12 +304,13 @@ class RankedWords:
         Detected by IBD, and by EIBD, and with q at most alpha.
     emergent : (n,) bool
         With q of the excess at most alpha, which is so for words detected by EIBD only.
-    num_words, num_above, num_associated, num_every, num_eibd, num_emergent : int
-        Of the whole vocabulary: words; those above IBD's threshold; those associated, and of these those whose scores
-        against every other group are above it; those by EIBD, and of these those emergent.
+    num_words, num_above : int
+        Words of the whole vocabulary, and those above IBD's threshold.
+    corrected : FdrResult
+        Numbers of significant words of the whole vocabulary.
     """
 
-    words: list[str]
+    words: NDArray[np.object_]
     scores: NDArray[np.float64]
     constituents: NDArray[np.float64]
     score: NDArray[np.float64]
@@ -368,17 +336,17 @@ class VocabularySearch:
         self,
         name_vectors: GroupNameVectors,
         targets: Sequence[Group],
-        thresholds: Mapping[str, tuple[Threshold, Threshold]],
+        thresholds: Mapping[str, tuple[float, float]],
         settings: DiscoverySettings,
         rng: np.random.Generator,
     ) -> None:
-        indices = [name_vectors.get_group_index(target) for target in targets]
+        indices = [name_vectors.grouping.groups.index(target) for target in targets]
         self._name_vectors, self._targets = name_vectors, tuple(targets)
         self._threads = ThreadpoolController()
-        most, count = settings.n_permutations, len(name_vectors.categories)
-        self._permutations = NamePermutations(name_vectors.groups, name_vectors.categories, indices, most, rng)
+        most, categories = settings.n_permutations, name_vectors.categories
+        self._permutations = NamePermutations(name_vectors.groups, categories, indices, most, rng)
         every = settings.compare == "every"
-        self._pairs = PairPermutations(name_vectors.groups, count, indices, most, rng) if every else None
+        self._pairs = PairPermutations(name_vectors.groups, len(categories), indices, most, rng) if every else None
         self._ranked = {t.name: _TopWords(thresholds[t.name], settings) for t in targets}
         self._seen, self._looked = 0, False
 
@@ -387,114 +355,86 @@ class VocabularySearch:
         if not len(words):
             return
         self._seen += len(words)
-        if self._seen > _MANY and not self._looked:
-            self._move()
+        if self._seen > _MANY and not self._looked:  # make permutations on a GPU from now on, if there is one
+            self._looked = True
+            self._permutations.to_device = get_gpu_transfer()
+            if self._pairs is not None:
+                self._pairs.to_device = self._permutations.to_device
         cosines = self._name_vectors.cosines(vectors, "vocabulary", words)
         others = np.flatnonzero(cosines.max(axis=1) <= _SAME)
-        kept, cosines = [words[i] for i in others.tolist()], self._name_vectors.average(cosines[others])
+        kept, cosines = np.array(words, dtype=object)[others], self._name_vectors.average(cosines[others])
         # Products this small gain nothing from threads, which on a busy machine wait for each other without end.
         with self._threads.limit(limits=1, user_api="blas"):
-            self._add(kept, cosines)
-
-    def _move(self) -> None:
-        """Make permutations on a GPU from now on, if there is one."""
-        self._looked = True
-        self._permutations.to_device = get_gpu_transfer()
-        if self._pairs is not None:
-            self._pairs.to_device = self._permutations.to_device
-
-    def _add(self, kept: list[str], cosines: NDArray[np.float64]) -> None:
-        scored = [self._name_vectors.scores(target, cosines) for target in self._targets]
-        largest = np.stack([np.fmax.reduce(scores, axis=1) for scores, _ in scored], axis=1)
-        tails = self._permutations.p_values(cosines, largest)
-        p = tails.associated if self._pairs is None else self._pairs.p_values(cosines)
-        for i, (target, (scores, constituents)) in enumerate(zip(self._targets, scored, strict=True)):
-            both = np.stack([p[:, i], tails.excess[:, i]], axis=1)
-            self._ranked[target.name].add(kept, scores, constituents, both)
+            scored = [self._name_vectors.scores(target, cosines) for target in self._targets]
+            largest = np.stack([np.fmax.reduce(scores, axis=1) for scores, _ in scored], axis=1)
+            tails = self._permutations.p_values(cosines, largest)
+            p = tails.associated if self._pairs is None else self._pairs.p_values(cosines)
+            for i, (target, (scores, constituents)) in enumerate(zip(self._targets, scored, strict=True)):
+                both = np.stack([p[:, i], tails.excess[:, i]], axis=1)
+                self._ranked[target.name].add(kept, scores, constituents, both)
 
     def ranked(self) -> dict[str, RankedWords]:
         """Return the words by name of the target group."""
         return {name: ranked.ranked() for name, ranked in self._ranked.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class _Block:
-    """Words with their scores and p-values."""
-
-    words: list[str]
-    scores: NDArray[np.float64]
-    constituents: NDArray[np.float64]
-    p: NDArray[np.float64]  # p-values of the association and of the excess
-    marks: NDArray[np.bool_]  # above IBD's threshold, above it against every group, and EIBD
-
-    @property
-    def _arrays(self) -> tuple[NDArray[Any], ...]:
-        return self.scores, self.constituents, self.p, self.marks
-
-    def rows(self, rows: NDArray[np.intp]) -> _Block:
-        return _Block([self.words[i] for i in rows.tolist()], *(array[rows] for array in self._arrays))
-
-    @classmethod
-    def joined(cls, one: _Block, other: _Block) -> _Block:
-        pairs = zip(one._arrays, other._arrays, strict=True)
-        return cls([*one.words, *other.words], *(np.concatenate(pair) for pair in pairs))
-
-
 class _TopWords:
     """Keep the highest-ranked words of one target, and the p-values of all words for the correction."""
 
-    def __init__(self, thresholds: tuple[Threshold, Threshold], settings: DiscoverySettings) -> None:
-        self._thresholds, self._keep = thresholds, settings.keep
-        self._rule, self._compare = settings.rule, settings.compare
+    def __init__(self, thresholds: tuple[float, float], settings: DiscoverySettings) -> None:
+        self._thresholds, self._settings = thresholds, settings
         self._family = FdrAccumulator(settings.alpha)
-        self._best: _Block | None = None
+        self._best: dict[str, NDArray[Any]] = {}
 
     def add(
         self,
-        words: list[str],
+        words: NDArray[np.object_],
         scores: NDArray[np.float64],
         constituents: NDArray[np.float64],
         p: NDArray[np.float64],
     ) -> None:
-        block = _Block(words, scores, constituents, p, self._detected(scores, constituents))
-        self._family.add(p, block.marks)
-        self._best = self._cut(block if self._best is None else _Block.joined(self._best, block))
+        """Add words with their scores, and p-values (n, 2) of the association and of the excess."""
+        rule, compare, (own, emergent) = self._settings.rule, self._settings.compare, self._thresholds
+        marks = np.stack(
+            [
+                find_detected(*strongest_scores(scores, None, rule, compare), own),
+                find_detected(*strongest_scores(scores, None, rule, "every"), own),
+                find_detected(*strongest_scores(scores, constituents, rule, compare), emergent),
+            ],
+            axis=1,
+        )
+        self._family.add(p, marks)
+        block = {"words": words, "scores": scores, "constituents": constituents, "p": p, "marks": marks}
+        if self._best:
+            block = {name: np.concatenate([self._best[name], values]) for name, values in block.items()}
+        # The best of all words by score, earlier words first among equals, and the best of EIBD's by excess.
+        order = np.argsort(-np.nan_to_num(self._score(block["scores"]), nan=-np.inf), kind="stable")
+        kept, keep = np.arange(len(order)) < self._settings.keep, self._settings.keep
+        eibd = np.flatnonzero(block["marks"][order, 2])
+        kept[eibd[np.argsort(block["p"][order, 1][eibd], kind="stable")][:keep]] = True
+        self._best = {name: values[order[kept]] for name, values in block.items()}
 
-    def _detected(self, scores: NDArray[np.float64], constituents: NDArray[np.float64]) -> NDArray[np.bool_]:
-        own, emergent = (threshold.value for threshold in self._thresholds)
-        above = find_detected(*strongest_scores(scores, None, self._rule, self._compare), own)
-        every = find_detected(*strongest_scores(scores, None, self._rule, "every"), own)
-        left = find_detected(*strongest_scores(scores, constituents, self._rule, self._compare), emergent)
-        return np.stack([above, every, left], axis=1)
-
-    def _cut(self, block: _Block) -> _Block:
-        """Keep the best of all words by score, earlier words first among equals, and the best of EIBD's by excess."""
-        score, _ = strongest_scores(block.scores, None, self._rule, self._compare)
-        order = np.argsort(-np.nan_to_num(score, nan=-np.inf), kind="stable")
-        kept = np.arange(len(order)) < self._keep
-        eibd = np.flatnonzero(block.marks[order, 2])
-        kept[eibd[np.argsort(block.p[order, 1][eibd], kind="stable")][: self._keep]] = True
-        return block.rows(order[kept])
+    def _score(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return strongest_scores(scores, None, self._settings.rule, self._settings.compare)[0]
 
     def ranked(self) -> RankedWords:
         best, family = self._best, self._family
-        if best is None or not family.num_words:
+        if not family.num_words:
             raise InsufficientVocabularyError(
                 "no word is left to search: all are out of vocabulary or names of the groups"
             )
-        corrected = family.correct()
-        q = corrected.q(best.p[:, 0])
-        associated, _, eibd = (best.marks & (q <= family.alpha)[:, None]).T
-        q_excess = corrected.q_excess(best.p[:, 1], eibd)
-        score, _ = strongest_scores(best.scores, None, self._rule, self._compare)
+        corrected, (p, p_excess) = family.correct(), best["p"].T
+        q = corrected.q(p)
+        associated, _, eibd = (best["marks"] & (q <= family.alpha)[:, None]).T
+        q_excess = corrected.q_excess(p_excess, eibd)
         return RankedWords(
-            words=best.words,
-            scores=best.scores,
-            constituents=best.constituents,
-            score=score,
-            p=best.p[:, 0],
+            words=best["words"],
+            scores=best["scores"],
+            constituents=best["constituents"],
+            score=self._score(best["scores"]),
+            p=p,
             q=q,
-            p_excess=best.p[:, 1],
+            p_excess=p_excess,
             q_excess=q_excess,
             associated=associated,
             eibd=eibd,
@@ -506,122 +446,102 @@ class _TopWords:
 
 
 CURVE_ARRAYS = ("thresholds", "tp", "fp", "fn", "tn")
-"""Last parts of the names of a detection curve's arrays, after its group and task."""
+"""Arrays of a detection curve; their names begin with GROUP/TASK/."""
 
 
-def make_array_name(group: str, task: Task, name: str) -> str:
-    """Return the name of an array of a detection curve.
+def make_group_events(
+    identity: Identity, grouping: Grouping, target: Group, validation: Validation, ranked: RankedWords
+) -> Iterator[Event]:
+    """Yield all rows and arrays of one group in one model.
 
     Parameters
     ----------
-    group : str
-    task : Task
-    name : str
-        One of `CURVE_ARRAYS`.
+    identity : Identity
+    grouping : Grouping
+    target : Group
+    validation : Validation
+    ranked : RankedWords
     """
-    return f"{group}/{task}/{name}"
+    key: dict[str, Any] = {"model": identity.name, "options": identity.options, "group": target.name}
+    others = tuple(other.name for other in grouping.comparison_groups(target))
+    pairs = tuple(pair.label for pair in grouping.constituents(target))
+    own, emergent = validation.trials.values()
+    n = {"words": ranked.num_words}
+    group = GroupResult(
+        **key,
+        model_revision=identity.revision,
+        title=target.label,
+        topic=", ".join(target.belongs),
+        outcome=_count_words(ranked.corrected.num_associated, n, ranked.q),
+        alternatives={
+            "eibd": _count_words(ranked.corrected.num_eibd, n),
+            "emergent": _count_words(ranked.corrected.num_emergent, n, ranked.q_excess),
+        },
+        belongs=dict(target.belongs),
+        other_groups=others,
+        constituents=pairs,
+        threshold=own.threshold,
+        threshold_source=own.source,
+        threshold_emergent=emergent.threshold,
+        threshold_emergent_source=emergent.source,
+        n_above=ranked.num_above,
+        n_every=ranked.corrected.num_every,
+    )
+    yield Row("groups", group)
+    for task, trial in validation.trials.items():
+        if trial.curve is not None:
+            yield Row("curves", _make_curve_row(key, task, trial.curve, trial.chosen))
+            for name in CURVE_ARRAYS:
+                values = np.asarray(getattr(trial.curve, name), dtype=np.float64)
+                yield Array(f"{target.name}/{task}/{name}", values)
 
-
-class GroupRowBuilder:
-    """Build the rows and arrays of one group in one model."""
-
-    def __init__(self, identity: Identity, grouping: Grouping, target: Group) -> None:
-        self._target = target
-        self._others = tuple(other.name for other in grouping.comparison_groups(target))
-        self._pairs = tuple(pair.label for pair in grouping.constituents(target))
-        self._revision = identity.revision
-        self._of: dict[str, Any] = {"model": identity.name, "options": identity.options, "group": target.name}
-
-    def events(self, validation: Validation, ranked: RankedWords) -> Iterator[Event]:
-        """Yield all rows and arrays of the group."""
-        yield Row("groups", self._group(validation, ranked))
-        curves: tuple[tuple[Task, ValidationCurve | None], ...]
-        curves = ("ibd", validation.curve), ("eibd", validation.curve_emergent)
-        for task, curve in curves:
-            if curve is not None:
-                yield Row("curves", self._curve(task, curve))
-                for name in CURVE_ARRAYS:
-                    values = np.asarray(getattr(curve.curve, name), dtype=np.float64)
-                    yield Array(make_array_name(self._target.name, task, name), values)
-        yield from (Row("validated", row) for row in self._validated(validation))
-        yield from (Row("results", row) for row in self._words(ranked))
-
-    def _group(self, validation: Validation, ranked: RankedWords) -> BaseRecord:
-        own, emergent = validation.threshold, validation.threshold_emergent
-        words = {"words": ranked.num_words}
-        return GroupResult(
-            **self._of,
-            model_revision=self._revision,
-            title=self._target.label,
-            topic=", ".join(self._target.belongs),
-            outcome=_count_words(ranked.corrected.num_associated, words, ranked.q),
-            alternatives={
-                "eibd": _count_words(ranked.corrected.num_eibd, words),
-                "emergent": _count_words(ranked.corrected.num_emergent, words, ranked.q_excess),
-            },
-            belongs=dict(self._target.belongs),
-            other_groups=self._others,
-            constituents=self._pairs,
-            threshold=own.value,
-            threshold_source=own.source,
-            threshold_emergent=emergent.value,
-            threshold_emergent_source=emergent.source,
-            n_above=ranked.num_above,
-            n_every=ranked.corrected.num_every,
-        )
-
-    def _curve(self, task: Task, fitted: ValidationCurve) -> BaseRecord:
-        curve, at = fitted.curve, fitted.chosen
-        return CurveRow(
-            **self._of,
-            task=task,
-            outcome=Outcome(
-                effect_size=curve.area,
-                scale="area under the curve",
-                null=0.5,
-                n={"rated words": int(curve.tp[at] + curve.fp[at] + curve.fn[at] + curve.tn[at])},
-            ),
-            chance=curve.chance,
-            chosen=float(curve.thresholds[at]),
-            accuracy=float(curve.accuracy[at]),
-            precision=none_if_nan(curve.precision[at]),
-            recall=float(curve.tpr[at]),
-            false_positive_rate=float(curve.fpr[at]),
-        )
-
-    def _validated(self, validation: Validation) -> Iterator[BaseRecord]:
-        for row, word in enumerate(validation.words):
-            yield ValidatedRow(
-                **self._of,
-                word=word,
-                of_group=word in self._target.biases,
-                emergent_of_group=word in self._target.emergent,
-                **self._scores(validation, row),
-                detected=bool(validation.detected[row]),
-                detected_emergent=bool(validation.detected_emergent[row]),
-            )
-
-    def _words(self, ranked: RankedWords) -> Iterator[BaseRecord]:
-        for row, word in enumerate(ranked.words):
-            yield WordRow(
-                **self._of,
-                word=word,
-                effect_size=none_if_nan(ranked.score[row]),
-                **self._scores(ranked, row),
-                p_value=none_if_nan(ranked.p[row]),
-                p_adjusted=none_if_nan(ranked.q[row]),
-                excess_p_value=none_if_nan(ranked.p_excess[row]),
-                excess_p_adjusted=none_if_nan(ranked.q_excess[row]),
-                associated=bool(ranked.associated[row]),
-                eibd=bool(ranked.eibd[row]),
-                emergent=bool(ranked.emergent[row]),
-            )
-
-    def _scores(self, scored: Validation | RankedWords, row: int) -> dict[str, Any]:
+    def name_scores(scored: Validation | RankedWords, row: int) -> dict[str, Any]:
         return {
-            "scores": _name_scores(self._others, scored.scores[row]),
-            "constituents": _name_scores(self._pairs, scored.constituents[row]),
+            "scores": dict(zip(others, map(none_if_nan, scored.scores[row]), strict=True)),
+            "constituents": dict(zip(pairs, map(none_if_nan, scored.constituents[row]), strict=True)),
         }
+
+    for row, word in enumerate(validation.words):
+        validated = ValidatedRow(
+            **key,
+            word=word,
+            of_group=word in target.biases,
+            emergent_of_group=word in target.emergent,
+            **name_scores(validation, row),
+            detected=bool(own.detected[row]),
+            detected_emergent=bool(emergent.detected[row]),
+        )
+        yield Row("validated", validated)
+    for row, word in enumerate(ranked.words):
+        found = WordRow(
+            **key,
+            word=word,
+            effect_size=none_if_nan(ranked.score[row]),
+            **name_scores(ranked, row),
+            p_value=none_if_nan(ranked.p[row]),
+            p_adjusted=none_if_nan(ranked.q[row]),
+            excess_p_value=none_if_nan(ranked.p_excess[row]),
+            excess_p_adjusted=none_if_nan(ranked.q_excess[row]),
+            associated=bool(ranked.associated[row]),
+            eibd=bool(ranked.eibd[row]),
+            emergent=bool(ranked.emergent[row]),
+        )
+        yield Row("results", found)
+
+
+def _make_curve_row(key: dict[str, Any], task: Task, curve: DetectionCurve, at: int) -> CurveRow:
+    rated = {"rated words": int(curve.tp[at] + curve.fp[at] + curve.fn[at] + curve.tn[at])}
+    return CurveRow(
+        **key,
+        task=task,
+        outcome=Outcome(effect_size=curve.area, scale="area under the curve", null=0.5, n=rated),
+        chance=curve.chance,
+        chosen=float(curve.thresholds[at]),
+        accuracy=float(curve.accuracy[at]),
+        precision=none_if_nan(curve.precision[at]),
+        recall=float(curve.tpr[at]),
+        false_positive_rate=float(curve.fpr[at]),
+    )
 
 
 def _count_words(number: int, words: dict[str, int], q: NDArray[np.float64] | None = None) -> Outcome:
@@ -634,7 +554,3 @@ def _count_words(number: int, words: dict[str, int], q: NDArray[np.float64] | No
         test="" if q is None else "smallest adjusted p-value of the kept words",
         n=words,
     )
-
-
-def _name_scores(names: Sequence[str], values: NDArray[np.float64]) -> Scores:
-    return dict(zip(names, map(none_if_nan, values), strict=True))

@@ -48,7 +48,7 @@ from biassay.results.run_data import RunData
 from biassay.results.tables import Column, drop_columns, select_columns
 from biassay.results.views import RunGroup, record_labels, split_by_model
 from biassay.studies.discovery.compare import compare_discoveries
-from biassay.studies.discovery.measure import CURVE_ARRAYS, make_array_name
+from biassay.studies.discovery.measure import CURVE_ARRAYS
 from biassay.studies.discovery.results import (
     TABLES,
     CurveRow,
@@ -478,9 +478,7 @@ def _draw_roc(name: str, view: GroupView, style: Style) -> Figure:
 
 def make_curve(view: GroupView, row: CurveRow) -> RocCurve:
     """Return a curve with its arrays."""
-    arrays: dict[str, Any] = {
-        name: view.arrays[make_array_name(row.group, row.task, name)].tolist() for name in CURVE_ARRAYS
-    }
+    arrays: dict[str, Any] = {name: view.arrays[f"{row.group}/{row.task}/{name}"].tolist() for name in CURVE_ARRAYS}
     return RocCurve(
         area=row.outcome.effect_size or 0.0,
         chosen=row.chosen,

@@ -34,10 +34,9 @@ from biassay.results.run_folder import (
 from biassay.stats.detection import DetectionCurve
 from biassay.studies.discovery.measure import (
     CURVE_ARRAYS,
-    GroupRowBuilder,
     VocabularySearch,
     find_known_rows,
-    make_array_name,
+    make_group_events,
     make_group_name_vectors,
     validate_words,
 )
@@ -54,27 +53,14 @@ from biassay.studies.discovery.settings import DiscoverySettings
 from biassay.studies.study import Event, Progress, Requests, Row, Study, Tables, UnknownWords, derive_seed
 
 
-@dataclass(frozen=True)
-class GivenWords:
-    """A given list of distinct words and its source."""
-
-    source: str
-    words: tuple[str, ...]
-
-    @property
-    def digest(self) -> str:
-        """Fingerprint of the words."""
-        return hashlib.blake2b("\n".join(self.words).encode(), digest_size=8).hexdigest()
-
-
 @dataclass(frozen=True, eq=False)
 class DiscoveryInputs:
-    """Groups and words of a search, checked before the first request."""
+    """Groups and words of a search, checked before the first request; `listed` are words of the user."""
 
     settings: DiscoverySettings
     grouping: Grouping
     targets: tuple[Group, ...]
-    listed: GivenWords | None
+    listed: tuple[str, ...] | None
     record: DiscoveryInputsRecord
 
     @property
@@ -82,62 +68,52 @@ class DiscoveryInputs:
         """Names of all groups, group by group."""
         return [name for group in self.grouping.groups for name in group.names]
 
-    def streamed(self, model: Capabilities) -> bool:
-        """Return whether the vocabulary of the model itself is searched."""
-        return self.listed is None and model.has_vocabulary
-
-    def searched(self, model: Capabilities) -> Sequence[str]:
-        """Return the words that are requested: none if the model lists its own.
+    def searched(self, model: Capabilities) -> Sequence[str] | None:
+        """Return the words that are requested; None if the model lists its own.
 
         Words that differ in case only are requested once if the model ignores case.
         """
         if self.listed is None:
-            return () if model.has_vocabulary else frequent_words()
+            return None if model.has_vocabulary else frequent_words()
         if not model.folds_case:
-            return self.listed.words
-        return tuple({word.lower(): word for word in reversed(self.listed.words)}.values())[::-1]
+            return self.listed
+        return tuple({word.lower(): word for word in reversed(self.listed)}.values())[::-1]
 
     def vocabulary(self, model: Capabilities) -> str:
-        """Describe the words and groups to search."""
+        """Describe the words to search."""
         if self.listed is not None:
-            return self.listed.source
+            return self.settings.words or "a list of words"
         return "the words of the model" if model.has_vocabulary else "the most frequent words of the embedded vectors"
 
 
-def _read_given_words(settings: DiscoverySettings) -> GivenWords | None:
-    """Read words from a list, or from a file with one word per line."""
+def _read_given_words(settings: DiscoverySettings) -> tuple[str, ...] | None:
+    """Read distinct words from a list, or from a file with one word per line."""
     if settings.own_words is not None:
-        found = GivenWords("a list of words", tuple(dict.fromkeys(filter(str.strip, settings.own_words))))
+        found = tuple(dict.fromkeys(filter(str.strip, settings.own_words)))
     elif settings.words is not None:
-        lines = read_text(Path(settings.words)).splitlines()
-        found = GivenWords(settings.words, tuple(dict.fromkeys(filter(None, map(str.strip, lines)))))
+        found = tuple(dict.fromkeys(filter(None, map(str.strip, read_text(Path(settings.words)).splitlines()))))
     else:
         return None
-    if not found.words:
-        raise StimulusError(f"{found.source}: no words; write one word per line")
+    if not found:
+        raise StimulusError(f"{settings.words or 'a list of words'}: no words; write one word per line")
     return found
 
 
 def _find_in_counts(row: CurveRow, arrays: Mapping[str, NDArray[np.float64]]) -> str:
     """Compare the rates at the threshold in use with the counts at all thresholds."""
-    names = [make_array_name(row.group, row.task, name) for name in CURVE_ARRAYS]
-    missing = next((name for name in names if name not in arrays), None)
-    if missing is not None:
-        return f"there is no array {missing!r}"
-    thresholds, *counts = (arrays[name] for name in names)
-    if thresholds.ndim != 1 or any(array.shape != thresholds.shape for array in counts):
-        return "thresholds and counts have different shapes"
-    if any(not (np.isfinite(array).all() and (np.abs(array) < 2**53).all()) for array in counts):
-        return "a count is not finite"
-    at = np.flatnonzero(thresholds == row.chosen)
-    if len(at) != 1 or any((array < 0).any() or (array != np.rint(array)).any() for array in counts):
+    found = [arrays.get(f"{row.group}/{row.task}/{name}") for name in CURVE_ARRAYS]
+    thresholds, *counts = (array for array in found if array is not None)
+    if len(counts) < 4 or thresholds.ndim != 1 or any(array.shape != thresholds.shape for array in counts):
+        return "thresholds and counts are missing or have different shapes"
+    at, table = np.flatnonzero(thresholds == row.chosen), np.stack(counts)
+    if len(at) != 1 or not ((table >= 0) & (table < 2**53) & (table == np.rint(table))).all():
         return "no threshold is the one in use, or a count is not a whole number"
-    tp, fp, fn, tn = (array.astype(np.int64) for array in counts)
+    tp, fp, fn, tn = table.astype(np.int64)
     curve = DetectionCurve(thresholds, tp, fp, fn, tn, area=row.outcome.effect_size or 0.0)
     with np.errstate(all="ignore"):
-        found = [float(rates[at[0]]) for rates in (curve.accuracy, curve.precision, curve.tpr, curve.fpr)]
+        rates = [float(rates[at[0]]) for rates in (curve.accuracy, curve.precision, curve.tpr, curve.fpr)]
     stored = [row.accuracy, np.nan if row.precision is None else row.precision, row.recall, row.false_positive_rate]
-    if not np.allclose(found, stored, rtol=1e-6, atol=1e-9, equal_nan=True):
+    if not np.allclose(rates, stored, rtol=1e-6, atol=1e-9, equal_nan=True):
         return f"the counts at the threshold {row.chosen:g} give other rates than {RESULTS_JSON}"
     return ""
 
@@ -161,6 +137,7 @@ class _DiscoveryStudy(Study):
                 f"{grouping.name}: the groups have one category only, so --rule all does not apply; use --rule any"
             )
         listed = _read_given_words(settings)
+        digest = hashlib.blake2b("\n".join(listed or ()).encode(), digest_size=8).hexdigest()
         record = DiscoveryInputsRecord(
             grouping=grouping.name,
             grouping_title=grouping.title,
@@ -169,7 +146,9 @@ class _DiscoveryStudy(Study):
             licence=grouping.source.licence,
             groups={group.name: group.names for group in grouping.groups},
             labels={group.name: group.label for group in grouping.groups},
-            vocabulary_digest=None if listed is None else listed.digest,
+            vocabulary_digest=None
+            if listed is None
+            else hashlib.blake2b("\n".join(listed).encode(), digest_size=8).hexdigest(),
             clusters={group.name: group.clusters for group in grouping.groups if group.clusters},
             language=grouping.source.language,
         )
@@ -182,7 +161,7 @@ class _DiscoveryStudy(Study):
         return inputs.record, inputs.grouping, inputs.targets
 
     def requests(self, inputs: DiscoveryInputs, capabilities: Capabilities) -> Requests:
-        texts = (*inputs.names, *inputs.grouping.validation_words, *inputs.searched(capabilities))
+        texts = (*inputs.names, *inputs.grouping.validation_words, *(inputs.searched(capabilities) or ()))
         return Requests(tuple(dict.fromkeys(texts)))
 
     def measure(
@@ -193,23 +172,30 @@ class _DiscoveryStudy(Study):
             grouping, model.read_texts(inputs.names), settings.max_unknown, model.capabilities.oov_hint
         )
         rated, vectors, oov_rated = _encode_known(model, grouping.validation_words)
-        trials = {
+        validations = {
             target.name: validate_words(name_vectors, target, rated, vectors, settings) for target in inputs.targets
         }
-        thresholds = {name: (trial.threshold, trial.threshold_emergent) for name, trial in trials.items()}
+        thresholds = {name: validation.thresholds for name, validation in validations.items()}
         rng = np.random.default_rng(derive_seed(settings.seed, grouping.name, "names"))
         search = VocabularySearch(name_vectors, inputs.targets, thresholds, settings, rng)
         unknown = yield from _search_vocabulary(search, inputs, model)
         found = search.ranked()
         for target in inputs.targets:
-            yield from GroupRowBuilder(model.identity, grouping, target).events(trials[target.name], found[target.name])
+            of_group = validations[target.name], found[target.name]
+            yield from make_group_events(model.identity, grouping, target, *of_group)
         oov_words = () if inputs.listed is None else tuple(unknown)
-        searched = (model.identity.name, model.identity.options, inputs.vocabulary(model.capabilities))
-        oov = dict(name_vectors.oov_names), tuple(oov_rated), oov_words
-        yield Row("models", DiscoveryModelRow(*searched, *oov, dict(name_vectors.similar)))
-        yield UnknownWords(
-            (*(name for names in name_vectors.oov_names.values() for name in names), *oov_rated, *oov_words)
+        row = DiscoveryModelRow(
+            model=model.identity.name,
+            options=model.identity.options,
+            vocabulary=inputs.vocabulary(model.capabilities),
+            oov_names=dict(name_vectors.oov_names),
+            oov_validation=tuple(oov_rated),
+            oov_words=oov_words,
+            similar_names=dict(name_vectors.similar),
         )
+        yield Row("models", row)
+        oov_names = (name for names in name_vectors.oov_names.values() for name in names)
+        yield UnknownWords((*oov_names, *oov_rated, *oov_words))
 
     def finalize_tables(self, settings: DiscoverySettings, tables: Tables) -> Tables:
         return {**tables, "decisions": self.decide(settings, tables.get("groups", ()))}
@@ -221,21 +207,18 @@ class _DiscoveryStudy(Study):
     def find_faults(self, run: RunData) -> Iterator[Fault]:
         """Yield groups that are unknown, and curves whose counts do not reproduce the stored rates."""
         inputs: DiscoveryInputsRecord = run.manifest.inputs
-        unlabelled = next((group for group in inputs.groups if group not in inputs.labels), None)
-        if unlabelled is not None:
-            yield Fault(MANIFEST_JSON, f"inputs.labels: no label of the group {unlabelled!r}")
+        for group in inputs.groups.keys() - inputs.labels.keys():
+            yield Fault(MANIFEST_JSON, f"inputs.labels: no label of the group {group!r}")
         yield from find_models_without(run, "models")
-        yield from find_unknown(run, "groups", "group", inputs.groups)
-        yield from find_unknown(run, "groups", "other_groups", inputs.groups)
-        yield from find_unknown(run, "models", "oov_names", inputs.groups)
-        yield from find_unknown(run, "models", "similar_names", inputs.groups)
+        for table, fields in (("groups", ("group", "other_groups")), ("models", ("oov_names", "similar_names"))):
+            for field in fields:
+                yield from find_unknown(run, table, field, inputs.groups)
         yield from find_orphans(run, ("results", "validated", "curves"), "groups", ("group",))
         arrays = run.arrays_by_model()
         for index, rows in enumerate(group_rows_by_model(run.manifest.models, run.tables.get("curves", ()))):
             own, file = arrays.get(str(index), {}), array_path(str(index))
             for row in rows:
-                fault = _find_in_counts(row, own)
-                if fault:
+                if fault := _find_in_counts(row, own):
                     yield Fault(file if own else RESULTS_JSON, f"{row.group}/{row.task}: {fault}")
 
     def findings(self, run: RunData) -> Sequence[Finding]:
@@ -254,12 +237,12 @@ def _search_vocabulary(
     search: VocabularySearch, inputs: DiscoveryInputs, model: ModelOutputs
 ) -> Generator[Event, None, list[str]]:
     """Search the vocabulary block by block, and return the requested words that are out of vocabulary."""
-    if inputs.streamed(model.capabilities):
+    words, oov = inputs.searched(model.capabilities), list[str]()
+    if words is None:
         for block in model.vocabulary():
             search.add(block.words, block.vectors)
             yield Progress(block.unit, block.done, block.total)
         return []
-    words, oov = inputs.searched(model.capabilities), list[str]()
     for at in range(0, len(words), _BATCH_WORDS):
         there, vectors, unknown = _encode_known(model, words[at : at + _BATCH_WORDS])
         search.add(there, vectors)
