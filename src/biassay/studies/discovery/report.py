@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from markupsafe import Markup
 
+from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.roc import RocCurve, draw_roc
 from biassay.reporting.citations import CitationUse, cite_source
@@ -28,7 +29,7 @@ from biassay.reporting.document import (
     TableRow,
     Text,
 )
-from biassay.reporting.formats import clean_line, format_count, format_decimal, format_p, format_percent
+from biassay.reporting.formats import clean_line, format_count, format_decimal, format_p, format_percent, format_value
 from biassay.reporting.html_figures import Bar, Panel, Panels, draw_panels
 from biassay.reporting.methods import (
     MethodsSentence,
@@ -43,11 +44,10 @@ from biassay.reporting.presenter import Presenter
 from biassay.reporting.sentences import make_sentence
 from biassay.reporting.terminal import drop_empty_columns, make_table
 from biassay.results.comparison import Comparison
-from biassay.results.outcomes import Result
 from biassay.results.run_data import RunData
-from biassay.results.tables import Column, drop_columns, select_columns
-from biassay.results.views import RunGroup, record_labels, split_by_model
-from biassay.studies.discovery.compare import compare_discoveries
+from biassay.results.tables import Column, drop_columns, make_columns, select_columns
+from biassay.results.views import RunGroup, model_key, record_labels, split_by_model
+from biassay.studies.discovery.compare import SharedWords, compare_discoveries
 from biassay.studies.discovery.measure import CURVE_ARRAYS
 from biassay.studies.discovery.results import (
     TABLES,
@@ -59,6 +59,7 @@ from biassay.studies.discovery.results import (
     ValidatedRow,
     WordRow,
     count_needed_at_floor,
+    describe_count,
     find_needed_permutations,
     list_group_views,
     make_finding,
@@ -89,14 +90,9 @@ _CLEAR = 0.6  # area under the curve, below which detection is close to guessing
 _MANY = 0.1  # share of all words
 _LISTED = 40
 _GROUP_COLUMNS = (
-    *("model", "title", "threshold", "threshold_source", "threshold_emergent", "threshold_emergent_source"),
+    *("title", "threshold", "threshold_source", "threshold_emergent", "threshold_emergent_source"),
     *("n_words", "n_above", "effect_size", "n_every", "eibd_effect_size", "emergent_effect_size", "evidence"),
 )
-_COUNTS: dict[str, Callable[[Any], int]] = {
-    "effect_size": lambda row: row.n_associated,
-    "eibd_effect_size": lambda row: row.n_eibd,
-    "emergent_effect_size": lambda row: row.n_emergent,
-}
 
 
 def headline(run: RunData) -> str:
@@ -104,47 +100,45 @@ def headline(run: RunData) -> str:
     inputs, views = run.manifest.inputs, list_group_views(run)
     labels = ", ".join(dict.fromkeys(view.row.title for view in views)) or "no group"
     counts = " and ".join(dict.fromkeys(f"{view.row.n_words:,}" for view in views)) or "0"
-    sources = ", ".join(dict.fromkeys(row.vocabulary for row in run.tables.get("models", ())))
-    return f"{labels} among {len(inputs.groups)} groups ({inputs.grouping_title}); {counts} words ({sources})"
+    return (
+        f"{labels} among {len(inputs.groups)} groups ({inputs.grouping_title}); {counts} words ({_list_sources(run)})"
+    )
 
 
-def group_table(run: RunData, views: Sequence[GroupView]) -> ColumnsAndRows:
-    """Return thresholds and counts of groups."""
-    rows = [Result(replace(view.row, model=view.model), view.decision) for view in views]
+def _list_sources(run: RunData) -> str:
+    return ", ".join(dict.fromkeys(row.vocabulary for row in run.tables.get("models", ()))) or "no words"
+
+
+def _make_group_table(run: RunData, views: Sequence[GroupView]) -> Table:
+    """Make the table of thresholds and counts of groups."""
+    titles = {(model_key(view.row), view.row.group): view.title for view in views}
+    changed: dict[str, dict[str, Any]] = {
+        "title": {"get": lambda row: titles[model_key(row), row.group]},
+        "effect_size": {"label": "associated", "format": "count", "get": lambda row: row.n_associated},
+        "eibd_effect_size": {"format": "count", "get": lambda row: row.n_eibd},
+        "emergent_effect_size": {"format": "count", "get": lambda row: row.n_emergent},
+    }
+    rows = [view.row for view in views]
     columns = select_columns(_GROUPS.get_columns(run), *_GROUP_COLUMNS)
-    counts = [replace(c, format="count", get=_COUNTS[c.name]) if c.name in _COUNTS else c for c in columns]
-    return [replace(c, label="associated") if c.name == "effect_size" else c for c in counts], rows
+    columns = [replace(column, **changed.get(column.name, {})) for column in columns]
+    return make_table("", drop_empty_columns(columns, rows), rows)
 
 
 def curve_table(run: RunData, view: GroupView) -> ColumnsAndRows:
     """Return how well rated words are detected."""
-    area, chosen, accuracy, precision, recall, chance = select_columns(
+    area, chosen, accuracy, *rates = select_columns(
         _CURVES.get_columns(run), "effect_size", "chosen", "accuracy", "precision", "recall", "chance"
     )
+    text = "Detected words of the group out of all rated ones, and other detected words."
     return [
         Column("task", "rule", "Which rule detects.", get=lambda row: RULES[row.task]),
         area,
         chosen,
-        Column(
-            "detected",
-            "detected",
-            "Detected words of the group out of all rated ones, and other detected words.",
-            get=view.detected,
-        ),
+        Column("detected", "detected", text, get=view.describe_detected),
         accuracy,
         Column("naming_none", "naming none", "Accuracy of detecting nothing.", "share", lambda row: 1.0 - row.chance),
-        precision,
-        recall,
-        chance,
+        *rates,
     ], view.curves
-
-
-def rated_table(run: RunData, view: GroupView) -> ColumnsAndRows:
-    """Return the table of rated words and whether they are detected."""
-    columns = select_columns(
-        _VALIDATED.get_columns(run), "word", "of_group", "emergent_of_group", "detected", "detected_emergent"
-    )
-    return columns, view.validated
 
 
 def word_table(run: RunData, words: Sequence[WordRow]) -> ColumnsAndRows:
@@ -205,7 +199,7 @@ def _list_caveats(run: RunData, view: GroupView) -> Iterator[str]:
             "names occur in texts on other subjects, or are more or less frequent than others."
         )
     for curve in view.curves:
-        if view.num_rated(curve) < _ENOUGH:
+        if view.count_rated(curve)[0] < _ENOUGH:
             yield f"Too few words are rated to choose a threshold of {RULES[curve.task]}."
         elif (curve.outcome.effect_size or 0.0) < _CLEAR:
             yield f"The threshold of {RULES[curve.task]} is arbitrary, because detection is close to guessing."
@@ -237,7 +231,7 @@ _PUBLISHED = 25  # words per group in a paper
 _EMERGENT = "emergent: the categories of the group do not explain it"
 
 
-def make_report(run: RunData, *, top: int = _WORDS_PRINTED, only: Sequence[str] | None = None) -> Report:
+def _make_report(run: RunData, *, top: int = _WORDS_PRINTED, only: Sequence[str] | None = None) -> Report:
     """Build the report of a search: detection of rated words first, then words by group.
 
     Parameters
@@ -249,8 +243,6 @@ def make_report(run: RunData, *, top: int = _WORDS_PRINTED, only: Sequence[str] 
         Groups to show; by default all.
     """
     views = [view for view in list_group_views(run) if only is None or view.row.group in only]
-    columns, rows = group_table(run, views)
-    columns = [*select_columns(columns, "title"), *drop_columns(drop_empty_columns(columns, rows), "title")]
     detection = tuple(block for view in views for block in _list_detection(run, view))
     notes = list_notes(run, views)
     return Report(
@@ -259,7 +251,7 @@ def make_report(run: RunData, *, top: int = _WORDS_PRINTED, only: Sequence[str] 
         headline=headline(run),
         sections=[
             *([Section("detection", "Detection of rated words", detection, collapsed=False)] if detection else []),
-            Section("groups", "Groups", (make_table("", columns, rows),), printed=True),
+            Section("groups", "Groups", (_make_group_table(run, views),), printed=True),
             *(
                 Section(f"group-{number}", view.title, tuple(_list_words(run, view)), printed=True)
                 for number, view in enumerate(views, start=1)
@@ -278,13 +270,8 @@ def make_report(run: RunData, *, top: int = _WORDS_PRINTED, only: Sequence[str] 
 
 def _format_title(views: Sequence[GroupView]) -> str:
     """Format the finding: how many words are associated with the group, or with how many groups."""
-    if not views:
-        return "No group was searched"
     if len(views) == 1:
-        row = views[0].row
-        verb = "is" if row.n_associated == 1 else "are"
-        count = f"{row.n_associated:,}" if row.n_associated else "none"
-        return f"{views[0].model}: {count} of {row.n_words:,} words {verb} associated with {row.title}"
+        return f"{views[0].model}: {describe_count(views[0].row)} {views[0].row.title}"
     groups = sum(view.row.n_associated > 0 for view in views)
     return f"Words are associated with {groups:,} of {format_count(len(views), 'group')}"
 
@@ -302,22 +289,26 @@ def _list_detection(run: RunData, view: GroupView) -> Iterator[Block]:
 
 def _list_words(run: RunData, view: GroupView) -> Iterator[Block]:
     """List the words of one group with their scores, and the rated words."""
-    for kind, total, emergent in (
-        ("Associated words", view.row.n_associated, False),
-        ("Emergent words", view.row.n_emergent, True),
-    ):
-        words = view.best_words(emergent=emergent, top=_SHOWN)
+    for kind, emergent in (("Associated words", False), ("Emergent words", True)):
+        words = view.best_words(_SHOWN, emergent=emergent)
         yield Heading(kind)
-        if not words:
+        if words:
+            yield Text(f"{_format_part(view, words, emergent=emergent).capitalize()}, by score.")
+            yield make_table("", *word_table(run, words))
+            yield make_table("Scores against every group", *score_table(run, words))
+        else:
             yield Text("None.")
-            continue
-        yield Text(f"{'All' if len(words) == total else f'The first {len(words)} of'} {total:,}, by score.")
-        yield make_table("", *word_table(run, words))
-        yield make_table("Scores against every group", *score_table(run, words))
     if view.curves:
         yield Heading("Rated words")
-        yield make_table("", *rated_table(run, view))
+        names = ("word", "of_group", "emergent_of_group", "detected", "detected_emergent")
+        yield make_table("", select_columns(_VALIDATED.get_columns(run), *names), view.validated)
         yield make_table("Scores against every group", *score_table(run, view.validated))
+
+
+def _format_part(view: GroupView, words: Sequence[WordRow], *, emergent: bool = False) -> str:
+    """Format which part of the associated, or emergent, words is shown."""
+    total = view.row.n_emergent if emergent else view.row.n_associated
+    return f"all {total:,}" if len(words) == total else f"the first {len(words)} of {total:,}"
 
 
 def _list_tables(run: RunData, view: GroupView, top: int) -> Iterator[Table]:
@@ -326,22 +317,18 @@ def _list_tables(run: RunData, view: GroupView, top: int) -> Iterator[Table]:
         columns, curves = curve_table(run, view)
         brief = drop_columns(columns, "accuracy", "naming_none")
         yield make_table(f"{view.title}: detection of rated words", brief, curves)
-    for emergent, total in ((False, view.row.n_associated), (True, view.row.n_emergent)):
-        words = view.best_words(emergent=emergent, top=top)
-        kind = "emergent" if emergent else "associated"
-        if words:
-            count = f"{total:,}" if len(words) == total else f"the first {len(words)} of {total:,}"
-            yield make_table(f"{view.title}: {kind} words ({count})", *word_table(run, words))
+    for kind, emergent in (("associated", False), ("emergent", True)):
+        if words := view.best_words(top, emergent=emergent):
+            part = _format_part(view, words, emergent=emergent)
+            yield make_table(f"{view.title}: {kind} words ({part})", *word_table(run, words))
 
 
 def _make_paper_table(run: RunData, view: GroupView, words: Sequence[WordRow]) -> Table:
     """Make the table of a paper: the words of a group, with what decides and the note to pass on."""
-    total = view.row.n_associated
-    first = f"all {total:,}" if len(words) == total else f"the first {len(words)} of {total:,}"
     caption = (
-        f"Words associated with the names of {view.title}, {first} by score. Against: group that the score compares "
-        "with; q: p-value after correction over all words; categories: largest score of the group's categories. "
-        f"{run.manifest.inputs.note}"
+        f"Words associated with the names of {view.title}, {_format_part(view, words)} by score. Against: group that "
+        "the score compares with; q: p-value after correction over all words; categories: largest score of the group's "
+        f"categories. {run.manifest.inputs.note}"
     )
     rows = tuple(
         TableRow(
@@ -361,29 +348,11 @@ def _make_paper_table(run: RunData, view: GroupView, words: Sequence[WordRow]) -
 
 def _list_settings(run: RunData) -> Iterator[tuple[str, str]]:
     settings, inputs = run.manifest.settings, run.manifest.inputs
-    vocabularies = ", ".join(dict.fromkeys(row.vocabulary for row in run.tables.get("models", ())))
-    digest = f" ({inputs.vocabulary_digest})" if inputs.vocabulary_digest else ""
-    others = "at least one other group" if settings.compare == "any" else "every other group"
-    rule = (
-        "if no constituent score is above the threshold"
-        if settings.rule == "any"
-        else "unless all constituent scores are above the threshold"
-    )
-    sign = "positive thresholds only" if settings.positive_only else "thresholds of either sign"
-    yield "Groups", f"{inputs.grouping} ({inputs.grouping_digest}): {inputs.grouping_title}"
-    yield "Words", f"{vocabularies}{digest}"
-    yield (
-        "Rule",
-        f"a word is associated if its score is above the threshold against {others}; EIBD detects it {rule}; it is "
-        f"emergent if its excess is significant as well; {sign}",
-    )
-    yield (
-        "p-values",
-        f"at most {settings.n_permutations:,} permutations of names, seed {settings.seed}; Benjamini and Hochberg over "
-        f"all words, alpha {settings.alpha}",
-    )
-    yield "Unknown names", f"a group is skipped if more than {settings.max_unknown:.0%} of its names are unknown"
-    yield "Groups from", inputs.citation
+    yield "Groups", f"{inputs.grouping} ({inputs.grouping_digest}): {inputs.grouping_title}; {inputs.citation}"
+    yield "Words", f"{_list_sources(run)}{f' ({inputs.vocabulary_digest})' if inputs.vocabulary_digest else ''}"
+    for field in dataclasses.fields(settings):
+        if field.name not in ("own_words", "grouping"):
+            yield field.name, format_value("text", getattr(settings, field.name)) or "–"
 
 
 def _make_statements(run: RunData, views: Sequence[GroupView]) -> list[Statement]:
@@ -417,22 +386,24 @@ def _list_areas(view: GroupView) -> Iterator[Bar]:
     for curve in view.curves:
         area = curve.outcome.effect_size
         if area is not None:
-            text = f"{RULES[curve.task]}: area {area:.2f}; above {curve.chosen:.2f} it detects {view.detected(curve)}"
-            yield Bar(RULES[curve.task], area, f"{area:.2f}", text)
+            name, detected = RULES[curve.task], view.describe_detected(curve)
+            text = f"{name}: area {area:.2f}; above {curve.chosen:.2f} it detects {detected}"
+            yield Bar(name, area, f"{area:.2f}", text)
 
 
 def _draw_words(run: RunData, views: Sequence[GroupView]) -> Iterator[Markup]:
     """Draw the leading words of every group, with models side by side, if any word is associated."""
     models = list(dict.fromkeys(view.model for view in views))
-    order = list(dict.fromkeys(view.row.group for view in views))
+    by_group = group_pairs((view.row.group, view) for view in views)
     panels = [
         Panel(
             view.row.title,
             models.index(view.model),
-            tuple(_make_bar(run, word) for word in view.best_words(emergent=False, top=_LEADING)),
-            _describe_counts(run, view),
+            tuple(_make_bar(run, word) for word in view.best_words(_LEADING)),
+            f"{view.row.n_associated:,} of {view.row.n_words:,} words, {view.row.n_emergent:,} of them emergent",
         )
-        for view in sorted(views, key=lambda view: order.index(view.row.group))
+        for same in by_group.values()
+        for view in same
     ]
     bars = [bar for panel in panels for bar in panel.bars]
     if bars:
@@ -445,31 +416,11 @@ def _draw_words(run: RunData, views: Sequence[GroupView]) -> Iterator[Markup]:
         )
 
 
-def _describe_counts(run: RunData, view: GroupView) -> str:
-    """Count the words of a group, and name the group that most of those shown are against."""
-    against = Counter(find_compared_group(run, word) for word in view.best_words(emergent=False, top=_LEADING))
-    text = f"{view.row.n_associated:,} of {view.row.n_words:,} words, {view.row.n_emergent:,} of them emergent"
-    for group, count in against.most_common(1):
-        if 2 * count > against.total():
-            text += f"; {count} of these {against.total()} against {group}"
-    return text
-
-
 def _make_bar(run: RunData, word: WordRow) -> Bar:
     emergent = f"\n{_EMERGENT}" if word.emergent else ""
     most, q = find_compared_group(run, word), format_p(word.p_adjusted)
     text = f"{word.word}: score {format_decimal(word.effect_size)} against {most}, q = {q}{emergent}"
     return Bar(word.word, word.effect_size or 0.0, format_decimal(word.effect_size), text, word.emergent)
-
-
-def list_roc_figures(run: RunData) -> list[Drawing]:
-    """List one figure per model and group with rated words, with all of its rules."""
-    several = len(run.manifest.models) > 1
-    return [
-        partial(_draw_roc, f"roc-{view.row.group}" + (f"-{view.model}" if several else ""), view)
-        for view in list_group_views(run)
-        if view.curves
-    ]
 
 
 def _draw_roc(name: str, view: GroupView, style: Style) -> Figure:
@@ -495,15 +446,14 @@ _SOURCES: dict[Source, str] = {
 }
 
 
-def methods_sentences(run: RunData, sources: tuple[str, ...]) -> Iterator[MethodsSentence]:
+def _write_methods(run: RunData, sources: tuple[str, ...]) -> Iterator[MethodsSentence]:
     """Yield sentences on groups and words, the rules, and the correction of p-values."""
     inputs, settings, views = run.manifest.inputs, run.manifest.settings, list_group_views(run)
-    labels = list(dict.fromkeys(view.row.title for view in views))
+    labels = list(dict.fromkeys(view.row.title for view in views)) or ["no group"]
     words = join_names([f"{n:,}" for n in dict.fromkeys(view.row.n_words for view in views)] or ["0"])
-    searched = join_names(list(dict.fromkeys(row.vocabulary for row in run.tables.get("models", ()))) or ["no words"])
     yield MethodsSentence(
-        f"With biassay {get_version(run)} we searched {words} words ({searched}) for those associated with "
-        f"{join_names(labels or ['no group'])}, among {format_count(len(inputs.groups), 'group')} represented by names "
+        f"With biassay {get_version(run)} we searched {words} words ({_list_sources(run)}) for those associated with "
+        f"{join_names(labels)}, among {format_count(len(inputs.groups), 'group')} represented by names "
         f"({inputs.grouping_title}), in {format_models(run)}",
         ("biassay", *sources),
     )
@@ -537,25 +487,6 @@ def methods_sentences(run: RunData, sources: tuple[str, ...]) -> Iterator[Method
     yield make_seed_sentence([settings.seed])
 
 
-_MAX_LISTED = 30
-
-
-def _make_shared_columns(name: str, label: str, text: str) -> Iterator[Column]:
-    """Yield a column with the number of words, and one with the first of them."""
-    yield Column(f"num_{name}", label, f"Number of words that are associated with the group {text}.", "count",
-                 lambda row: len(getattr(row, name)))  # fmt: skip
-    yield Column(name, "words", "Examples of these words.", get=lambda row: getattr(row, name)[:_MAX_LISTED])
-
-
-_SHARED = (
-    Column("group", "group", "The group."),
-    Column("model", "model", "The model that is compared."),
-    *_make_shared_columns("both", "by both", "by both models"),
-    *_make_shared_columns("only_baseline", "by the first only", "by the first model only"),
-    *_make_shared_columns("only_model", "by the model only", "by the model only"),
-)
-
-
 class DiscoveryPresenter(Presenter):
     """Report of word discovery."""
 
@@ -565,17 +496,20 @@ class DiscoveryPresenter(Presenter):
 
     def report(self, gathered: RunGroup, **options: Any) -> Report:
         """Build the report; options are the number of words in the terminal and the groups to show."""
-        return make_report(gathered.run, **options)
+        return _make_report(gathered.run, **options)
 
     def tables(self, gathered: RunGroup) -> Iterator[tuple[str, Table]]:
         """Yield the words of every group."""
         for view in list_group_views(gathered.run):
-            if words := view.best_words(emergent=False, top=_PUBLISHED):
+            if words := view.best_words(_PUBLISHED):
                 yield f"words-{view.row.group}", _make_paper_table(gathered.run, view, words)
 
     def figures(self, gathered: RunGroup) -> Iterator[Drawing]:
-        """Yield the figures."""
-        return iter(list_roc_figures(gathered.run))
+        """Yield one figure per model and group with rated words, with all of its rules."""
+        several = len(gathered.run.manifest.models) > 1
+        for view in list_group_views(gathered.run):
+            if view.curves:
+                yield partial(_draw_roc, f"roc-{view.row.group}" + (f"-{view.model}" if several else ""), view)
 
     def sources(self, runs: Sequence[RunData]) -> Iterator[CitationUse]:
         """Yield the sources of the data."""
@@ -589,7 +523,7 @@ class DiscoveryPresenter(Presenter):
 
     def methods_paragraph(self, run: RunData) -> Iterator[MethodsSentence]:
         """Yield the sentences of the methods section."""
-        return methods_sentences(run, list_works(self.sources([run])))
+        return _write_methods(run, list_works(self.sources([run])))
 
     def labels(self, run: RunData) -> Sequence[str]:
         """Return the labels of the models."""
@@ -614,7 +548,7 @@ class DiscoveryPresenter(Presenter):
 
     def comparison_report(self, comparison: Comparison) -> Report:
         """Build the report of a comparison."""
-        table = make_table("Words associated with groups", _SHARED, comparison.tables["words"])
+        table = make_table("Words associated with groups", make_columns(SharedWords), comparison.tables["words"])
         section = Section("words", "Words associated with groups", (replace(table, caption=""),))
         return make_comparison_report(comparison, (), [section], tables=[table])
 

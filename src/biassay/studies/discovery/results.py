@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Literal
@@ -285,18 +285,23 @@ _AREA = Column(
 def score_columns(run: RunData) -> list[Column]:
     """Return one column per group and per pair of categories."""
     pairs = dict.fromkeys(label for row in run.tables.get("groups", ()) for label in row.constituents)
-    labels = run.manifest.inputs.labels
-    return [*(_against(name, labels[name]) for name in run.manifest.inputs.groups), *map(_pair, pairs)]
+    labels = ((group, run.manifest.inputs.labels[group]) for group in run.manifest.inputs.groups)
+    return [
+        *(
+            _make_score_column(f"against {group}", f"against {label}", f"Score against {label}.", "scores", group)
+            for group, label in labels
+        ),
+        *(
+            _make_score_column(
+                label, f"category {label}", "Score of the first category against the second.", "constituents", label
+            )
+            for label in pairs
+        ),
+    ]
 
 
-def _against(name: str, label: str) -> Column:
-    get = lambda row: row.scores.get(name)  # noqa: E731
-    return Column(f"against {name}", f"against {label}", f"Score against {label}.", "number", get)
-
-
-def _pair(label: str) -> Column:
-    get = lambda row: row.constituents.get(label)  # noqa: E731
-    return Column(label, f"category {label}", "Score of the first category against the second.", "number", get)
+def _make_score_column(name: str, label: str, about: str, scores: str, key: str) -> Column:
+    return Column(name, label, about, "number", lambda row: getattr(row, scores).get(key))
 
 
 TABLES = (
@@ -309,8 +314,8 @@ TABLES = (
 )
 
 
-_RATED = {"ibd": "of_group", "eibd": "emergent_of_group"}
-_DETECTED = {"ibd": "detected", "eibd": "detected_emergent"}
+_MARKS = {"ibd": ("of_group", "detected"), "eibd": ("emergent_of_group", "detected_emergent")}
+"""Marks of rated words by rule: whether the word belongs to the group, and whether it is detected."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,46 +326,44 @@ class GroupView:
     ----------
     model, title : str
         Label of the model, and the group in words, with the model if there are several.
-    row : GroupResult
-    decision : Decision
+    row : Result
     words, validated, curves, arrays
         Rows and arrays of the group.
     """
 
     model: str
     title: str
-    row: GroupResult
-    decision: Decision
+    row: Result
     words: tuple[WordRow, ...]
     validated: tuple[ValidatedRow, ...]
     curves: tuple[CurveRow, ...]
     arrays: Mapping[str, NDArray[np.float64]]
 
-    def best_words(self, *, emergent: bool, top: int | None) -> Sequence[WordRow]:
+    def best_words(self, top: int | None = None, *, emergent: bool = False) -> Sequence[WordRow]:
         """Return the words that rank highest among those associated, or emergent."""
         return [word for word in self.words if (word.emergent if emergent else word.associated)][:top]
 
-    def num_rated(self, curve: CurveRow) -> int:
-        """Count the rated words that belong to the group, by the rule of a curve."""
-        return sum(getattr(word, _RATED[curve.task]) for word in self.validated)
-
-    def detected(self, curve: CurveRow) -> str:
-        """Count the rated words of the group, and others, that are detected at the threshold in use."""
-        rated, mark = _RATED[curve.task], _DETECTED[curve.task]
+    def count_rated(self, curve: CurveRow) -> tuple[int, int, int]:
+        """Count the rated words of the group by the rule of a curve, those of them that are detected, and others."""
+        rated, mark = _MARKS[curve.task]
         found = [getattr(word, rated) for word in self.validated if getattr(word, mark)]
-        return f"{sum(found)} of {self.num_rated(curve)}, and {len(found) - sum(found)} others"
+        return sum(getattr(word, rated) for word in self.validated), sum(found), len(found) - sum(found)
+
+    def describe_detected(self, curve: CurveRow) -> str:
+        """Describe the detected words of the group, and others, at the threshold in use."""
+        rated, found, others = self.count_rated(curve)
+        return f"{found} of {rated}, and {others} others"
 
 
 def list_group_views(run: RunData) -> list[GroupView]:
     """Return all groups of all models, in the order of the tables."""
     several = len(run.manifest.models) > 1
-    decisions = {(model_key(result), result.group): result.decision for result in get_decided(run, "groups")}
+    decided = {(model_key(result), result.group): result for result in get_decided(run, "groups")}
     return [
         GroupView(
             model.label,
             f"{group.row.title} in {model.label}" if several else group.row.title,
-            group.row,
-            decisions[model_key(group.row), group.row.group],
+            decided[model_key(group.row), group.row.group],
             group["results"],
             group["validated"],
             group["curves"],
@@ -409,47 +412,37 @@ def make_findings(run: RunData) -> Sequence[Finding]:
 
 def make_finding(view: GroupView, settings: DiscoverySettings) -> Finding:
     """Return the finding about a group."""
-    row = view.row
-    best = view.best_words(emergent=False, top=_WORDS)
+    row, against = view.row, "another" if settings.compare == "any" else "every other"
+    notes = [f"{_format_count(row.n_emergent)} of them emergent"]
+    if settings.compare == "any":
+        notes.insert(0, f"{_format_count(row.n_every)} of them more than with those of every other group")
     return make_outcome_finding(
-        Result(row, view.decision),
+        row,
         view.model,
         claim=row.title,
-        direction=_describe_direction(row, settings),
-        p_values={
-            "corrected": view.decision.p_adjusted,
-            "excess, corrected": row.alternatives["emergent"].p_value,
-        },
-        words=tuple(word.word for word in best),
-        notes=tuple(_describe_details(row, settings)),
+        direction=f"{describe_count(row)} the names of {row.title} more than with those of {against} group",
+        p_values={"corrected": row.p_adjusted, "excess, corrected": row.alternatives["emergent"].p_value},
+        words=tuple(word.word for word in view.best_words(_WORDS)),
+        notes=tuple(notes) if row.n_associated else (),
     )
 
 
-def _describe_direction(row: GroupResult, settings: DiscoverySettings) -> str:
-    """Describe how many words are closer to the names of the group than to those of another, or of every other."""
+def describe_count(row: Result) -> str:
+    """Describe how many words are associated with a group, whose name is to follow."""
     verb = "is" if row.n_associated == 1 else "are"
-    of = f"{_format_count(row.n_associated)} of {row.n_words:,} words {verb} associated with the names of {row.title}"
-    return f"{of} more than with those of {'another' if settings.compare == 'any' else 'every other'} group"
-
-
-def _describe_details(row: GroupResult, settings: DiscoverySettings) -> Iterator[str]:
-    """Yield how many of them differ from every group, and how many are emergent."""
-    if row.n_associated:
-        if settings.compare == "any":
-            yield f"{_format_count(row.n_every)} of them more than with those of every other group"
-        yield f"{_format_count(row.n_emergent)} of them emergent"
+    return f"{_format_count(row.n_associated)} of {row.n_words:,} words {verb} associated with"
 
 
 def _format_count(number: int) -> str:
     return f"{number:,}" if number else "none"
 
 
-def count_needed_at_floor(row: GroupResult, settings: DiscoverySettings) -> int:
+def count_needed_at_floor(row: GroupResult | Result, settings: DiscoverySettings) -> int:
     """Return how many words must share the smallest p-value before the correction lets any of them be found."""
     return math.ceil(row.n_words / ((settings.n_permutations + 1) * settings.alpha))
 
 
-def find_needed_permutations(row: GroupResult, settings: DiscoverySettings) -> int | None:
+def find_needed_permutations(row: GroupResult | Result, settings: DiscoverySettings) -> int | None:
     """Return the number of permutations with which findings do not depend on the seed; None if there are enough."""
     together = count_needed_at_floor(row, settings)
     if together <= _TOGETHER or row.n_associated >= _CLEARED * together:

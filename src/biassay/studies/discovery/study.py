@@ -146,9 +146,7 @@ class _DiscoveryStudy(Study):
             licence=grouping.source.licence,
             groups={group.name: group.names for group in grouping.groups},
             labels={group.name: group.label for group in grouping.groups},
-            vocabulary_digest=None
-            if listed is None
-            else hashlib.blake2b("\n".join(listed).encode(), digest_size=8).hexdigest(),
+            vocabulary_digest=None if listed is None else digest,
             clusters={group.name: group.clusters for group in grouping.groups if group.clusters},
             language=grouping.source.language,
         )
