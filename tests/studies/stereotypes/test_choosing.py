@@ -10,7 +10,7 @@ from scipy import stats
 
 from biassay.datasets.abc_model import SocialGroup
 from biassay.datasets.human_ratings import HumanRatings
-from biassay.studies.stereotypes.agreement import HumanJudgements, ProfileComparison
+from biassay.studies.stereotypes.agreement import HumanJudgements, compare_profiles
 from biassay.studies.stereotypes.measure import choose_best_templates
 from biassay.studies.stereotypes.results import AgreementResult
 
@@ -36,9 +36,8 @@ def ignorant(rng: np.random.Generator, n: int = 19) -> AgreementResult:
     human = people(rng)
     chosen, pilot_tau = choose_best_templates(scores, [f"t{t}" for t in range(TEMPLATES)], human)
     who = {"model": "m", "options": "", "measure": "ilps"}
-    names, domains = ([getattr(group, field) for group in GROUPS] for field in ("name", "domain"))
-    compared = ProfileComparison(who, names, domains, scores[:, chosen].mean(axis=1), human, pilot_tau)
-    return next(row.record for row in compared.rows(n, seed=0) if row.table == "alignments")
+    rows = compare_profiles(who, GROUPS, scores[:, chosen].mean(axis=1), human, pilot_tau=pilot_tau, n_bootstrap=n)
+    return next(row.record for row in rows if row.table == "alignments")
 
 
 @pytest.mark.slow

@@ -16,7 +16,6 @@ from biassay.errors import StimulusError
 from biassay.results.outcomes import Outcome
 from biassay.results.run_data import none_if_nan
 from biassay.stats.alignment import (
-    AlignmentIntervals,
     alignment_intervals,
     kendall_alignment,
     noise_ceiling,
@@ -108,6 +107,12 @@ def match_judgements(
     )
 
 
+def nan_mean(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Compute the mean without NaN; NaN if nothing is left."""
+    n = np.count_nonzero(~np.isnan(values), axis=axis)
+    return np.where(n > 0, np.nansum(values, axis=axis) / np.maximum(n, 1), np.nan)
+
+
 def _draw_pilot_means(ratings: HumanRatings, pilot: NDArray[np.bool_], seed: int) -> NDArray[np.float64]:
     """Compute the mean ratings of every pilot group by a few raters, drawn at random."""
     if not ratings.annotators:
@@ -115,121 +120,99 @@ def _draw_pilot_means(ratings: HumanRatings, pilot: NDArray[np.bool_], seed: int
     rng = np.random.default_rng(derive_seed(seed, "pilot", "annotators"))
     rows = []
     for group in np.flatnonzero(pilot):
-        of_group = ratings.ratings[:, group]
-        raters = np.flatnonzero(~np.isnan(of_group).all(axis=1))
+        raters = np.flatnonzero(~np.isnan(ratings.ratings[:, group]).all(axis=1))
         few = rng.choice(raters, size=min(_PILOT_RATINGS, len(raters)), replace=False)
-        counts = np.count_nonzero(~np.isnan(of_group[few]), axis=0)
-        with np.errstate(invalid="ignore"):
-            rows.append(np.where(counts > 0, np.nansum(of_group[few], axis=0) / np.maximum(counts, 1), np.nan))
+        rows.append(nan_mean(ratings.ratings[few, group], axis=0))
     return np.array(rows).reshape(len(rows), ratings.means.shape[1])
 
 
 _Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class ProfileComparison:
-    """Comparison of profiles with people.
+def compare_profiles(
+    key: Mapping[str, Any],
+    groups: Sequence[SocialGroup],
+    profiles: _Floats,
+    human: HumanJudgements,
+    *,
+    pilot_tau: float | None = None,
+    revision: str | None = None,
+    n_bootstrap: int = 1000,
+    seed: int = 0,
+) -> Iterator[Row]:
+    """Yield the agreement with all people, and with those of one kind, over all groups and by group.
 
-    Attributes
+    Groups on which templates were chosen are left out; alternatives include them. Domains are the sampling units,
+    because groups of one domain may be alike.
+
+    Parameters
     ----------
-    who : mapping
+    key : dict
         Model, options and measure.
-    groups : list of str
-        Names of the groups, in the order of the profiles.
-    domains : list of str
-        Their domains, which are the sampling units, because groups of one domain may be alike.
+    groups : sequence of SocialGroup
+        Groups of the profiles, in order.
     profiles : (groups, pairs) float64
-    human : Human
-    pilot_tau : float or None
+    human : HumanJudgements
+    pilot_tau : float, optional
         Tau of the chosen templates on the pilot groups. None if no templates were chosen.
     revision : str, optional
         Fingerprint of the model.
+    n_bootstrap, seed : int
     """
-
-    who: Mapping[str, Any]
-    groups: Sequence[str]
-    domains: Sequence[str]
-    profiles: _Floats
-    human: HumanJudgements
-    pilot_tau: float | None
-    revision: str | None = None
-
-    def rows(self, n_bootstrap: int, seed: int) -> Iterator[Row]:
-        """Yield the agreement with all people, and with those of one kind."""
-        for label, ratings in ((ALL_ANNOTATORS, self.human.ratings), *self.human.subgroups):
-            rng = np.random.default_rng(derive_seed(seed, self.who["measure"], label))
-            yield from self._agreement(label, ratings, n_bootstrap, rng)
-
-    def _agreement(self, label: str, ratings: HumanRatings, n: int, rng: np.random.Generator) -> Iterator[Row]:
-        """Compare the groups on which templates were not chosen; alternatives include the pilot groups."""
-        model, pilot = self.profiles[self.human.group_indices], self.human.pilot & (self.pilot_tau is not None)
-        held, people = ~pilot, bool(ratings.annotators)
+    model, pilot = profiles[human.group_indices], human.pilot & (pilot_tau is not None)
+    held, names = ~pilot, [groups[index].name for index in human.group_indices]
+    domains = np.array([groups[index].domain for index in human.group_indices])[held]
+    for label, ratings in ((ALL_ANNOTATORS, human.ratings), *human.subgroups):
+        rng = np.random.default_rng(derive_seed(seed, key["measure"], label))
+        has_people = bool(ratings.annotators)
         with_pilot = _compute_agreement(model, ratings.means) if pilot.any() else (None, None, None)
         tau, p_cells, precision = _compute_agreement(model[held], ratings.means[held])
-        rated = ratings.ratings[:, held] if people else ratings.means[None, held]
-        domains = np.array(self.domains)[self.human.group_indices][held]
+        rated = ratings.ratings[:, held] if has_people else ratings.means[None, held]
         cells = ~np.isnan(model[held] + ratings.means[held])
-        spans = alignment_intervals(model[held], rated, n=n, rng=rng, domains=domains)
-        shuffled, p_shuffled = permute_groups(model[held], ratings.means[held], n=n, rng=rng, domains=domains)
+        spans = alignment_intervals(model[held], rated, n=n_bootstrap, rng=rng, domains=domains)
+        shuffled, p_shuffled = permute_groups(model[held], ratings.means[held], n=n_bootstrap, rng=rng, domains=domains)
         n_annotators = int((~np.isnan(ratings.ratings[:, held])).any(axis=(1, 2)).sum())
+        n = {
+            **({"annotators": n_annotators} if n_annotators else {}),
+            "groups": int(cells.any(axis=1).sum()),
+            "domains": len(np.unique(domains[cells.any(axis=1)])),
+            "cells": int(cells.sum()),
+        }
         p_value = none_if_nan(p_shuffled)
-        is_tested = p_value is not None and label == ALL_ANNOTATORS
-        outcome = Outcome(
-            effect_size=tau,
-            **make_ends(spans.both.tau if people else spans.groups.tau),
-            scale="tau",
-            p_value=p_value,
-            test="permutation, domains and groups",
-            n={
-                **({"annotators": n_annotators} if n_annotators else {}),
-                "groups": int(cells.any(axis=1).sum()),
-                "domains": len(np.unique(domains[cells.any(axis=1)])),
-                "cells": int(cells.sum()),
-            },
-        )
-        by_people = spans.annotators if people else None
+        both, by_people = (spans.both, spans.annotators) if has_people else (spans.groups, None)
         alternatives = {
-            "annotators": _make_outcome(tau, None if by_people is None else by_people.tau),
+            "annotators": _make_outcome(tau, by_people and by_people.tau),
             "groups": _make_outcome(tau, spans.groups.tau),
             "cells": _make_outcome(tau, p_value=p_cells),
-            "pilot": _make_outcome(self.pilot_tau),
+            "pilot": _make_outcome(pilot_tau),
             "with_pilot": _make_outcome(with_pilot[0], p_value=with_pilot[1]),
-            "precision": _make_outcome(precision, (spans.both if people else spans.groups).precision, scale="P@3"),
-            "precision_annotators": _make_outcome(
-                precision, None if by_people is None else by_people.precision, scale="P@3"
-            ),
+            "precision": _make_outcome(precision, both.precision, scale="P@3"),
+            "precision_annotators": _make_outcome(precision, by_people and by_people.precision, scale="P@3"),
             "precision_groups": _make_outcome(precision, spans.groups.precision, scale="P@3"),
             "precision_with_pilot": _make_outcome(with_pilot[2], scale="P@3"),
         }
         row = AgreementResult(
-            **self.who,
-            model_revision=self.revision,
-            title=f"{format_measure(self.who['measure'])}: agreement with people's ratings of groups",
+            **key,
+            model_revision=revision,
+            title=f"{format_measure(key['measure'])}: agreement with people's ratings of groups",
             topic="people's ratings",
             annotators=label,
-            claim="tested" if is_tested else "descriptive",
+            claim="tested" if p_value is not None and label == ALL_ANNOTATORS else "descriptive",
             reason="agreement with people is not defined" if tau is None else None,
-            outcome=outcome,
+            outcome=_make_outcome(tau, both.tau, p_value=p_value, test="permutation, domains and groups", n=n),
             alternatives=alternatives,
             tau_shuffled=none_if_nan(shuffled),
         )
         yield Row("alignments", row)
-        yield from self._by_group(label, ratings, pilot, spans if people else None)
-
-    def _by_group(
-        self, label: str, ratings: HumanRatings, pilot: NDArray[np.bool_], spans: AlignmentIntervals | None
-    ) -> Iterator[Row]:
-        """Compare every group. Pilot groups have no p-value and no interval, because templates were chosen on them."""
-        model = self.profiles[self.human.group_indices]
+        # Pilot groups have no p-value and no interval, because templates were chosen on them.
         found, precise = kendall_alignment(model, ratings.means), precision_at(model, ratings.means)
-        intervals = {} if spans is None else dict(zip(np.flatnonzero(~pilot).tolist(), spans.group_tau, strict=True))
-        for g, (index, name) in enumerate(zip(self.human.group_indices, ratings.groups, strict=True)):
-            row = GroupAlignmentRow(
-                **self.who,
+        intervals = dict(zip(np.flatnonzero(held).tolist(), spans.group_tau, strict=True)) if has_people else {}
+        for g, name in enumerate(names):
+            of_group = GroupAlignmentRow(
+                **key,
                 annotators=label,
-                group=self.groups[index],
-                human_group=name,
+                group=name,
+                human_group=ratings.groups[g],
                 effect_size=none_if_nan(found.group_tau[g]),
                 **make_ends(intervals.get(g)),
                 p_value=None if pilot[g] else none_if_nan(found.group_p[g]),
@@ -238,7 +221,7 @@ class ProfileComparison:
                 precision=none_if_nan(precise.mean[g]),
                 pilot=bool(pilot[g]),
             )
-            yield Row("group_alignments", row)
+            yield Row("group_alignments", of_group)
 
 
 def make_ends(pair: Sequence[float] | _Floats | None) -> dict[str, Any]:
@@ -248,13 +231,9 @@ def make_ends(pair: Sequence[float] | _Floats | None) -> dict[str, Any]:
 
 
 def _make_outcome(
-    effect_size: float | None,
-    interval: Sequence[float] | _Floats | None = None,
-    *,
-    p_value: float | None = None,
-    scale: str = "tau",
+    effect_size: float | None, interval: Sequence[float] | _Floats | None = None, *, scale: str = "tau", **fields: Any
 ) -> Outcome:
-    return Outcome(effect_size=effect_size, **make_ends(interval), p_value=p_value, scale=scale)
+    return Outcome(effect_size=effect_size, **make_ends(interval), scale=scale, **fields)
 
 
 def _compute_agreement(model: _Floats, human: _Floats) -> tuple[float | None, float | None, float | None]:

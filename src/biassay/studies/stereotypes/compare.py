@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 from biassay.errors import UsageError
 from biassay.results.comparison import Comparison, choose_baseline, find_setting_differences, read_compared
 from biassay.results.paired_comparison import models_by_label
 from biassay.results.run_data import BaseRecord, RunData, none_if_nan
+from biassay.results.tables import column, table_row
 from biassay.results.views import RunSlice, group_each
 from biassay.stats.kendall import tau_difference
-from biassay.studies.stereotypes.results import get_pilot_groups, split_by_measure
+from biassay.studies.stereotypes.results import format_measure, get_pilot_groups, split_by_measure
 
 
-@dataclass(frozen=True)
+@table_row
 class AgreementDifference(BaseRecord):
     """Difference of two models in agreement with people (Kendall's tau) by one measure.
 
     Groups on which the templates of either model were chosen are left out.
     """
 
-    measure: str
+    measure: str = column("measure", "The measure.", get=lambda row: format_measure(row.measure))
     baseline: str
-    model: str
-    tau_baseline: float | None
-    tau_model: float | None
-    difference: float | None
-    interval_low: float | None
-    interval_high: float | None
-    tau_between: float | None
-    num_groups: int
-    num_cells: int
+    model: str = column("model", "The model that is compared.")
+    tau_baseline: float | None = column("tau of the first", "Agreement of the first model with people.")
+    tau_model: float | None = column("tau of the model", "Agreement of the model with people.")
+    difference: float | None = column("difference", "Tau of the model minus tau of the first.")
+    interval_low: float | None = column("95%, low", "Lower end of the 95% interval with other groups.")
+    interval_high: float | None = column("95%, high", "Upper end of the 95% interval with other groups.")
+    tau_between: float | None = column("tau between the two", "Agreement of the models with each other.")
+    num_groups: int = column("groups", "Compared groups.")
+    num_cells: int = column("cells", "Compared cells: groups by pairs of traits.")
 
 
 def compare_stereotypes(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
@@ -51,17 +51,17 @@ def compare_stereotypes(runs: Mapping[str, RunData], *, baseline: str | None, mi
     first = choose_baseline(list(models), baseline)
     if len({run.manifest.inputs.pairs for run in runs.values()}) > 1:
         raise UsageError("the runs have different pairs of traits and cannot be compared")
-    rows = [
+    rows = tuple(
         row
         for label, model in models.items()
         if label != first
         for row in _compare_agreements(first, models[first], label, model)
-    ]
+    )
     if not rows:
         raise UsageError(
             "the models have no measure of a rated group in common; run biassay stereotypes with --human FILE"
         )
-    return Comparison("stereotypes", first, {"agreements": tuple(rows)}, notes, gathered=group_each(runs))
+    return Comparison("stereotypes", first, {"agreements": rows}, notes, gathered=group_each(runs))
 
 
 def _describe_run(run: RunData) -> dict[str, object]:
@@ -74,46 +74,37 @@ def _describe_run(run: RunData) -> dict[str, object]:
     }
 
 
-def _compare_agreements(baseline: str, old: RunSlice, label: str, new: RunSlice) -> list[AgreementDifference]:
+def _compare_agreements(baseline: str, old: RunSlice, label: str, new: RunSlice) -> Iterator[AgreementDifference]:
     """Compare two models by every measure that both have."""
-    rows = []
     new_measures = {measure.row.measure: measure for measure in split_by_measure(new)}
-    for old_measure in split_by_measure(old):
-        name = old_measure.row.measure
-        if name not in new_measures:
+    for one in split_by_measure(old):
+        other = new_measures.get(one.row.measure)
+        if other is None:
             continue
-        new_measure = new_measures[name]
-        pilot = get_pilot_groups(old_measure) | get_pilot_groups(new_measure)
-        profiles = {row.group: row for row in new_measure["profiles"] if not row.parts and row.group not in pilot}
-        shared = [
-            (row, profiles[row.group])
-            for row in old_measure["profiles"]
-            if row.group in profiles and row.human and not row.parts
-        ]
-        if not shared:
+        pilot = get_pilot_groups(one) | get_pilot_groups(other)
+        profiles = {row.group: row for row in other["profiles"] if row.group not in pilot}
+        rated = [row for row in one["profiles"] if row.group in profiles and row.human and not row.parts]
+        if not rated:
             continue
-        difference = tau_difference(
-            [_to_floats(row.scores) for row, _ in shared],
-            [_to_floats(row.scores) for _, row in shared],
-            [_to_floats(row.human or ()) for row, _ in shared],
-            domains=[row.domain for row, _ in shared],
+        found = tau_difference(
+            [_to_floats(row.scores) for row in rated],
+            [_to_floats(profiles[row.group].scores) for row in rated],
+            [_to_floats(row.human or ()) for row in rated],
+            domains=[row.domain for row in rated],
         )
-        rows.append(
-            AgreementDifference(
-                name,
-                baseline,
-                label,
-                tau_baseline=none_if_nan(difference.first),
-                tau_model=none_if_nan(difference.second),
-                difference=none_if_nan(difference.difference),
-                interval_low=none_if_nan(difference.low),
-                interval_high=none_if_nan(difference.high),
-                tau_between=none_if_nan(difference.between),
-                num_groups=difference.num_groups,
-                num_cells=difference.num_cells,
-            )
+        yield AgreementDifference(
+            one.row.measure,
+            baseline,
+            label,
+            tau_baseline=none_if_nan(found.first),
+            tau_model=none_if_nan(found.second),
+            difference=none_if_nan(found.difference),
+            interval_low=none_if_nan(found.low),
+            interval_high=none_if_nan(found.high),
+            tau_between=none_if_nan(found.between),
+            num_groups=found.num_groups,
+            num_cells=found.num_cells,
         )
-    return rows
 
 
 def _to_floats(values: Sequence[float | None]) -> list[float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,22 +13,21 @@ from biassay.datasets.abc_model import AbcStimuli, SocialGroup
 from biassay.datasets.human_ratings import load_rated_pairs
 from biassay.errors import UsageError, format_examples
 from biassay.models.base import BlankScores
-from biassay.results.run_data import none_if_nan
+from biassay.results.run_data import copy_fields, none_if_nan
 from biassay.stats.alignment import choose_templates
 from biassay.stats.intersections import (
-    EmergentTraits,
     PairedGroups,
-    PairMean,
     dominance,
     emergence,
     order_effects,
     precision_recall,
 )
-from biassay.studies.stereotypes.agreement import HumanJudgements, ProfileComparison, make_ends
+from biassay.studies.stereotypes.agreement import HumanJudgements, compare_profiles, make_ends, nan_mean
 from biassay.studies.stereotypes.cloze_items import ClozeItems, score_trait_pairs
-from biassay.studies.stereotypes.group_ceat import GroupContexts, score_in_contexts
+from biassay.studies.stereotypes.group_ceat import score_in_contexts
 from biassay.studies.stereotypes.ilps import Measure
 from biassay.studies.stereotypes.results import (
+    ORDERS,
     DominanceRow,
     EmergentRow,
     MeasureRow,
@@ -48,140 +46,105 @@ _Floats = NDArray[np.float64]
 _TOP = 50
 
 
-@dataclass(frozen=True, eq=False)
-class IntersectionScores:
-    """Scores of single and paired groups.
+def _pair_groups(abc: AbcStimuli, groups: Sequence[SocialGroup], singles: int, scores: _Floats) -> PairedGroups:
+    """Match the scores of paired groups, which follow the single ones, with those of their parts."""
+    names = {group.name: index for index, group in enumerate(groups[:singles])}
+    parts = [tuple(names[part] for part in group.parts) for group in groups[singles:]]
+    indices = {pair: index for index, pair in enumerate(parts)}
+    domains = list(abc.domains)
+    return PairedGroups(
+        scores[singles:],
+        scores[:singles],
+        [first for first, _ in parts],
+        [second for _, second in parts],
+        [indices.get((second, first), -1) for first, second in parts],
+        [domains.index(group.domain) for group in groups[:singles]],
+    )
 
-    Attributes
-    ----------
-    who : mapping
-        Model, options and measure.
-    singles : int
-        Number of single groups; the groups that follow are pairs.
-    scores : (groups, templates, items) float64
-        Scores under the chosen templates.
-    """
 
-    who: Mapping[str, Any]
-    abc: AbcStimuli
-    sheet: ClozeItems
-    singles: int
-    scores: _Floats
-
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows of all tables about paired groups."""
-        pairs = nan_mean(score_trait_pairs(self.scores, self.sheet.items, len(self.abc.pairs)), axis=1)
-        of_pairs, of_traits = (self._paired(scores) for scores in (pairs, nan_mean(self.scores, axis=1)))
-        order, found = order_effects(of_pairs), emergence(of_traits, top=_TOP)
-        means = {"first": order.first, "second": order.second, "reversed": order.reverse, "closest": order.best}
-        both = int((of_traits.reverse >= 0).sum()) // 2
-        taus = {name: value for own, mean in means.items() for name, value in _make_mean_fields(own, mean).items()}
-        yield Row("orders", OrderRow(**self.who, num_groups=self._pairs, num_both_orders=both, **taus))
-        yield from self._dominance(of_pairs)
-        sides = (("more", found.increase), ("less", found.decrease))
-        emergent = [self._emergent(side, way, g, t) for way, side in sides for g, t in side.top.tolist()]
-        yield from (Row("emergent", row) for row in sorted(emergent, key=lambda e: -e.effect_size)[:_TOP])
-        yield from self._rated(found.increase)
-
-    @property
-    def _pairs(self) -> int:
-        return len(self.sheet.groups) - self.singles
-
-    def _paired(self, scores: _Floats) -> PairedGroups:
-        groups, singles = self.sheet.groups, self.singles
-        names = {group.name: index for index, group in enumerate(groups[:singles])}
-        parts = [tuple(names[part] for part in group.parts) for group in groups[singles:]]
-        indices = {pair: index for index, pair in enumerate(parts)}
-        domains = list(self.abc.domains)
-        return PairedGroups(
-            scores[singles:],
-            scores[:singles],
-            [first for first, _ in parts],
-            [second for _, second in parts],
-            [indices.get((second, first), -1) for first, second in parts],
-            [domains.index(group.domain) for group in groups[:singles]],
-        )
-
-    def _dominance(self, paired: PairedGroups) -> Iterator[Row]:
-        domains = list(self.abc.domains)
-        found = dominance(paired)
-        for row, (a, b) in enumerate(found.domains.tolist()):
-            by_interval, by_margin = (
-                domains[a] if table[a, b] else domains[b] if table[b, a] else None
-                for table in (found.dominates, found.reaches_margin)
-            )
-            made = DominanceRow(
-                **self.who,
-                domain_a=domains[a],
-                domain_b=domains[b],
-                tau_a=none_if_nan(found.tau[row, 0]),
-                tau_b=none_if_nan(found.tau[row, 1]),
-                effect_size=none_if_nan(found.difference[row]),
-                **make_ends(found.interval[row]),
-                num_pairs=int(found.n[row]),
-                dominates=by_interval,
-                dominates_by_margin=by_margin,
-            )
-            yield Row("dominance", made)
-
-    def _emergent(self, side: EmergentTraits, way: str, g: int, t: int) -> EmergentRow:
-        group = self.sheet.groups[self.singles + g]
-        return EmergentRow(
-            **self.who,
-            group=group.name,
-            parts=group.parts,
-            trait=self.sheet.items[t].adjective,
-            direction=way,
+def _measure_pairs(
+    key: Mapping[str, Any], abc: AbcStimuli, sheet: ClozeItems, singles: int, scores: _Floats
+) -> Iterator[Row]:
+    """Yield the rows of all tables about paired groups, from scores (groups, templates, items)."""
+    by_pair = nan_mean(score_trait_pairs(scores, sheet.items, len(abc.pairs)), axis=1)
+    of_pairs = _pair_groups(abc, sheet.groups, singles, by_pair)
+    of_traits = _pair_groups(abc, sheet.groups, singles, nan_mean(scores, axis=1))
+    order, found = order_effects(of_pairs), emergence(of_traits, top=_TOP)
+    taus: dict[str, Any] = {}
+    for name, mean in zip(ORDERS, (order.first, order.second, order.reverse, order.best), strict=True):
+        taus[f"tau_{name}"], taus[f"n_{name}"] = none_if_nan(mean.value), mean.n
+        taus[f"standard_error_{name}"] = none_if_nan(mean.standard_error)
+    both = int((of_traits.reverse >= 0).sum()) // 2
+    paired = sheet.groups[singles:]
+    yield Row("orders", OrderRow(**key, num_groups=len(paired), num_both_orders=both, **taus))
+    yield from _measure_dominance(key, list(abc.domains), of_pairs)
+    emergent = [
+        EmergentRow(
+            **key,
+            group=paired[g].name,
+            parts=paired[g].parts,
+            trait=sheet.items[t].adjective,
+            direction=direction,
             effect_size=float(side.excess[g, t]),
             bound=float(side.bound[g, t]),
             p_value=none_if_nan(side.p_value[g, t]),
             p_adjusted=none_if_nan(side.adjusted[g, t]),
             additive_p_value=none_if_nan(side.p_additive[g, t]),
         )
+        for direction, side in (("more", found.increase), ("less", found.decrease))
+        for g, t in side.top.tolist()
+    ]
+    yield from (Row("emergent", row) for row in sorted(emergent, key=lambda row: -row.effect_size)[:_TOP])
+    kinds = [(abc.pairs[item.pair].dimension, "high" if item.right else "low") for item in sheet.items]
+    yield from _compare_rated(key, paired, kinds, found.increase.excess)
 
-    def _rated(self, side: EmergentTraits) -> Iterator[Row]:
-        """Compare emergent traits of groups of race and gender with those that people name."""
-        known = load_rated_pairs()
-        paired = self.sheet.groups[self.singles :]
-        indices = [index for index, group in enumerate(paired) if frozenset(group.parts) in known.cells_by_groups]
-        if not indices:
-            return
-        kinds = [(self.abc.pairs[item.pair].dimension, "high" if item.right else "low") for item in self.sheet.items]
-        found = [
-            [bool((side.excess[index, [k == cell for k in kinds]] > 0.0).any()) for cell in known.cells]
-            for index in indices
-        ]
-        said = [known.cells_by_groups[frozenset(paired[index].parts)] for index in indices]
-        fit = precision_recall(found, [[cell in cells for cell in known.cells] for cells in said])
-        row = RatedRow(
-            **self.who,
-            source=known.source.name,
-            num_groups=len(indices),
-            precision=none_if_nan(fit.precision),
-            recall=none_if_nan(fit.recall),
-            chance_precision=none_if_nan(fit.chance_precision),
-            chance_recall=none_if_nan(fit.chance_recall),
-            p_value=none_if_nan(fit.p_value),
+
+def _measure_dominance(key: Mapping[str, Any], domains: Sequence[str], paired: PairedGroups) -> Iterator[Row]:
+    found = dominance(paired)
+    for row, (a, b) in enumerate(found.domains.tolist()):
+        by_interval, by_margin = (
+            domains[a] if table[a, b] else domains[b] if table[b, a] else None
+            for table in (found.dominates, found.reaches_margin)
         )
-        yield Row("rated", row)
+        made = DominanceRow(
+            **key,
+            domain_a=domains[a],
+            domain_b=domains[b],
+            tau_a=none_if_nan(found.tau[row, 0]),
+            tau_b=none_if_nan(found.tau[row, 1]),
+            effect_size=none_if_nan(found.difference[row]),
+            **make_ends(found.interval[row]),
+            num_pairs=int(found.n[row]),
+            dominates=by_interval,
+            dominates_by_margin=by_margin,
+        )
+        yield Row("dominance", made)
 
 
-def _make_mean_fields(name: str, mean: PairMean) -> dict[str, Any]:
-    return {
-        f"tau_{name}": none_if_nan(mean.value),
-        f"standard_error_{name}": none_if_nan(mean.standard_error),
-        f"n_{name}": mean.n,
-    }
-
-
-def nan_mean(values: _Floats, axis: int) -> _Floats:
-    """Compute the mean without NaN; NaN if nothing is left."""
-    n = np.count_nonzero(~np.isnan(values), axis=axis)
-    return np.where(n > 0, np.nansum(values, axis=axis) / np.maximum(n, 1), np.nan)
+def _compare_rated(
+    key: Mapping[str, Any], paired: Sequence[SocialGroup], kinds: Sequence[tuple[str, str]], excess: _Floats
+) -> Iterator[Row]:
+    """Compare emergent traits of groups of race and gender with those that people name."""
+    known = load_rated_pairs()
+    cells = {i: known.cells_by_groups.get(frozenset(group.parts)) for i, group in enumerate(paired)}
+    said = {index: own for index, own in cells.items() if own is not None}
+    if not said:
+        return
+    found = [
+        [bool((excess[index, [kind == cell for kind in kinds]] > 0.0).any()) for cell in known.cells] for index in said
+    ]
+    fit = precision_recall(found, [[cell in own for cell in known.cells] for own in said.values()])
+    names = ("precision", "recall", "chance_precision", "chance_recall", "p_value")
+    rates = {name: none_if_nan(getattr(fit, name)) for name in names}
+    yield Row("rated", RatedRow(**key, source=known.source.name, num_groups=len(said), **rates))
 
 
 def measure_templates(inputs: StereotypeInputs, model: ModelOutputs) -> Iterator[Event]:
-    """Measure a model by the traits that it fills into blanks."""
+    """Measure a model by the traits that it fills into blanks; for CEAT alone, it needs only an encoder of words."""
+    if not inputs.settings.template_measures:
+        who = model.identity.name, model.identity.options
+        yield Row("models", StereotypeModelRow(*who, "encoder", "none", (), (), (), 0, 0, 0))
+        return
     sheet = inputs.sheet(model.capabilities)
     answers = model.blanks(sheet.blanks)
     if inputs.prior(model.capabilities) != inputs.settings.prior:
@@ -218,11 +181,6 @@ def _make_model_row(
     )
 
 
-def make_empty_model_row(model: ModelOutputs) -> StereotypeModelRow:
-    """Return the row of a model without blanks: CEAT needs only an encoder of words."""
-    return StereotypeModelRow(model.identity.name, model.identity.options, "encoder", "none", (), (), (), 0, 0, 0)
-
-
 def _measure_one(
     inputs: StereotypeInputs, model: ModelOutputs, sheet: ClozeItems, answers: Sequence[BlankScores], measure: Measure
 ) -> Iterator[Event]:
@@ -247,23 +205,18 @@ def _measure_one(
     yield Array(f"{measure}/scores", scores[shown])
     yield from _make_profiles(who, [sheet.groups[i] for i in shown], profiles[shown], inputs.human)
     if inputs.human is not None:
-        compared = ProfileComparison(
-            who, row.groups, inputs.domains, profiles[rows], inputs.human, pilot_tau, model.identity.revision
+        yield from compare_profiles(
+            who, inputs.groups, profiles[rows], inputs.human, pilot_tau=pilot_tau, **_get_fields(inputs, model)
         )
-        yield from compared.rows(inputs.settings.n_bootstrap, inputs.settings.seed)
     if inputs.settings.intersections:
-        yield from IntersectionScores(who, inputs.abc, sheet, singles, by_item[:, chosen]).rows()
+        yield from _measure_pairs(who, inputs.abc, sheet, singles, by_item[:, chosen])
 
 
-def measure_contexts(inputs: StereotypeInputs, contexts: GroupContexts, model: ModelOutputs) -> Iterator[Event]:
-    """Measure groups in contexts (CEAT), without templates.
-
-    Parameters
-    ----------
-    inputs : StereotypeInputs
-    contexts : GroupContexts
-    model : ModelOutputs
-    """
+def measure_contexts(inputs: StereotypeInputs, model: ModelOutputs) -> Iterator[Event]:
+    """Measure groups in contexts (CEAT), without templates."""
+    contexts = inputs.contexts
+    if contexts is None:
+        return
     found = score_in_contexts(contexts, model)
     who, names = _make_key_fields(model, CEAT), tuple(group.name for group in inputs.groups)
     undefined = int(np.isnan(found.scores).sum())
@@ -272,10 +225,11 @@ def measure_contexts(inputs: StereotypeInputs, contexts: GroupContexts, model: M
     yield Array(f"{CEAT}/standard_errors", found.standard_errors)
     yield from _make_profiles(who, inputs.groups, found.scores, inputs.human)
     if inputs.human is not None:
-        compared = ProfileComparison(
-            who, names, inputs.domains, found.scores, inputs.human, None, model.identity.revision
-        )
-        yield from compared.rows(inputs.settings.n_bootstrap, inputs.settings.seed)
+        yield from compare_profiles(who, inputs.groups, found.scores, inputs.human, **_get_fields(inputs, model))
+
+
+def _get_fields(inputs: StereotypeInputs, model: ModelOutputs) -> dict[str, Any]:
+    return {"revision": model.identity.revision, **copy_fields(inputs.settings, "n_bootstrap", "seed")}
 
 
 def _make_key_fields(model: ModelOutputs, measure: str) -> dict[str, str]:

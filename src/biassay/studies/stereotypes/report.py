@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.profiles import draw_profile
 from biassay.reporting.citations import CitationUse, cite_source
@@ -55,9 +57,9 @@ from biassay.results.comparison import Comparison
 from biassay.results.findings import Finding
 from biassay.results.outcomes import Outcome, join_decisions
 from biassay.results.run_data import RunData
-from biassay.results.tables import Column, drop_columns, select_columns
+from biassay.results.tables import Column, drop_columns, make_columns, select_columns
 from biassay.results.views import RunGroup, RunSlice, model_labels, split_by_model
-from biassay.studies.stereotypes.compare import compare_stereotypes
+from biassay.studies.stereotypes.compare import AgreementDifference, compare_stereotypes
 from biassay.studies.stereotypes.findings import (
     Trait,
     center_scores,
@@ -70,6 +72,7 @@ from biassay.studies.stereotypes.findings import (
 from biassay.studies.stereotypes.results import (
     ORDERS,
     TABLES,
+    GroupTraits,
     MeasureRow,
     ProfileRow,
     StereotypeInputsRecord,
@@ -126,7 +129,6 @@ _AGREEMENT_LABELS = {"effect_size": "tau", "p_value": "p, shuffled", "interval":
 
 
 _SPECS = {spec.name: spec for spec in TABLES}
-_MAX_LEADING_TRAITS = 4
 
 
 def headline(run: RunData) -> str:
@@ -208,30 +210,20 @@ def _turn(columns: Sequence[Column], rows: Sequence[Any]) -> Table:
     )
 
 
-def leading_table(run: RunData, measure: RunSlice) -> ColumnsAndRows:
-    """Return the single groups with the traits by which they stand out, and their agreement with people."""
+def _make_traits_table(run: RunData, model: RunSlice, measure: RunSlice) -> Table:
+    """Make the table of single groups with the traits by which they stand out, and their agreement with people."""
     agreements = {row.group: row for row in list_group_agreements(measure)}
-    profiles = select_singles(measure)
-    traits = find_distinctive_traits(profiles, run.manifest.inputs)
-
-    def get_leading(profile: ProfileRow) -> str:
-        return ", ".join(trait.name for trait in traits[profile.group][:_MAX_LEADING_TRAITS])
 
     def get_agreement_column(column: Column) -> Column:
         return replace(column, get=lambda row: getattr(agreements.get(row.group), column.name, None))
 
-    centred = "Traits whose scores are furthest above the mean of all groups, strongest first."
+    names = ("effect_size", "precision", "pilot")
     columns = [
         Column("group", "group", "The social group."),
-        Column(
-            "traits", "stands out as", centred if is_centred(profiles) else "Traits, strongest first.", get=get_leading
-        ),
-        *map(
-            get_agreement_column,
-            select_columns(_SPECS["group_alignments"].get_columns(run), "effect_size", "precision", "pilot"),
-        ),
+        Column("traits", "stands out as", "Traits by which the group stands out, strongest first."),
+        *map(get_agreement_column, select_columns(_SPECS["group_alignments"].get_columns(run), *names)),
     ]
-    return drop_empty_columns(columns, profiles), profiles
+    return make_table("", drop_empty_columns(columns, model["groups"]), model["groups"])
 
 
 def describe_templates(row: MeasureRow, inputs: StereotypeInputsRecord) -> str:
@@ -327,14 +319,14 @@ _MAX_TITLE_MODELS = 3
 _COLOURS = ("violet", "red", "green", "grey")  # of dimensions in a page, in the order of the page's style
 
 
-def make_report(run: RunData) -> Report:
+def _make_report(run: RunData) -> Report:
     """Build the report of a run: the most distinctive groups first, then all groups and traits."""
     models = split_by_model(run)
     findings = make_findings(run)
     notes = list_notes(run, models)
     paired = tuple(_list_paired(run, models))
     return Report(
-        title=_format_title(run, models),
+        title=_format_title(models),
         subject=f"Stereotypes in {', '.join(model.label for model in models) or 'no model'}",
         headline=headline(run),
         sections=[
@@ -343,7 +335,7 @@ def make_report(run: RunData) -> Report:
             *([Section("paired", "Paired groups", (Text(_EMERGENCE), *paired), printed=True)] if paired else []),
             make_methods_section(run.manifest, _list_settings(run, models, notes), MEANING),
         ],
-        statements=_make_statements(run, models, findings),
+        statements=_make_statements(models, findings),
         meaning=MEANING,
         notes=list_skipped(findings),
         remarks=notes,
@@ -357,30 +349,26 @@ def make_report(run: RunData) -> Report:
     )
 
 
-def _list_strongest(run: RunData, model: RunSlice) -> tuple[list[tuple[str, list[Trait]]], bool]:
-    """List single groups with their traits, strongest first, and whether they are compared with other groups."""
-    measure = find_closest_measure(model)
-    profiles = [] if measure is None else select_singles(measure)
-    groups = [item for item in find_distinctive_traits(profiles, run.manifest.inputs).items() if item[1]]
-    return sorted(groups, key=lambda item: -item[1][0].beyond), is_centred(profiles)
+def _sort_groups(model: RunSlice) -> list[GroupTraits]:
+    """Return the groups with traits, the most distinctive one first."""
+    return sorted((row for row in model["groups"] if row.traits), key=lambda row: -(row.outcome.effect_size or 0.0))
 
 
-def _format_title(run: RunData, models: Sequence[RunSlice]) -> str:
+def _format_title(models: Sequence[RunSlice]) -> str:
     """Format the finding: the most distinctive group of every model, with its first trait."""
     sentences = []
     for model in models:
-        groups, centred = _list_strongest(run, model)
-        for group, (trait, *_) in groups[:1]:
-            claim = "stands out most, as" if centred else "is associated most with"
-            sentences.append(f"{model.label}: {group} {claim} {trait.name} (score {trait.beyond:.2f})")
-    if not sentences:
-        return "No group could be measured"
+        for row in _sort_groups(model)[:1]:
+            claim = "stands out most, as" if row.centred else "is associated most with"
+            sentences.append(
+                f"{model.label}: {row.group} {claim} {row.traits[0]} (score {row.outcome.effect_size:.2f})"
+            )
     if len(sentences) > _MAX_TITLE_MODELS:
-        return f"Traits of {format_count(len(run.manifest.inputs.groups), 'group')} in {len(sentences):,} models"
-    return ". ".join(sentences)
+        return f"Traits of groups in {len(sentences):,} models"
+    return ". ".join(sentences) or "No group could be measured"
 
 
-def _make_statements(run: RunData, models: Sequence[RunSlice], findings: Sequence[Finding]) -> list[Statement]:
+def _make_statements(models: Sequence[RunSlice], findings: Sequence[Finding]) -> list[Statement]:
     """Describe agreement with people and the most distinctive groups per model, or a summary of many models."""
     if len(models) > MANY_MODELS:
         return make_statements(findings)
@@ -388,17 +376,16 @@ def _make_statements(run: RunData, models: Sequence[RunSlice], findings: Sequenc
     statements = []
     for model in models:
         own = [finding for finding in findings if finding.model == model.label]
-        groups, centred = _list_strongest(run, model)
-        points = make_points([finding for finding in own if finding.unit == "tau"])
-        verb = "stands out as" if centred else "is associated with"
-        for group, traits in groups[:most]:
-            listed = ", ".join(f"{trait.name} ({trait.beyond:.2f})" for trait in traits[:_MAX_TRAITS])
-            points.append((f"{group} {verb} {listed}", ""))
-        if len(groups) > most:
-            points.append((f"and {format_count(len(groups) - most, 'more group')}", ""))
+        rows, points = _sort_groups(model), make_points([finding for finding in own if finding.unit == "tau"])
+        for row in rows[:most]:
+            verb = "stands out as" if row.centred else "is associated with"
+            strongest = f"{row.traits[0]} ({row.outcome.effect_size:.2f})"
+            points.append((f"{row.group} {verb} {', '.join((strongest, *row.traits[1:_MAX_TRAITS]))}", ""))
+        if len(rows) > most:
+            points.append((f"and {format_count(len(rows) - most, 'more group')}", ""))
         text = f"{model.label}: {summarize_findings(own)}"
         if all(finding.evidence in ("descriptive", "skipped") for finding in own):
-            text = f"{model.label}: {format_count(len(groups), 'group')}, described and not tested."
+            text = f"{model.label}: {format_count(len(rows), 'group')}, described and not tested."
         statements.append(
             Statement(text, tuple(f"{text}{name}" for text, name in points), model.label, tuple(n for _, n in points))
         )
@@ -419,7 +406,7 @@ def _list_groups(run: RunData, models: Sequence[RunSlice]) -> Iterator[Block]:
         name = format_measure(measure.row.measure)
         yield Heading(f"Traits by {name}{suffix}")
         yield Text(f"Means over {describe_templates(measure.row, run.manifest.inputs)}.")
-        yield make_table("", *leading_table(run, measure))
+        yield _make_traits_table(run, model, measure)
         if drawings := _list_drawings(run, index, measure):
             yield Heading(f"Groups and people, {name}{suffix}")
             yield Text(_explain_drawings(run.manifest.inputs, several=len(split_by_measure(model)) > 1))
@@ -434,7 +421,7 @@ def _list_drawings(run: RunData, index: int, measure: RunSlice) -> tuple[tuple[s
     """List the figures of groups, with their agreement with people as captions."""
     agreements = {row.group: row for row in list_group_agreements(measure)}
     drawings = []
-    for profile, drawing in draw_profiles(run, index, measure)[:_MAX_FIGURES]:
+    for profile, drawing in _draw_profiles(run, index, measure)[:_MAX_FIGURES]:
         row = agreements.get(profile.group)
         tau = format_value("number", None if row is None else row.effect_size)
         drawings.append((f"tau {tau}{', a pilot group' if row is not None and row.pilot else ''}", drawing))
@@ -511,26 +498,16 @@ def _list_paired(run: RunData, models: Sequence[RunSlice]) -> Iterator[Block]:
 
 def _list_settings(run: RunData, models: Sequence[RunSlice], notes: Sequence[str]) -> Iterator[tuple[str, str]]:
     inputs: StereotypeInputsRecord = run.manifest.inputs
-    settings = run.manifest.settings
-    adjectives = "one adjective per trait"
-    if settings.all_adjectives:
-        adjectives = f"all adjectives of a trait{', their median' if inputs.templates else ''}"
-    templates = f", {len(inputs.templates)} templates" if inputs.templates else ""
-    variant = f"; variant {settings.variant}; prior {settings.prior}" if inputs.templates else ""
-    yield (
-        "Stimuli",
-        f"{inputs.abc} ({inputs.abc_digest}), {len(inputs.groups)} groups, {len(inputs.pairs)} pairs{templates}; "
-        f"{adjectives}",
-    )
-    yield "Measures", f"{', '.join(map(format_measure, inputs.measures))}{variant}; seed {settings.seed}"
+    counts = f"{len(inputs.groups)} groups, {len(inputs.pairs)} pairs, {len(inputs.templates)} templates"
+    yield "Stimuli", f"{inputs.abc} ({inputs.abc_digest}): {counts}; {inputs.citation}"
     if (contexts := inputs.contexts) is not None:
         yield (
             "Contexts",
             f"{contexts.file} ({contexts.digest}), {contexts.rows:,} contexts from {contexts.documents:,} documents, "
-            f"at most {contexts.per_stimulus} per word; words with fewer than {settings.min_contexts} are left out",
+            f"at most {contexts.per_stimulus} per word",
         )
-    yield "Human ratings", inputs.human.file if inputs.human else "none"
-    yield "Source", inputs.citation
+    for field in dataclasses.fields(run.manifest.settings):
+        yield field.name, format_value("text", getattr(run.manifest.settings, field.name)) or "–"
     for model in models:
         for row in model["models"]:
             yield (
@@ -545,7 +522,7 @@ _MANY_GROUPS = 12  # groups, beyond which fewer traits are drawn
 _DRAWN_TRAITS = (5, 3)
 _AGREEMENT = "Kendall's tau between scores and people's ratings: 0 is no agreement, 1 the same order."
 _CAPTION = (
-    "A bar is the group's score minus the mean of all {groups}, which removes the part that all groups share. A group "
+    "A bar is the group's score minus the mean of all groups, which removes the part that all groups share. A group "
     "that stands out as cold may still have a score towards warm, only a lower one than others. Tap a bar for the "
     "score as measured."
 )
@@ -568,43 +545,31 @@ def draw_figure(run: RunData, models: Sequence[RunSlice], findings: Sequence[Fin
 
 def _draw_traits(run: RunData, models: Sequence[RunSlice]) -> Markup | None:
     """Draw the strongest traits of every group, the group that stands out most first."""
-    known = [
-        (model.label, measure)
-        for model in models
-        if (measure := find_closest_measure(model)) is not None and measure["profiles"]
-    ]
-    shown = known[:MANY_MODELS]
+    closest = ((model.label, find_closest_measure(model)) for model in models)
+    shown = [(label, measure) for label, measure in closest if measure is not None][:MANY_MODELS]
     profiles = [select_singles(measure) for _, measure in shown]
     if not any(profiles):
         return None
     names = [format_measure(measure.row.measure) for _, measure in shown]
     same = len(set(names)) == 1
     keys = list(dict.fromkeys((row.domain, row.group) for rows in profiles for row in rows))
-    n_traits = _DRAWN_TRAITS[len(keys) > _MANY_GROUPS]
     panels: dict[tuple[str, str], list[Panel]] = {key: [] for key in keys}
     for model_index, rows in enumerate(profiles):
-        for row, panel in _make_panels(run, rows, model_index, n_traits, stretch=not same):
-            panels[row.domain, row.group].append(panel)
-    caption = _CAPTION.format(groups=format_count(len(keys), "group")) if any(map(is_centred, profiles)) else _ALONE
-    caption += "" if same else " Bars are scaled to the largest of each model."
-    caption += "" if shown == known else f" The first {len(shown)} of {len(known)} models are shown."
+        traits = find_distinctive_traits(rows, run.manifest.inputs)
+        # Scores of different measures have different scales.
+        largest = 1.0 if same else max((own[0].beyond for own in traits.values() if own), default=0.0) or 1.0
+        n_groups = sum(bool(own) for own in traits.values())
+        for row in rows:
+            strongest = traits[row.group][: _DRAWN_TRAITS[len(keys) > _MANY_GROUPS]]
+            bars = tuple(_make_bar(row.group, trait, n_groups, largest) for trait in strongest)
+            panels[row.domain, row.group].append(Panel(row.group, model_index, bars, "" if bars else "not measured"))
+    caption = _CAPTION if any(map(is_centred, profiles)) else _ALONE
     return draw_panels(
         _group_by_domain(panels),
-        [label if same else f"{label} ({name})" for (label, _), name in zip(shown, names, strict=True)],
-        title=f"Traits by which groups stand out, by {' or '.join(dict.fromkeys(names))}.",
-        caption=caption,
+        [f"{label} ({name})" for (label, _), name in zip(shown, names, strict=True)],
+        title="Traits by which groups stand out.",
+        caption=caption if same else f"{caption} Bars are scaled to the largest of each model.",
     )
-
-
-def _make_panels(
-    run: RunData, rows: Sequence[ProfileRow], model_index: int, n_traits: int, *, stretch: bool
-) -> Iterator[tuple[ProfileRow, Panel]]:
-    traits = find_distinctive_traits(rows, run.manifest.inputs)
-    largest = max((own[0].beyond for own in traits.values() if own), default=0.0) or 1.0
-    n_groups = sum(bool(own) for own in traits.values())
-    for row in rows:
-        bars = (_make_bar(row.group, trait, n_groups, largest if stretch else 1.0) for trait in traits[row.group])
-        yield row, Panel(row.group, model_index, tuple(bars)[:n_traits], "" if traits[row.group] else "not measured")
 
 
 def _make_bar(group: str, trait: Trait, n_groups: int, largest: float) -> Bar:
@@ -623,28 +588,16 @@ def _group_by_domain(panels: Mapping[tuple[str, str], Sequence[Panel]]) -> list[
     def get_strength(key: tuple[str, str]) -> float:
         return max((panel.bars[0].value for panel in panels[key] if panel.bars), default=0.0)
 
-    by_domain: dict[str, list[tuple[str, str]]] = {}
-    for key in sorted(panels, key=get_strength, reverse=True):
-        by_domain.setdefault(key[0], []).append(key)
+    by_domain = group_pairs((key[0], key) for key in sorted(panels, key=get_strength, reverse=True))
     grouped = []
     for domain, keys in by_domain.items():
         own = tuple(panel for key in keys for panel in panels[key])
-        most = max((panel for panel in own if panel.bars), key=lambda panel: panel.bars[0].value, default=None)
-        strongest = "" if most is None else f"; strongest: {most.title}, {most.bars[0].label} {most.bars[0].number}"
-        grouped.append(Panels(domain[:1].upper() + domain[1:], own, format_count(len(keys), "group") + strongest))
+        grouped.append(Panels(domain[:1].upper() + domain[1:], own, format_count(len(keys), "group")))
     return grouped
 
 
-def draw_profiles(run: RunData, index: int, measure: RunSlice) -> list[tuple[ProfileRow, Drawing]]:
-    """Return one profile figure per group that people rated.
-
-    Parameters
-    ----------
-    run : RunData
-    index : int
-        Number of the model, for names of files.
-    measure : RunSlice
-    """
+def _draw_profiles(run: RunData, index: int, measure: RunSlice) -> list[tuple[ProfileRow, Drawing]]:
+    """Return one profile figure per group that people rated; `index` is the number of the model, for file names."""
     rated = [row for row in measure["profiles"] if not row.parts and any(v is not None for v in row.human or ())]
     name = f"profile-{index}-{measure.row.measure}"
     return [(row, partial(_draw_profile, f"{name}-{row.group}", row, run)) for row in rated]
@@ -705,30 +658,21 @@ def methods_sentences(run: RunData, sources: tuple[str, ...]) -> Iterator[Method
 
 def _describe_template_choice(run: RunData) -> Iterator[MethodsSentence]:
     """Describe the templates that scores are means over, and how they were chosen."""
-    by_text: dict[tuple[str, str], list[str]] = {}
-    models = split_by_model(run)
-    for model in models:
-        for row in model["measures"]:
-            if row.templates:
-                name = format_measure(row.measure)
-                label = name if len(models) == 1 else f"{name} of {model.label}"
-                text = describe_templates(row, run.manifest.inputs)
-                used = f"the template {text}" if len(row.chosen) == 1 else text
-                choice = format_count(len(row.templates), "template") if len(row.chosen) < len(row.templates) else ""
-                by_text.setdefault((used, choice), []).append(label)
-    if not by_text:
+    rows = [(model.label, row) for model in split_by_model(run) for row in model["measures"] if row.templates]
+    if not rows:
         return
-    parts = [used if len(by_text) == 1 else f"{used} ({', '.join(labels)})" for (used, _), labels in by_text.items()]
-    choices = list(dict.fromkeys(choice for _, choice in by_text if choice))
-    pilot = list(dict.fromkeys(row.group for row in run.tables.get("group_alignments", ()) if row.pilot))
-    chosen = ""
-    if choices:
-        groups = f"{format_count(len(pilot), 'pilot group')} ({', '.join(pilot)})" if pilot else "pilot groups"
-        chosen = (
-            f"; we chose these from {join_names(choices, 'or')} as those that agree best with people's ratings of "
-            f"{groups}"
+    by_text = group_pairs(
+        (describe_templates(row, run.manifest.inputs), f"{format_measure(row.measure)} of {label}")
+        for label, row in rows
+    )
+    text = join_names([used if len(by_text) == 1 else f"{used} ({', '.join(of)})" for used, of in by_text.items()])
+    if any(len(row.chosen) < len(row.templates) for _, row in rows):
+        pilot = dict.fromkeys(row.group for row in run.tables.get("group_alignments", ()) if row.pilot)
+        text += (
+            f"; we chose these from {format_count(max(len(row.templates) for _, row in rows), 'template')} as those "
+            f"that agree best with people's ratings of pilot groups ({', '.join(pilot)})"
         )
-    yield MethodsSentence(f"Scores are means over {join_names(parts)}{chosen}", ("cao2022",))
+    yield MethodsSentence(f"Scores are means over {text}", ("cao2022",))
 
 
 _TASKS = {"masked": "fill-mask", "causal": "text-generation"}
@@ -739,7 +683,7 @@ class StereotypePresenter(Presenter):
 
     def report(self, gathered: RunGroup, **_: Any) -> Report:
         """Build the report of a run."""
-        return make_report(gathered.run)
+        return _make_report(gathered.run)
 
     def tables(self, gathered: RunGroup) -> Iterator[tuple[str, Table]]:
         """Yield the tables of a paper."""
@@ -751,7 +695,7 @@ class StereotypePresenter(Presenter):
         """Yield the figures."""
         for index, model in enumerate(split_by_model(gathered.run), start=1):
             for measure in split_by_measure(model):
-                yield from (drawing for _, drawing in draw_profiles(gathered.run, index, measure))
+                yield from (drawing for _, drawing in _draw_profiles(gathered.run, index, measure))
 
     def sources(self, runs: Sequence[RunData]) -> Iterator[CitationUse]:
         """Yield the sources of the data."""
@@ -795,27 +739,10 @@ class StereotypePresenter(Presenter):
 
     def comparison_report(self, comparison: Comparison) -> Report:
         """Build the report of a comparison."""
-        table = make_table("Agreement with people", _DIFFERENCES, comparison.tables["agreements"])
+        columns = make_columns(AgreementDifference)
+        table = make_table("Agreement with people", columns, comparison.tables["agreements"])
         section = Section("agreements", "Agreement with people", (replace(table, caption=""),))
         return make_comparison_report(comparison, (), [section], tables=[table])
-
-
-_DIFFERENCES = (
-    Column("measure", "measure", "The measure.", get=lambda row: format_measure(row.measure)),
-    Column("model", "model", "The model that is compared."),
-    Column("tau_baseline", "tau of the first", "Agreement of the first model with people.", "number"),
-    Column("tau_model", "tau of the model", "Agreement of the model with people.", "number"),
-    Column("difference", "difference", "Tau of the model minus tau of the first.", "number"),
-    Column(
-        "interval",
-        "95% CI",
-        "Interval with other groups.",
-        get=lambda row: format_interval(row.interval_low, row.interval_high),
-    ),
-    Column("tau_between", "tau between the two", "Agreement of the models with each other.", "number"),
-    Column("num_groups", "groups", "Compared groups.", "count"),
-    Column("num_cells", "cells", "Compared cells: groups by pairs of traits.", "count"),
-)
 
 
 def _list_entries(model: RunSlice, run: RunData) -> Iterator[IndexEntry]:

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from biassay.datasets.abc_model import (
     select_templates,
 )
 from biassay.errors import InsufficientVocabularyError, UnknownNameError, UsageError
+from biassay.grouping import group_pairs
 from biassay.models.backend import Capability
 from biassay.results.findings import Finding
 from biassay.results.outcomes import Decision, ResultRecord, correct_rows
@@ -38,11 +40,11 @@ from biassay.results.run_folder import (
     make_row_fault,
 )
 from biassay.results.views import RunSlice
-from biassay.studies.stereotypes.agreement import HumanJudgements, compute_ceiling, match_judgements
+from biassay.studies.stereotypes.agreement import HumanJudgements, compute_ceiling, match_judgements, nan_mean
 from biassay.studies.stereotypes.cloze_items import ClozeItems
 from biassay.studies.stereotypes.findings import describe_groups, make_findings
 from biassay.studies.stereotypes.group_ceat import GroupContexts, check_context_settings
-from biassay.studies.stereotypes.measure import make_empty_model_row, measure_contexts, measure_templates, nan_mean
+from biassay.studies.stereotypes.measure import measure_contexts, measure_templates
 from biassay.studies.stereotypes.results import (
     ALPHA,
     TABLES,
@@ -84,11 +86,6 @@ class StereotypeInputs:
             return self.groups
         asked = {group.name for group in self.groups} | {part for pair in self.pairs for part in pair.parts}
         return tuple(group for group in self.abc.groups if group.name in asked)
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        """Domains of the groups that are shown."""
-        return tuple(group.domain for group in self.groups)
 
     def prior(self, capabilities: Capabilities) -> Prior:
         """Return the prior; for a model without a mask, it is people in general."""
@@ -155,23 +152,12 @@ def _list_replaced(abc: AbcStimuli) -> list[str]:
     ]
 
 
-def _explain_not_chosen(human: HumanJudgements | None) -> list[str]:
-    if human is None or human.has_both:
-        return []
-    none = "only pilot groups were" if human.pilot.any() else "no pilot group was"
-    return [f"templates were not chosen, because {none} rated and measured"]
-
-
 def _make_human_record(human: HumanJudgements, settings: StereotypeSettings) -> HumanRecord:
     digest = hashlib.blake2b(repr((human.ratings.groups, human.ratings.pairs)).encode(), digest_size=8)
     for label, ratings in (("all", human.ratings), *human.subgroups):
         digest.update(label.encode() + ratings.ratings.tobytes() + ratings.means.tobytes())
     ceiling = compute_ceiling(human, settings.n_bootstrap, settings.seed)
     return HumanRecord(str(human.ratings.path), digest.hexdigest(), human.notes, ceiling)
-
-
-def _identify_inputs(record: StereotypeInputsRecord) -> tuple[object, ...]:
-    return record.abc_digest, record.groups, record.templates
 
 
 _OF_MEASURES = ("profiles", "alignments", "group_alignments", "orders", "dominance", "emergent", "rated")
@@ -185,40 +171,35 @@ def _find_in_rows(run: RunData, inputs: StereotypeInputsRecord) -> Iterator[Faul
         if len(set(row.groups)) < len(row.groups) or len(set(row.templates)) < len(row.templates):
             yield make_row_fault("measures", number, "groups", "a group or a template appears twice")
     for number, row in enumerate(run.tables.get("profiles", ())):
-        for column in ("scores", "human"):
-            values = getattr(row, column)
+        for column, values in (("scores", row.scores), ("human", row.human)):
             if values is not None and len(values) != pairs:
                 yield make_row_fault("profiles", number, column, f"{len(values)} values for {pairs} pairs of traits")
     for number, row in enumerate(run.tables.get("contexts", ())):
         for column, counts in (("few_groups", row.groups), ("few_adjectives", row.adjectives)):
-            unknown = next((name for name in getattr(row, column) if name not in counts), None)
-            if unknown is not None:
-                yield make_row_fault("contexts", number, column, f"{unknown!r} has no number of contexts")
+            for name in set(getattr(row, column)) - counts.keys():
+                yield make_row_fault("contexts", number, column, f"{name!r} has no number of contexts")
 
 
 def _find_in_scores(
     row: MeasureRow, profiles: Sequence[ProfileRow], arrays: Mapping[str, NDArray[np.float64]], pairs: int
-) -> Iterator[str]:
+) -> str:
     """Compare the profile of every group with the mean of its scores over the chosen templates."""
-    indices = {group: index for index, group in enumerate(row.groups)}
-    unknown = next((profile.group for profile in profiles if profile.group not in indices), None)
-    if unknown is not None:
-        yield f"the profile of {unknown!r} is of a group that the measure does not have"
+    for profile in profiles:
+        if profile.group not in row.groups:
+            return f"the profile of {profile.group!r} is of a group that the measure does not have"
+    if not row.templates:
+        return ""
     scores, shape = arrays.get(f"{row.measure}/scores"), (len(row.groups), len(row.templates), pairs)
-    if unknown is not None or not row.templates:
-        return
     if scores is None or scores.shape != shape:
         got = "there is no such array" if scores is None else f"its shape is {scores.shape}"
-        yield f"{got}, and there are {shape[0]} groups, {shape[1]} templates and {pairs} pairs of traits"
-        return
-    chosen = [row.templates.index(name) for name in row.chosen]
+        return f"{got}, and there are {shape[0]} groups, {shape[1]} templates and {pairs} pairs of traits"
     with np.errstate(all="ignore"):
-        means = nan_mean(scores[:, chosen], axis=1)
+        means = nan_mean(scores[:, [row.templates.index(name) for name in row.chosen]], axis=1)
     for profile in profiles:
-        stored = np.array([np.nan if score is None else score for score in profile.scores])
-        if not np.allclose(means[indices[profile.group]], stored, rtol=1e-6, atol=1e-9, equal_nan=True):
-            yield f"the scores by template give another profile of {profile.group!r} than {RESULTS_JSON}"
-            return
+        stored = np.array(profile.scores, dtype=np.float64)  # None becomes NaN
+        if not np.allclose(means[row.groups.index(profile.group)], stored, rtol=1e-6, atol=1e-9, equal_nan=True):
+            return f"the scores by template give another profile of {profile.group!r} than {RESULTS_JSON}"
+    return ""
 
 
 _DTYPE = "float32"  # a word's vector may have numbers that are too large for float16
@@ -244,6 +225,10 @@ class _StereotypeStudy(Study):
         human = None
         if settings.human is not None:
             human = match_judgements(abc, groups, Path(settings.human), settings.annotators, settings.seed)
+        notes = _list_replaced(abc)
+        if human is not None and not human.has_both:
+            none = "only pilot groups were" if human.pilot.any() else "no pilot group was"
+            notes.append(f"templates were not chosen, because {none} rated and measured")
         record = StereotypeInputsRecord(
             abc=abc.name,
             abc_digest=abc.digest,
@@ -255,7 +240,7 @@ class _StereotypeStudy(Study):
             groups=tuple(group.name for group in groups),
             templates={template.name: template.text for template in templates},
             measures=(*settings.template_measures, *(() if contexts is None else (CEAT,))),
-            notes=(*_list_replaced(abc), *_explain_not_chosen(human)),
+            notes=tuple(notes),
             human=None if human is None else _make_human_record(human, settings),
             contexts=None if contexts is None else contexts.source,
         )
@@ -278,22 +263,14 @@ class _StereotypeStudy(Study):
     def measure(
         self, inputs: StereotypeInputs, model: ModelOutputs, all_outputs: Sequence[ModelOutputs]
     ) -> Iterator[Event]:
-        rows: dict[str, list[Any]] = {}
-        for event in self._measure(inputs, model):
+        rows = []
+        for event in chain(measure_templates(inputs, model), measure_contexts(inputs, model)):
             if isinstance(event, Row):
-                rows.setdefault(event.table, []).append(event.record)
+                rows.append((event.table, event.record))
             yield event
-        tables = {name: tuple(records) for name, records in rows.items()}
+        tables = {name: tuple(records) for name, records in group_pairs(rows).items()}
         for group in describe_groups(RunSlice("", None, tables), inputs.record, model.identity.revision):
             yield Row("groups", group)
-
-    def _measure(self, inputs: StereotypeInputs, model: ModelOutputs) -> Iterator[Event]:
-        if inputs.settings.template_measures:
-            yield from measure_templates(inputs, model)
-        else:
-            yield Row("models", make_empty_model_row(model))
-        if inputs.contexts is not None:
-            yield from measure_contexts(inputs, inputs.contexts, model)
 
     def finalize_tables(self, settings: StereotypeSettings, tables: Tables) -> Tables:
         records = (*tables.get("alignments", ()), *tables.get("groups", ()))
@@ -319,7 +296,7 @@ class _StereotypeStudy(Study):
             own, file = arrays.get(str(index), {}), array_path(str(index))
             for row in of_measures:
                 shown = [profile for profile in of_groups if profile.measure == row.measure]
-                for fault in _find_in_scores(row, shown, own, len(inputs.pairs)):
+                if fault := _find_in_scores(row, shown, own, len(inputs.pairs)):
                     name = f"{row.measure}/scores"
                     yield Fault(file if name in own else RESULTS_JSON, f"{name}: {fault}")
 
@@ -343,15 +320,6 @@ class _StereotypeStudy(Study):
             for name, rows in run.tables.items()
         }
         return dataclasses.replace(run, tables=tables)
-
-    def check_same(self, before: StereotypeInputsRecord, now: StereotypeInputsRecord) -> None:
-        for name, was, is_now in (
-            ("groups, traits or templates", _identify_inputs(before), _identify_inputs(now)),
-            ("human judgements", before.human and before.human.digest, now.human and now.human.digest),
-            ("contexts", before.contexts and before.contexts.digest, now.contexts and now.contexts.digest),
-        ):
-            if was != is_now:
-                raise UsageError(f"the {name} changed since the run began; start a new run")
 
 
 STUDY = _StereotypeStudy()
