@@ -21,9 +21,9 @@ from biassay.errors import InsufficientVocabularyError, UsageError
 from biassay.models.erasure import Erasure, erasure_method_names
 from biassay.runs.run import Run
 from biassay.studies.debiasing import measure
-from biassay.studies.debiasing.inputs import load_inputs
 from biassay.studies.debiasing.results import DebiasingResult, draw_conclusion
 from biassay.studies.debiasing.settings import DebiasingSettings
+from biassay.studies.debiasing.study import load_inputs
 
 from .conftest import Cli
 

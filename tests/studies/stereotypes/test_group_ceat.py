@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from biassay.errors import UsageError, VectorError
+from biassay.errors import VectorError
 from biassay.studies.stereotypes import group_ceat as module
 from biassay.studies.stereotypes.group_ceat import GroupCosines, drop_unlocated
 
@@ -73,20 +73,11 @@ def test_the_standard_error_is_that_of_a_bootstrap_of_the_groups_contexts() -> N
     assert math.isnan(group_ceat(group[:1], LEFT, RIGHT)[1])
 
 
-def test_wrong_input_is_named() -> None:
+def test_a_zero_vector_is_named() -> None:
     group = contexts(6, 6)
-    zero = group.copy()
-    zero[3] = 0.0
+    group[3] = 0.0
     with pytest.raises(VectorError, match="row 3 is zero"):
-        group_ceat(zero, LEFT, RIGHT)
-    with pytest.raises(VectorError, match=r"same dimension, got \[6, 7\]"):
-        group_ceat(group[:, :6], LEFT, RIGHT)
-    with pytest.raises(VectorError, match=r"got shape \(7,\)"):
-        group_ceat(group[0], LEFT, RIGHT)
-    with pytest.raises(UsageError, match="at least one adjective on either side"):
-        GroupCosines.from_vectors([group], LEFT).association(0, [], [1])
-    with pytest.raises(UsageError, match="at least one group"):
-        GroupCosines.from_vectors([], LEFT)
+        group_ceat(group, LEFT, RIGHT)
 
 
 def test_equal_cosines_have_no_effect_size() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
@@ -14,6 +14,7 @@ from biassay.cache.outputs import ModelOutputs
 from biassay.models.base import TextEmbeddings
 from biassay.models.erasure import Erasure
 from biassay.prompts.sentences import load_frequent_words
+from biassay.results.comparison import EffectDifference
 from biassay.results.outcomes import Outcome
 from biassay.results.paired_comparison import make_differences
 from biassay.results.run_data import FORMAT_VERSION, Manifest, ModelRecord, RunData, copy_fields, get_model_fields
@@ -21,14 +22,16 @@ from biassay.results.views import model_key, model_labels
 from biassay.stats.association import unit_rows
 from biassay.stats.probe import compare_probes, probe_classes
 from biassay.stats.rank_correlation import correlate_ranks
-from biassay.studies.associations.compare import compare_associations
+from biassay.studies.associations.compare import AssociationDifference, compare_associations
 from biassay.studies.associations.findings import format_label
 from biassay.studies.associations.study import STUDY as ASSOCIATIONS
 from biassay.studies.audit.compare import pair_audit_groups
 from biassay.studies.audit.study import STUDY as AUDIT
-from biassay.studies.debiasing.inputs import DebiasingInputs
 from biassay.studies.debiasing.results import AFTER, BEFORE, DebiasingResult, Part
 from biassay.studies.study import Array, Event, Inputs, Progress, Row, Study, StudyWarning, derive_seed
+
+if TYPE_CHECKING:
+    from biassay.studies.debiasing.study import DebiasingInputs
 
 Floats = NDArray[np.float64]
 _FEWEST = 10  # held-out words of a class, and pairs of words
@@ -93,66 +96,58 @@ def _make_row(
     return Row("results", record)
 
 
+def _make_change(row: EffectDifference | AssociationDifference, **fields: Any) -> Outcome:
+    return Outcome(effect_size=row.difference, ci_low=row.interval_low, ci_high=row.interval_high, **fields)
+
+
 def _measure_associations(inputs: DebiasingInputs, outputs: Sequence[ModelOutputs]) -> Iterator[Event]:
     run, warnings = _collect_run(ASSOCIATIONS, inputs.associations, outputs)
     yield from warnings
-    base, *labels = model_labels(run).values()
-    rows = {(model_labels(run)[model_key(row)], row.test): row for row in run.tables["results"]}
+    labels = model_labels(run)
+    base, *others = labels.values()
+    rows = {(labels[model_key(row)], row.test): row for row in run.tables["results"]}
     compared = compare_associations({"run": run}, baseline=base, mixed=False).tables["associations"]
     scale: dict[str, Any] = {"scale": "calibrated difference", "test": "crossed"}
-    for erasure, label in zip(inputs.erasures, labels, strict=True):
+    for erasure, label in zip(inputs.erasures, others, strict=True):
         for row in (row for row in compared if row.model == label):
-            both = rows[base, row.test], rows[label, row.test]
+            old, new = rows[base, row.test], rows[label, row.test]
             outcomes = (
                 Outcome(
-                    effect_size=row.calibrated_difference,
-                    ci_low=row.calibrated_ci_low,
-                    ci_high=row.calibrated_ci_high,
-                    p_value=row.outcome.p_value,
+                    effect_size=one.calibrated_difference,
+                    ci_low=one.calibrated_ci_low,
+                    ci_high=one.calibrated_ci_high,
+                    p_value=one.outcome.p_value,
                     **scale,
                 )
-                for row in both
+                for one in (old, new)
             )
-            change = Outcome(
-                effect_size=row.difference,
-                ci_low=row.interval_low,
-                ci_high=row.interval_high,
-                reason=both[0].reason or row.reason,
-                **scale,
-            )
-            about = {"title": format_label(both[0]), "topic": both[0].topic, "about": both[0].about}
+            change = _make_change(row, reason=old.reason or row.reason, **scale)
+            about = {"title": format_label(old), **copy_fields(old, "topic", "about")}
             yield _make_row(outputs[0], erasure, "association", row.test, change, *outcomes, **about)
 
 
 def _measure_audit(inputs: DebiasingInputs, outputs: Sequence[ModelOutputs]) -> Iterator[Event]:
     run, warnings = _collect_run(AUDIT, inputs.audit, outputs)
     yield from warnings
-    base, *labels = model_labels(run).values()
-    rows = {(model_labels(run)[model_key(row)], row.group): row for row in run.tables["results"]}
+    labels = model_labels(run)
+    base, *others = labels.values()
+    rows = {(labels[model_key(row)], row.group): row for row in run.tables["results"]}
     differences = make_differences(pair_audit_groups({"run": run}, base))
     n = {"names": len(inputs.audit.names), "documents": len(inputs.audit.documents)}
-    for erasure, label in zip(inputs.erasures, labels, strict=True):
+    scale: dict[str, Any] = {"scale": _UNIT, "test": "names crossed with documents", "n": n}
+    for erasure, label in zip(inputs.erasures, others, strict=True):
         for row in (row for row in differences if row.model == label and row.unit == _UNIT):
             outcomes = (
-                replace(row.alternatives.get("standardized", Outcome()), p_value=row.outcome.p_value)
-                for row in (rows[base, row.item], rows[label, row.item])
+                replace(one.alternatives.get("standardized", Outcome()), p_value=one.outcome.p_value)
+                for one in (rows[base, row.item], rows[label, row.item])
             )
-            change = Outcome(
-                effect_size=row.difference,
-                ci_low=row.interval_low,
-                ci_high=row.interval_high,
-                p_value=row.p_value,
-                scale=_UNIT,
-                test="names crossed with documents",
-                n=n,
-                reason=row.reason,
-            )
+            change = _make_change(row, p_value=row.p_value, reason=row.reason, **scale)
             title = f"{row.item} names in documents"
             yield _make_row(outputs[0], erasure, "audit", f"names: {row.item}", change, *outcomes, title=title)
 
 
 def _measure_probe(inputs: DebiasingInputs, outputs: Sequence[ModelOutputs]) -> Iterator[Event]:
-    concept = inputs.erasures[0].concept
+    concept, interval = inputs.erasures[0].concept, ("ci_low", "ci_high", "p_value")
     known = [_select_known(outputs[0], words) for words in concept.held_out]
     size = min(map(len, known))
     title = f"linear probe of {concept.title.lower()}"
@@ -169,21 +164,11 @@ def _measure_probe(inputs: DebiasingInputs, outputs: Sequence[ModelOutputs]) -> 
     base, *probes = (probe_classes(direction, labels, rng=np.random.default_rng(seed)) for direction in directions)
     for erasure, probe in zip(inputs.erasures, probes, strict=True):
         found = compare_probes(base, probe)
-        change = Outcome(
-            effect_size=found.value,
-            **copy_fields(found, "ci_low", "ci_high", "p_value"),
-            scale="share",
-            test="paired words",
-            n={"held-out words": len(words)},
-        )
+        own = {"scale": "share", "test": "paired words", "n": {"held-out words": len(words)}}
+        change = Outcome(effect_size=found.value, **copy_fields(found, *interval), **own)
+        own = {"scale": "share", "test": "permutation of words"}
         outcomes = (
-            Outcome(
-                effect_size=one.accuracy,
-                **copy_fields(one, "ci_low", "ci_high", "p_value"),
-                scale="share",
-                null=one.chance,
-                test="permutation of words",
-            )
+            Outcome(effect_size=one.accuracy, null=one.chance, **copy_fields(one, *interval), **own)
             for one in (base, probe)
         )
         yield _make_row(outputs[0], erasure, "probe", "probe", change, *outcomes, title=title, chance=probe.chance)
@@ -249,10 +234,8 @@ def _estimate_mean(values: Floats) -> Outcome:
     error = float(values.std(ddof=1)) / np.sqrt(len(values))
     reach = float(scipy.stats.t(len(values) - 1).ppf(0.975)) * error
     mean = float(values.mean())
-    return Outcome(
-        effect_size=mean, standard_error=error, ci_low=mean - reach, ci_high=mean + reach, scale="share",
-        n={"words": len(values)},
-    )  # fmt: skip
+    interval = {"standard_error": error, "ci_low": mean - reach, "ci_high": mean + reach}
+    return Outcome(effect_size=mean, **interval, scale="share", n={"words": len(values)})
 
 
 def _compare_ranks(human: Floats, old: Floats, new: Floats, rng: np.random.Generator) -> list[Outcome]:
@@ -264,18 +247,16 @@ def _compare_ranks(human: Floats, old: Floats, new: Floats, rng: np.random.Gener
     first, second = ((centred[0] * centred[i]).sum(axis=1) / (lengths[0] * lengths[i]) for i in (1, 2))
     low, high = np.quantile(second - first, (0.025, 0.975)).tolist()
     found = [correlate_ranks(human, one) for one in (old, new)]
-    scale = "rank correlation"
-    return [
-        Outcome(
-            effect_size=found[1].correlation - found[0].correlation,
-            ci_low=low,
-            ci_high=high,
-            scale=scale,
-            test="bootstrap of word pairs",
-            n={"word pairs": len(human)},
-        ),
-        *(
-            Outcome(effect_size=correlation.correlation, ci_low=correlation.low, ci_high=correlation.high, scale=scale)
-            for correlation in found
-        ),
-    ]
+    both = (
+        Outcome(effect_size=one.correlation, ci_low=one.low, ci_high=one.high, scale="rank correlation")
+        for one in found
+    )
+    change = Outcome(
+        effect_size=found[1].correlation - found[0].correlation,
+        ci_low=low,
+        ci_high=high,
+        scale="rank correlation",
+        test="bootstrap of word pairs",
+        n={"word pairs": len(human)},
+    )
+    return [change, *both]

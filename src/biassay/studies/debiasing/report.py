@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from biassay.grouping import group_pairs
 from biassay.reporting.citations import CitationUse
 from biassay.reporting.default_report import DefaultPresenter
 from biassay.reporting.document import Cell, ColumnSpan, Report, RowGroup, Section, Statement, Table, TableRow
@@ -64,9 +65,7 @@ class DebiasingPresenter(DefaultPresenter):
 
     def _conclude(self, run: RunData) -> Iterator[tuple[str, list[DebiasingResult], str, str]]:
         """Yield label, rows, tone and verdict of every model and method."""
-        groups: dict[tuple[Any, str], list[DebiasingResult]] = {}
-        for row in run.tables.get("results", ()):
-            groups.setdefault((model_key(row), row.method), []).append(row)
+        groups = group_pairs(((model_key(row), row.method), row) for row in run.tables.get("results", ()))
         labels = model_labels(run)
         for (key, method), rows in groups.items():
             yield f"{labels[key]}, {method}", rows, *draw_conclusion(rows, run.manifest.settings.alpha)

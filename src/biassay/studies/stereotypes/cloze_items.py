@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -59,6 +58,7 @@ def ends_with_trait(segments: Segments) -> bool:
 
 
 def _fill_form(text: str, form: str | Slot, article: str) -> Segments:
+    """Fill the slots of a template; neighbouring texts are joined, so that one text is one request."""
     with_article = (f"{article} ", form)
     fillings: dict[str, Segments] = {
         "{group}": (form,),
@@ -67,19 +67,13 @@ def _fill_form(text: str, form: str | Slot, article: str) -> Segments:
         "{A group}": _capitalize(with_article),
         "{trait}": (Slot.BLANK,),
     }
-    parts = [term for part in _SLOT.split(text) for term in fillings.get(part, (part,)) if term != ""]
-    return _capitalize(_merge_texts(parts))
-
-
-def _merge_texts(parts: list[str | Slot]) -> Segments:
-    """Join neighbouring texts, so that one text is one request whatever its template."""
     merged: list[str | Slot] = []
-    for part in parts:
-        if isinstance(part, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += part
+    for term in (term for part in _SLOT.split(text) for term in fillings.get(part, (part,)) if term != ""):
+        if isinstance(term, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += term
         else:
-            merged.append(part)
-    return tuple(merged)
+            merged.append(term)
+    return _capitalize(tuple(merged))
 
 
 def _capitalize(segments: Segments) -> Segments:
@@ -193,17 +187,6 @@ class ClozeItems:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class _ComparedItems:
-    """Compared items and their data that all groups share; ``rows`` are the rows of their pieces."""
-
-    items: list[int]
-    words: NDArray[np.intp]
-    rows: NDArray[np.intp]
-    prior: WordPieces
-    decisive: NDArray[np.bool_]
-
-
 class _PriorComparison:
     """Compare adjectives in the sentence about a group with those in the sentence of the prior."""
 
@@ -215,32 +198,21 @@ class _PriorComparison:
     def scores(self, own: BlankScores, measure: Measure, variant: Variant) -> NDArray[np.float64]:
         """Compute the scores (items,) of one group; NaN for adjectives with other pieces than in the prior."""
         found = np.full(len(self._words), np.nan)
-        if np.array_equal(own.lengths, self._prior.lengths) and np.array_equal(own.pieces, self._prior.pieces):
-            compared, moved = self._all, False
-        else:
-            compared, moved = self._compared(self._comparable(own)), True
-        if compared is not None:
-            rows = _find_piece_rows(own, compared.words) if moved else compared.rows
-            of_group = WordPieces.from_columns(own.columns[rows], compared.prior.starts)
-            found[compared.items] = score_words(of_group, compared.prior, measure, variant, compared.decisive)
+        items = self._known
+        if not (np.array_equal(own.lengths, self._prior.lengths) and np.array_equal(own.pieces, self._prior.pieces)):
+            pieces = own.words
+            items = [i for i in items if pieces[self._words[i]] == self._pieces[self._words[i]]]
+        if items:
+            words = self._words[items]
+            lengths = self._prior.lengths[words]
+            starts = np.cumsum(lengths, dtype=np.intp) - lengths
+            of_group, of_prior = (
+                WordPieces.from_columns(filled.columns[_find_piece_rows(filled, words)], starts)
+                for filled in (own, self._prior)
+            )
+            decisive = np.concatenate([self._decisive[i] for i in items])
+            found[items] = score_words(of_group, of_prior, measure, variant, decisive)
         return found
-
-    def _comparable(self, own: BlankScores) -> list[int]:
-        """Return the known items whose pieces are the same in both sentences; others cannot be compared."""
-        pieces = own.words
-        return [i for i in self._known if pieces[self._words[i]] == self._pieces[self._words[i]]]
-
-    @cached_property
-    def _all(self) -> _ComparedItems | None:
-        return self._compared(self._known)
-
-    def _compared(self, items: list[int]) -> _ComparedItems | None:
-        if not items:
-            return None
-        words = self._words[items]
-        rows, lengths = _find_piece_rows(self._prior, words), self._prior.lengths[words]
-        prior = WordPieces.from_columns(self._prior.columns[rows], np.cumsum(lengths, dtype=np.intp) - lengths)
-        return _ComparedItems(items, words, rows, prior, np.concatenate([self._decisive[i] for i in items]))
 
 
 def _find_piece_rows(filled: BlankScores, words: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -263,8 +235,8 @@ def _find_decisive_pieces(items: Sequence[TraitItem], known: Mapping[int, tuple[
     """Mark the pieces by which an adjective differs from those on the other side of its pair; all if none differs."""
     marks = {}
     for i, pieces in known.items():
-        opposite = [(items[i].pair, not items[i].right) == (other.pair, other.right) for other in items]
-        others = [known[j] for j, is_opposite in enumerate(opposite) if is_opposite and j in known]
+        opposite = (items[i].pair, not items[i].right)
+        others = [other for j, other in known.items() if (items[j].pair, items[j].right) == opposite]
         shared = max((_count_common(pieces, other) for other in others), default=0)
         marks[i] = [shared == len(pieces) or index >= shared for index in range(len(pieces))]
     return marks
@@ -293,18 +265,10 @@ def score_trait_pairs(scores: NDArray[np.float64], items: Sequence[TraitItem], p
     """
     found = np.full((*scores.shape[:2], pairs), np.nan)
     for pair in range(pairs):
-        sides = [
-            _nan_median(scores[:, :, [i for i, it in enumerate(items) if it.pair == pair and it.right == right]])
-            for right in (False, True)
-        ]
-        found[:, :, pair] = sides[1] - sides[0]
+        left, right = (
+            scores[:, :, [i for i, item in enumerate(items) if (item.pair, item.right) == (pair, side)]]
+            for side in (False, True)
+        )
+        known = ~(np.isnan(left).all(axis=2) | np.isnan(right).all(axis=2))
+        found[known, pair] = np.nanmedian(right[known], axis=-1) - np.nanmedian(left[known], axis=-1)
     return found
-
-
-def _nan_median(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the median of the last axis without NaN; NaN if nothing is left."""
-    ordered = np.sort(values, axis=-1)  # NaN last
-    n = np.count_nonzero(~np.isnan(values), axis=-1)
-    low, high = (np.clip(index, 0, values.shape[-1] - 1)[..., None] for index in ((n - 1) // 2, n // 2))
-    middle = (np.take_along_axis(ordered, low, -1) + np.take_along_axis(ordered, high, -1)) / 2.0
-    return np.where(n > 0, middle[..., 0], np.nan)

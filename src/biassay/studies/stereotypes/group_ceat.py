@@ -17,17 +17,16 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from biassay.cache.outputs import ModelOutputs
 from biassay.corpus.contexts import AbcCoverage, Contexts, abc_coverage, get_adjectives, get_group_forms, read_contexts
 from biassay.datasets.abc_model import SocialGroup, TraitPair
-from biassay.errors import UsageError, VectorError
+from biassay.errors import UsageError
 from biassay.stats.association import unit_rows
 from biassay.studies.stereotypes.ilps import MEASURES
 from biassay.studies.stereotypes.results import ContextsRow
 from biassay.studies.stereotypes.settings import CEAT, StereotypeSettings
-from biassay.studies.study import ContextsRecord, make_contexts_record
 
 _NAMED = 8
 _Rows = NDArray[np.floating]
@@ -93,6 +92,11 @@ class GroupContexts:
         return get_adjectives(pair, all_adjectives=self.all_adjectives)
 
     @cached_property
+    def adjectives(self) -> tuple[str, ...]:
+        """Adjectives of all pairs, each once."""
+        return tuple(dict.fromkeys(word for pair in self.pairs for side in self.sides(pair) for word in side))
+
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """Words to encode: forms of groups with enough contexts, and adjectives of such pairs."""
         covered = self.coverage()
@@ -103,17 +107,16 @@ class GroupContexts:
         adjectives = (word for pair in pairs for side in self.sides(pair) for word in side)
         return tuple(dict.fromkeys((*forms, *(word for word in adjectives if word not in covered.few_adjectives))))
 
-    @property
-    def source(self) -> ContextsRecord:
-        """Description of the file of contexts."""
-        return make_contexts_record(self.file, self.contexts)
+    def find_own_words(self, group: SocialGroup) -> tuple[str, ...]:
+        """Find adjectives that also name the group (Republican), whose contexts would be compared with themselves."""
+        forms = {form.casefold() for form in get_group_forms(group)}
+        return tuple(word for word in self.adjectives if word.casefold() in forms)
 
     def _check_sought(self) -> None:
         """Raise an error for words that were not searched for, which differ from words without contexts."""
         sought = set(self.contexts.stimuli)
         groups = [group.name for group in self.groups if not sought & set(get_group_forms(group))]
-        adjectives = dict.fromkeys(word for pair in self.pairs for side in self.sides(pair) for word in side)
-        words = [word for word in adjectives if word not in sought]
+        words = [word for word in self.adjectives if word not in sought]
         options = "--abc --all-adjectives" if self.all_adjectives else "--abc"
         for what, lacking in (("group", groups), ("adjective", words)):
             if lacking:
@@ -167,7 +170,7 @@ def score_in_contexts(contexts: GroupContexts, model: ModelOutputs) -> GroupScor
         adjectives=covered.adjectives,
         few_groups=covered.few_groups,
         few_adjectives=covered.few_adjectives,
-        own_words={group.name: own for group in contexts.groups if (own := _find_own_words(contexts, group))},
+        own_words={group.name: own for group in contexts.groups if (own := contexts.find_own_words(group))},
     )
     return GroupScores(scores, errors, row)
 
@@ -185,13 +188,6 @@ def _count_unencoded(contexts: GroupContexts, words: Sequence[str]) -> dict[str,
     return {word: contexts.contexts.count(word) for word in every if word not in words}
 
 
-def _find_own_words(contexts: GroupContexts, group: SocialGroup) -> tuple[str, ...]:
-    """Find adjectives that also name the group (Republican), whose contexts would be compared with themselves."""
-    forms = {form.casefold() for form in get_group_forms(group)}
-    adjectives = (word for pair in contexts.pairs for side in contexts.sides(pair) for word in side)
-    return tuple(dict.fromkeys(word for word in adjectives if word.casefold() in forms))
-
-
 def _score_groups(
     contexts: GroupContexts, vectors: dict[str, _Rows]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -202,14 +198,13 @@ def _score_groups(
         for index, g in enumerate(contexts.groups)
         if len(rows := _join_vectors(g, vectors)) >= contexts.least
     }
-    adjectives = dict.fromkeys(word for pair in contexts.pairs for side in contexts.sides(pair) for word in side)
-    usable = [word for word in adjectives if len(vectors.get(word, ())) >= contexts.least]
+    usable = [word for word in contexts.adjectives if len(vectors.get(word, ())) >= contexts.least]
     if not of_groups or not usable:
         return found, errors
     cosines = GroupCosines.from_vectors(list(of_groups.values()), [vectors[word] for word in usable])
     indices = {word: index for index, word in enumerate(usable)}
     for row, group in enumerate(of_groups):
-        own = _find_own_words(contexts, contexts.groups[group])
+        own = contexts.find_own_words(contexts.groups[group])
         for column, pair in enumerate(contexts.pairs):
             left, right = ([indices[w] for w in side if w in indices and w not in own] for side in contexts.sides(pair))
             if left and right:
@@ -229,15 +224,10 @@ _NOISE = 1e-13  # smallest variance of cosines that is not rounding, because it 
 _F64 = NDArray[np.float64]
 
 
-def drop_unlocated(rows: ArrayLike) -> NDArray[np.floating]:
+def drop_unlocated(rows: _Rows) -> _Rows:
     """Return the rows that are not all NaN: contexts in which the model could locate the word."""
-    array = np.asarray(rows)
-    if array.ndim != 2:
-        raise VectorError(f"the contexts of a word must be an array of shape (contexts, d), got shape {array.shape}")
-    if array.dtype.kind != "f":
-        array = array.astype(np.float64)
-    missing = np.isnan(array).all(axis=1)
-    return array[~missing] if missing.any() else array
+    missing = np.isnan(rows).all(axis=1)
+    return rows[~missing] if missing.any() else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,19 +250,15 @@ class GroupCosines:
     sizes: NDArray[np.int64]
 
     @classmethod
-    def from_vectors(cls, groups: Sequence[ArrayLike], words: Sequence[ArrayLike]) -> GroupCosines:
+    def from_vectors(cls, groups: Sequence[_Rows], words: Sequence[_Rows]) -> GroupCosines:
         """Compute the moments from the vectors (contexts, d) of every group and word; only directions count."""
-        of_groups, of_words = _check_arrays(groups, "group"), _check_arrays(words, "word")
-        dimensions = {rows.shape[1] for rows in (*of_groups, *of_words)}
-        if len(dimensions) != 1:
-            raise VectorError(f"vectors of groups and words must have the same dimension, got {sorted(dimensions)}")
-        directions = np.stack([_mean_direction(rows) for rows in of_words])
-        found = [_project_rows(rows, directions) for rows in of_groups]
+        directions = np.stack([_mean_direction(rows) for rows in words])
+        found = [_project_rows(rows, directions) for rows in groups]
         return cls(
             means=np.stack([mean for mean, _ in found]),
-            squares=_squares(of_groups, of_words, dimensions.pop()),
+            squares=_squares(groups, words, directions.shape[1]),
             covariances=np.stack([covariance for _, covariance in found]),
-            sizes=np.array([len(rows) for rows in of_groups], dtype=np.int64),
+            sizes=np.array([len(rows) for rows in groups], dtype=np.int64),
         )
 
     def association(self, group: int, left: Sequence[int], right: Sequence[int]) -> tuple[float, float]:
@@ -293,8 +279,6 @@ class GroupCosines:
             Variation over contexts of the group, for fixed contexts of the words. It treats contexts as independent and
             the standard deviation of cosines as known. NaN for a group with one context.
         """
-        if not left or not right:
-            raise UsageError("a pair needs at least one adjective on either side")
         left, right = list(left), list(right)
         means, both = self.means[group], [*left, *right]
         variance = self.squares[group, both].mean() - means[both].mean() ** 2
@@ -309,27 +293,17 @@ class GroupCosines:
         return float((means[right].mean() - means[left].mean()) / spread), error / spread
 
 
-def _check_arrays(arrays: Sequence[ArrayLike], what: str) -> list[NDArray[np.floating]]:
-    found = [np.asarray(rows) for rows in arrays]
-    if not found:
-        raise UsageError(f"at least one {what} is needed")
-    for number, rows in enumerate(found):
-        if rows.ndim != 2 or 0 in rows.shape:
-            raise VectorError(f"{what} {number}: expected an array (contexts, d) that is not empty, got {rows.shape}")
-    return found
-
-
-def _iter_unit_rows(rows: NDArray[np.floating]) -> Iterator[_F64]:
+def _iter_unit_rows(rows: _Rows) -> Iterator[_F64]:
     """Yield unit rows in parts, because all of them may not fit into memory as float64."""
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         yield unit_rows(rows[start : start + _ROWS_AT_ONCE], f"contexts from {start} on")
 
 
-def _mean_direction(rows: NDArray[np.floating]) -> _F64:
+def _mean_direction(rows: _Rows) -> _F64:
     return np.asarray(sum(part.sum(axis=0) for part in _iter_unit_rows(rows)) / len(rows))
 
 
-def _project_rows(rows: NDArray[np.floating], directions: _F64) -> tuple[_F64, _F64]:
+def _project_rows(rows: _Rows, directions: _F64) -> tuple[_F64, _F64]:
     """Compute mean (words,) and covariance (words, words) of the products of unit rows with directions."""
     found = np.concatenate([part @ directions.T for part in _iter_unit_rows(rows)])
     mean = found.mean(axis=0)
@@ -337,7 +311,7 @@ def _project_rows(rows: NDArray[np.floating], directions: _F64) -> tuple[_F64, _
     return mean, centred.T @ centred / max(1, len(rows) - 1)
 
 
-def _squares(groups: Sequence[NDArray[np.floating]], words: Sequence[NDArray[np.floating]], d: int) -> _F64:
+def _squares(groups: Sequence[_Rows], words: Sequence[_Rows], d: int) -> _F64:
     """Compute mean squared cosines (groups, words): traces of products of moments (d, d), in parts."""
     step = max(1, _BYTES_AT_ONCE // (8 * d * (len(groups) + len(words))))
     total = np.zeros((len(groups), len(words)))
@@ -348,6 +322,6 @@ def _squares(groups: Sequence[NDArray[np.floating]], words: Sequence[NDArray[np.
     return total
 
 
-def _moment(rows: NDArray[np.floating], columns: slice) -> _F64:
+def _moment(rows: _Rows, columns: slice) -> _F64:
     """Compute some rows of the mean of u uᵀ over unit rows u, flattened."""
     return np.asarray(sum(part[:, columns].T @ part for part in _iter_unit_rows(rows)) / len(rows)).ravel()

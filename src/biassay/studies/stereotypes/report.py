@@ -232,8 +232,8 @@ def describe_templates(row: MeasureRow, inputs: StereotypeInputsRecord) -> str:
         return "contexts"
     if len(row.chosen) > 2:
         return f"all {len(row.chosen)} templates"
-    texts = (inputs.templates[name].replace("{", "[").replace("}", "]") for name in row.chosen)
-    return " and ".join(f'"{text}"' for text in texts)
+    texts = ['"{}"'.format(inputs.templates[name].replace("{", "[").replace("}", "]")) for name in row.chosen]
+    return f"the template {texts[0]}" if len(texts) == 1 else " and ".join(texts)
 
 
 def list_notes(run: RunData, models: Sequence[RunSlice]) -> list[str]:
@@ -668,9 +668,10 @@ def _describe_template_choice(run: RunData) -> Iterator[MethodsSentence]:
     text = join_names([used if len(by_text) == 1 else f"{used} ({', '.join(of)})" for used, of in by_text.items()])
     if any(len(row.chosen) < len(row.templates) for _, row in rows):
         pilot = dict.fromkeys(row.group for row in run.tables.get("group_alignments", ()) if row.pilot)
+        names = ", ".join(pilot)
         text += (
             f"; we chose these from {format_count(max(len(row.templates) for _, row in rows), 'template')} as those "
-            f"that agree best with people's ratings of pilot groups ({', '.join(pilot)})"
+            f"that agree best with people's ratings of pilot groups{f' ({names})' if names else ''}"
         )
     yield MethodsSentence(f"Scores are means over {text}", ("cao2022",))
 

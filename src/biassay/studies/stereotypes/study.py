@@ -54,7 +54,7 @@ from biassay.studies.stereotypes.results import (
     StereotypeInputsRecord,
 )
 from biassay.studies.stereotypes.settings import CEAT, Prior, StereotypeSettings
-from biassay.studies.study import ContextRequests, Event, Requests, Row, Study, Tables
+from biassay.studies.study import ContextRequests, Event, Requests, Row, Study, Tables, make_contexts_record
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +242,7 @@ class _StereotypeStudy(Study):
             measures=(*settings.template_measures, *(() if contexts is None else (CEAT,))),
             notes=tuple(notes),
             human=None if human is None else _make_human_record(human, settings),
-            contexts=None if contexts is None else contexts.source,
+            contexts=None if contexts is None else make_contexts_record(contexts.file, contexts.contexts),
         )
         return StereotypeInputs(settings, abc, groups, pairs, templates, human, contexts, record)
 
