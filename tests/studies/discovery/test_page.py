@@ -17,11 +17,9 @@ from tests.reporting.pages import Page
 from tests.studies.showing import write_all
 
 import biassay
-from biassay.reporting.charts.roc import RocCurve
 from biassay.runs.reports import print_run, render_report
 from biassay.runs.run import Run
-from biassay.studies.discovery.report import RULES, list_notes, make_curve
-from biassay.studies.discovery.results import DUAL_USE, GroupView, list_group_views
+from biassay.studies.discovery.results import DUAL_USE, list_group_views
 
 from .planted_words import with_counts
 
@@ -63,18 +61,10 @@ def cells(line: str) -> list[str]:
     return re.split(r" {2,}", line.strip())
 
 
-def with_lost(run: Run, **given: Any) -> Run:
-    return with_tables(run, models=[dataclasses.replace(run.tables["models"][0], **given)])
-
-
 def with_one_word(run: Run, **given: Any) -> Run:
     """The first group, and of its words the first."""
     word = dataclasses.replace(run.results[0], associated=True, **given)
     return with_tables(run[FEMALES], results=[word])
-
-
-def curves(findings: GroupView) -> list[tuple[str, RocCurve]]:
-    return [(RULES[row.task], make_curve(findings, row)) for row in findings.curves]
 
 
 def test_the_words_on_the_page_are_those_of_the_record(found: Run, page: Page) -> None:
@@ -114,35 +104,6 @@ def test_the_figure_shows_the_leading_words_of_every_group_and_which_are_emergen
     assert page.text.count("◆") == 1 + sum(word.emergent for word in leading)  # one explains it
 
 
-def test_detection_of_rated_words_comes_first_with_its_counts(found: Run, page: Page) -> None:
-    areas = [(name, curve) for findings in list_group_views(found) for name, curve in curves(findings)]
-    for strip, (name, curve) in zip(page.strips[:4], areas, strict=True):
-        assert strip.startswith(f"{name}: area {curve.area:.2f}; above {curve.chosen:.2f} it detects ")
-    assert sum(value == "card note" for _, _, value in page.attributes) == 2
-    assert page.headings()[1:3] == ["Findings", "Detection of rated words"]
-    for findings in list_group_views(found):
-        _, *rows = page.table("Detection of rated words", findings.row.title)
-        shown = {row[0]: row[1:] for row in rows}
-        for name, curve in curves(findings):
-            at = curve.thresholds.index(curve.chosen)
-            tp, fp, fn, tn = (int(counts[at]) for counts in (curve.tp, curve.fp, curve.fn, curve.tn))
-            everything = tp + fp + fn + tn
-            shares = [(tp + tn), (fp + tn), (tp / (tp + fp) * everything), (tp / (tp + fn) * everything), (tp + fn)]
-            assert everything == len(findings.validated)
-            percents = [f"{100 * share / everything:.1f}%" for share in shares]
-            detected = f"{tp} of {tp + fn}, and {fp} others"
-            assert shown[name] == [f"{curve.area:.2f}", f"{curve.chosen:.2f}", detected, *percents]
-        _, *rows = page.table(findings.row.title, "Rated words")
-        marked, scored = rows[:everything], rows[1 + everything :]
-        for word, marks, scores in zip(findings.validated, marked, scored, strict=True):
-            is_so = (word.of_group, word.emergent_of_group, word.detected, word.detected_emergent)
-            assert marks == [word.word, *("yes" if mark else "no" for mark in is_so)]
-            numbers = (*word.scores.values(), *word.constituents.values())
-            small = {score for score in numbers if score is not None and 1e-9 < abs(score) < 0.005}
-            shown_scores = (f"{score:.2g}" if score in small else f"{score:z.2f}" for score in numbers)
-            assert scores == [word.word, *shown_scores]
-
-
 def test_published_files_have_a_table_of_words(found: Run, tmp_path: Path) -> None:
     write_all(tmp_path, {"run": found})
     for view in list_group_views(found):
@@ -152,14 +113,6 @@ def test_published_files_have_a_table_of_words(found: Run, tmp_path: Path) -> No
         assert DUAL_USE in title
         assert [row[0] for row in rows] == [word.word + " †" * word.emergent for word in words]
         assert [float(row[2]) for row in rows] == pytest.approx([word.effect_size for word in words], abs=0.0051)
-
-
-def notes(run: Run) -> list[str]:
-    return list_notes(run, list_group_views(run))
-
-
-def test_a_lost_word_cannot_steer_the_terminal(found: Run) -> None:
-    assert "\x1b" not in printed(with_lost(found, oov_words=("\x1b[2Jgone",)))
 
 
 def test_hostile_words_and_labels_go_through_as_text(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any
 
 import numpy as np
@@ -12,83 +11,44 @@ from scipy import stats
 
 from biassay.errors import UsageError
 from biassay.results.run_data import ModelRecord
-from biassay.runs.reports import compare_models as compare
+from biassay.runs.reports import compare_models
 from biassay.runs.run import Run
-from biassay.studies.stereotypes.results import HumanRecord, MeasureRow, ProfileRow, StereotypeModelRow
+from biassay.studies.stereotypes.results import HumanRecord
 
-from .made_runs import run_of
-
-Measured = tuple[MeasureRow, tuple[ProfileRow, ...]]
-
-
-def measure(name: str, scores: np.ndarray, human: np.ndarray | None, groups: list[str] | None = None) -> Measured:
-    """Profiles of groups; a score that is NaN was not computed. The last profile is of a paired group."""
-    named = groups or [f"g{i}" for i in range(len(scores))]
-
-    def values(line: np.ndarray) -> tuple[float | None, ...]:
-        return tuple(None if math.isnan(v) else float(v) for v in line)
-
-    def profile(group: str, parts: tuple[str, ...], i: int, rated: np.ndarray | None) -> ProfileRow:
-        people = None if rated is None else values(rated[i])
-        return ProfileRow("", "", name, group, "d", parts, values(scores[i]), people)
-
-    profiles = tuple(profile(group, (), i, human) for i, group in enumerate(named))
-    return MeasureRow("", "", name, (), (), (), 0), (*profiles, profile("g0 g1", ("g0", "g1"), 0, scores))
+from .asked_models import numbers
+from .made_runs import measured, run_of
 
 
-def asked(model: str, *measures: Measured, options: str = "") -> tuple[ModelRecord, dict[str, tuple[Any, ...]]]:
-    who: dict[str, Any] = {"model": model, "options": options}
-    rows = {
-        "models": (StereotypeModelRow(model, options, "masked", "mask", (), (), (), 0, 0, 0),),
-        "measures": tuple(dataclasses.replace(row, **who) for row, _ in measures),
-        "profiles": tuple(dataclasses.replace(row, **who) for _, profiles in measures for row in profiles),
-    }
-    settings = dict(part.split("=") for part in options.split(";") if part)
-    return ModelRecord(model, model, "hf", None, settings, measured=True), rows
-
-
-def stereotypes(*asked: tuple[ModelRecord, dict[str, tuple[Any, ...]]], **given: Any) -> Run:
-    own = {"human": HumanRecord("human.json", "as given"), **given}
-    tables = {
-        name: tuple(row for _, rows in asked for row in rows[name]) for name in ("models", "measures", "profiles")
-    }
-    return run_of(tuple(record for record, _ in asked), tables, **own)
-
-
-def scores(seed: int, lost: tuple[tuple[int, int], ...] = (), groups: int = 6) -> np.ndarray:
-    made = np.random.default_rng(seed).normal(size=(groups, 4))
-    for cell in lost:
-        made[cell] = math.nan
-    return made
+def make_run(model: str, **changes: Any) -> Run:
+    """A run of two measures, with changes of the profile of the second group."""
+    tables = measured(model, "ilps", "set")
+    rows = (dataclasses.replace(row, **changes) if row.group == "g1" else row for row in tables["profiles"])
+    record = ModelRecord(model, model, "hf", None, {}, measured=True)
+    return run_of((record,), {**tables, "profiles": tuple(rows)}, human=HumanRecord("human.json", "as given"))
 
 
 def test_agreement_with_people_is_scipys_tau_over_the_cells_in_common() -> None:
-    human = np.round(scores(0, ((2, 2),)) * 50)
-    sides = {m: (scores(1, ((0, 0),)), scores(2, ((5, 3), (0, 0)))) for m in ("ilps", "set")}
-    runs = {
-        place: stereotypes(asked(name, *(measure(m, sides[m][i], human) for m in ("ilps", "set"))))
-        for i, (place, name) in enumerate((("a", "m"), ("b", "n")))
-    }
-    found = compare(runs)
+    runs = {"a": make_run("m", scores=(None, 0.5, -0.25, 1.5)), "b": make_run("n")}
+    found = compare_models(runs)
     assert (found.baseline, set(found.tables), found.results) == ("m", {"agreements"}, ())
-    assert [(r.measure, r.model) for r in found.tables["agreements"]] == [("ilps", "n"), ("set", "n")]
-    for r in found.tables["agreements"]:
-        one, other = sides[r.measure]
-        kept = ~np.isnan(one + other + human)
+    assert [(row.measure, row.model) for row in found.tables["agreements"]] == [("ilps", "n"), ("set", "n")]
+    for row in found.tables["agreements"]:
+        profiles = [[one for one in run.tables["profiles"] if one.measure == row.measure] for run in runs.values()]
+        one, other = (np.array([numbers(profile.scores) for profile in own]) for own in profiles)
+        human = np.array([numbers(profile.human or ()) for profile in profiles[0]])
+        kept = ~np.isnan(one + other)
         a, b = (stats.kendalltau(side[kept], human[kept]).statistic for side in (one, other))
-        assert (r.tau_baseline, r.tau_model, r.difference) == pytest.approx((a, b, b - a))
-        assert r.tau_between == pytest.approx(stats.kendalltau(one[kept], other[kept]).statistic)
-        assert (r.num_groups, r.num_cells) == (6, 21)
-        assert r.interval_low is not None
-        assert r.interval_high is not None
-        assert r.interval_low < r.difference < r.interval_high
+        assert (row.tau_baseline, row.tau_model, row.difference) == pytest.approx((a, b, b - a))
+        assert row.tau_between == pytest.approx(stats.kendalltau(one[kept], other[kept]).statistic)
+        assert (row.num_groups, row.num_cells) == (3, 11)
+        assert row.interval_low is not None
+        assert row.interval_low < row.difference < row.interval_high
 
 
-def test_stereotypes_without_judgements_have_nothing_to_compare() -> None:
-    """As with tests, of which the models must have one in common: an empty comparison says nothing."""
-    runs = {
-        name: stereotypes(asked(name, measure("ilps", scores(seed), None)), human=None)
-        for seed, name in enumerate(("m", "n"))
-    }
+def test_groups_that_nobody_rated_have_nothing_to_compare() -> None:
+    runs = {name: make_run(name) for name in ("m", "n")}
+    for name, run in runs.items():
+        rows = tuple(dataclasses.replace(row, human=None) for row in run.tables["profiles"])
+        runs[name] = dataclasses.replace(run, tables={**run.tables, "profiles": rows})
     with pytest.raises(UsageError, match="--human FILE"):
-        compare(runs)
+        compare_models(runs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import pytest
 import biassay
 from biassay.corpus.contexts import abc_words
 from biassay.datasets.abc_model import AbcStimuli, load_abc, select_groups
-from biassay.engines.local import LocalExecutor
 from biassay.models.registry import open_model
 from biassay.runs.contexts import find_contexts
 from biassay.runs.run import Run
@@ -27,19 +26,6 @@ GROUPS = ("man", "Asian", "Democrat", "immigrant", "Amish")
 COUNTS = {"man": 3, "men": 4, "Asian person": 1, "Asian people": 5, "Democrat": 6, "immigrants": 4, "Amish people": 1}
 FILLERS = ("the", "old", "house", "near", "river", "was", "seen", "by", "everyone", "and", "nobody", "said", "much")
 RARE = {"unconfident": 2, "low-status": 0}
-
-
-class Counting:
-    """An engine that notes how many tasks it was given."""
-
-    max_concurrent_models = 1
-
-    def __init__(self) -> None:
-        self.tasks = 0
-
-    def run(self, make: Any, tasks: Sequence[Any], **_: Any) -> Iterator[Any]:
-        self.tasks += len(tasks)
-        return LocalExecutor().run(make, tasks, model=True)
 
 
 def corpus_of(abc: AbcStimuli, path: Path) -> Path:

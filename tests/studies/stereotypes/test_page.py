@@ -19,7 +19,7 @@ from biassay.runs.reports import render_report
 from biassay.runs.run import Run
 from biassay.studies.stereotypes.results import find_closest_measure, list_group_agreements
 
-from .asked_models import GROUPS, Place, measures
+from .asked_models import Place, measures
 
 pytestmark = pytest.mark.extras
 HOSTILE = "<script>alert(1)</script>"
@@ -81,27 +81,6 @@ def turned_of(page: Page, *where: str) -> list[dict[str, str]]:
     return [dict(zip(columns, cells, strict=True)) for cells in others]
 
 
-def profiles_of(page: Page, run: Run, name: str) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Cells of profiles by group and pair, from the tables of all dimensions; and their shades, in the same order."""
-    cells: dict[Any, Any] = {}
-    inputs, shades = run.manifest.inputs, dict[Any, Any]()
-    where = ("All traits", f"Profiles, {name}", "")
-    marks, own = iter(page.shades.get(where, ())), []
-    for first, *line in page.rows[where]:
-        if first == "Group":
-            (dimension,) = line
-        elif " – " in first:
-            own = [pair for pair in inputs.pairs if inputs.dimensions[pair].lower() == dimension.lower()]
-            assert [first, *line] == [" – ".join(inputs.traits[pair]) for pair in own]
-        else:
-            found = dict(zip(own, (" ".join(cell.split()) for cell in line), strict=True))
-            cells.setdefault(first, {}).update(found)
-            if first != "Mean of all groups":
-                shades.update({(first, pair): next(marks) for pair in own if found[pair] != "–"})
-    ordered = {group: {pair: line[pair] for pair in inputs.pairs} for group, line in cells.items()}
-    return ordered, [shades[group, pair] for group in ordered for pair in inputs.pairs if (group, pair) in shades]
-
-
 def test_the_agreement_on_the_page_is_that_of_the_record(found: Run, page: Page) -> None:
     rows = turned_of(page, "All groups", "Agreement with people", "")
     assert len(rows) == len(found.tables["alignments"]) == 6
@@ -127,47 +106,29 @@ def test_the_agreement_on_the_page_is_that_of_the_record(found: Run, page: Page)
             assert row["pilot"] == ("yes" if own.pilot else "no")
 
 
-def test_the_profiles_on_the_page_are_those_of_the_record(found: Run, page: Page) -> None:
-    for record in measures(found):
-        cells, shades = profiles_of(page, found, NAMES[record.label])
-        assert list(cells) == ["Mean of all groups", *GROUPS]  # single groups; those paired are in the files
-        profiles = {p.group: p for p in record["profiles"] if not p.parts}
-        scores = np.array([profiles[group].scores for group in GROUPS])
-        means = scores.mean(axis=0)
-        assert [float(cell) for cell in cells["Mean of all groups"].values()] == pytest.approx(means, abs=0.0051)
-        for group in GROUPS:
-            people = profiles[group].human or [None] * len(means)
-            shown = [f" {h:.0f}" if h is not None else "" for h in people]
-            assert list(cells[group].values()) == [
-                f"{score:z.2f}{human}" for score, human in zip(profiles[group].scores, shown, strict=True)
-            ]
-        apart = (scores - means).ravel()
-        assert len(shades) == apart.size
-        for shade, beyond in zip(shades, apart, strict=True):
-            assert abs(beyond) < 1e-12 or ("--plus" in shade) == (beyond > 0)
-            assert float(shade.rpartition(" ")[2]) == pytest.approx(0.5 * abs(beyond) / abs(apart).max(), abs=0.0051)
-
-
-def test_a_figure_of_every_group_has_what_people_and_the_model_say(found: Run, page: Page) -> None:
-    pytest.importorskip("vl_convert")
-    best = find_closest_measure(split_by_model(found)[0])
+def test_the_figure_names_the_traits_by_which_every_group_stands_out(found: Run, page: Page) -> None:
+    best, inputs = find_closest_measure(split_by_model(found)[0]), found.manifest.inputs
     assert best is not None
-    rated = [p for p in best["profiles"] if not p.parts and p.human is not None]
-    assert [d.where[1] for d in page.drawings] == [f"Groups and people, {NAMES[best.label]}"] * len(rated)
-    assert rated
-    own = {g.group: g for g in list_group_agreements(best)}
-    for drawing, profile in zip(page.drawings, rated, strict=True):
-        assert drawing.text.endswith(profile.group)
-        pilot = ", a pilot group" if own[profile.group].pilot else ""
-        assert drawing.caption == f"tau {two(own[profile.group].effect_size)}{pilot}"
-        shown, sides = [], []
-        for pair, score, human in zip(found.manifest.inputs.pairs, profile.scores, profile.human or (), strict=True):
-            shown += [f"{pair}: people {human:.0f} of 100"] if human is not None else []
-            shown += [f"{pair}: model {score:+.3g}"] if score is not None else []
-            if None not in (human, score):
-                sides.append((human - 50) * score > 0)
-        assert drawing.tips == shown
-        assert drawing.label.endswith(f"same side in {sum(sides)} of {len(sides)} pairs")
+    profiles = {p.group: p for p in best["profiles"] if not p.parts}
+    scores = np.array([profile.scores for profile in profiles.values()])
+    apart = dict(zip(profiles, scores - scores.mean(axis=0), strict=True))
+    strips = [strip for strip in page.strips if "rather than" in strip]
+    by_strength = sorted(profiles, key=lambda group: -np.abs(apart[group]).max())
+    domains = dict.fromkeys(profiles[group].domain for group in by_strength)
+    order = [group for domain in domains for group in by_strength if profiles[group].domain == domain]
+    assert len(strips) == 5 * len(order)
+    for place, strip in enumerate(strips):
+        group, rank = order[place // 5], place % 5
+        pair = int(np.argsort(-np.abs(apart[group]))[rank])
+        beyond, score = apart[group][pair], profiles[group].scores[pair]
+        left, right = inputs.traits[inputs.pairs[pair]]
+        trait, other = (right, left) if beyond > 0 else (left, right)
+        assert strip.startswith(f"{group}: {trait} rather than {other}, {abs(beyond):.2f} above the mean of 6 groups\n")
+        assert f"as measured {abs(score):.2f} towards {right if score > 0 else left}" in strip
+        human = (profiles[group].human or {pair: None})[pair]
+        assert (f"{human if beyond > 0 else 100 - human:.0f} of 100 towards {trait}" in strip) if human else True
+    agreements = [strip for strip in page.strips if strip not in strips]
+    assert len(agreements) == len(measures(found))  # of all people, one a measure
 
 
 def test_hostile_names_go_through_as_text(place: Place, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from biassay.datasets.abc_model import AbcStimuli, load_abc, select_groups, select_templates
 from biassay.models.base import BlankScores
-from biassay.prompts.requests import Blank, Segments, Slot
+from biassay.prompts.requests import Blank, Segments
 from biassay.studies.stereotypes.cloze_items import (
     ClozeItems,
     TraitItem,
@@ -214,42 +214,6 @@ def test_groups_of_more_unknown_words_than_anybody_have_no_score(abc: AbcStimuli
     scores = sheet.scores(answers, "ilps", "paper")
     assert np.isnan(scores[1]).all()
     assert not np.isnan(scores[0]).all()
-
-
-@pytest.mark.parametrize("prior", ["mask", "word"])
-def test_every_sentence_is_one_blank_with_all_words(abc: AbcStimuli, prior: Prior) -> None:
-    groups, templates = (*abc.groups[:2], abc.groups[0]), select_templates(abc, ["mine"])
-    sheet = ClozeItems(abc, groups, templates, kind="masked", prior=prior, all_adjectives=True)
-    texts = {make_cloze(t, group) for t in templates for group in groups} | {
-        make_prior_cloze(t, abc, prior) for t in templates
-    }
-    words = tuple(dict.fromkeys(item.adjective for item in sheet.items))
-    assert {blank.segments for blank in sheet.blanks if blank.words == words} == texts
-    assert len(words) < len(sheet.items)  # some stand in two pairs
-    plain = [blank for blank in sheet.blanks if not blank.words]
-    assert [blank.segments for blank in plain] == (
-        [make_prior_cloze(templates[0], abc, "word")] if prior == "mask" else []
-    )
-    assert len(sheet.blanks) == len(texts) + len(plain)
-    assert any(Slot.MASKED in blank.segments for blank in sheet.blanks) == (prior == "mask")
-
-
-def test_items_are_the_first_adjectives_or_all(abc: AbcStimuli) -> None:
-    asked: dict[str, Any] = {
-        "groups": abc.groups[:1],
-        "templates": abc.templates[:1],
-        "kind": "masked",
-        "prior": "mask",
-    }
-    one = ClozeItems(abc, **asked).items
-    every = ClozeItems(abc, **asked, all_adjectives=True).items
-    expected = []
-    for place, pair in enumerate(abc.pairs):
-        expected += [(place, False, word) for word in pair.left_adjectives]
-        expected += [(place, True, word) for word in pair.right_adjectives]
-    assert [(item.pair, item.right, item.adjective) for item in every] == expected
-    heads = [word for pair in abc.pairs for word in (pair.left_adjectives[0], pair.right_adjectives[0])]
-    assert [item.adjective for item in one] == heads
 
 
 def test_templates_with_words_behind_the_trait_are_skipped_by_causal_models_only(abc: AbcStimuli) -> None:

@@ -321,5 +321,14 @@ class _StereotypeStudy(Study):
         }
         return dataclasses.replace(run, tables=tables)
 
+    def check_same(self, before: StereotypeInputsRecord, now: StereotypeInputsRecord) -> None:
+        for text, names in (
+            ("groups, traits or templates", ("abc_digest", "groups", "templates")),
+            ("human judgements", ("human",)),
+            ("contexts", ("contexts",)),
+        ):
+            if any(getattr(before, name) != getattr(now, name) for name in names):
+                raise UsageError(f"the {text} changed since the run began; start a new run")
+
 
 STUDY = _StereotypeStudy()
