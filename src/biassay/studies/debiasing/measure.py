@@ -164,7 +164,7 @@ def _measure_probe(inputs: DebiasingInputs, outputs: Sequence[ModelOutputs]) -> 
     base, *probes = (probe_classes(direction, labels, rng=np.random.default_rng(seed)) for direction in directions)
     for erasure, probe in zip(inputs.erasures, probes, strict=True):
         found = compare_probes(base, probe)
-        own = {"scale": "share", "test": "paired words", "n": {"held-out words": len(words)}}
+        own: dict[str, Any] = {"scale": "share", "test": "paired words", "n": {"held-out words": len(words)}}
         change = Outcome(effect_size=found.value, **copy_fields(found, *interval), **own)
         own = {"scale": "share", "test": "permutation of words"}
         outcomes = (

@@ -404,7 +404,13 @@ class _TopWords:
             axis=1,
         )
         self._family.add(p, marks)
-        block = {"words": words, "scores": scores, "constituents": constituents, "p": p, "marks": marks}
+        block: dict[str, NDArray[Any]] = {
+            "words": words,
+            "scores": scores,
+            "constituents": constituents,
+            "p": p,
+            "marks": marks,
+        }
         if self._best:
             block = {name: np.concatenate([self._best[name], values]) for name, values in block.items()}
         # The best of all words by score, earlier words first among equals, and the best of EIBD's by excess.

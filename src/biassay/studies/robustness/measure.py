@@ -157,22 +157,23 @@ def _vary_templates(
     material: SpecificationMaterial, units: Mapping[str, Floats], first: SpecificationResult
 ) -> Iterator[SpecificationResult]:
     """Yield each template that all target words have."""
-    keys = {role: [get_template(text) for text in material.texts[role]] for role in "XY"}
-    names = dict.fromkeys(key for of in keys.values() for key in of)
+    names = dict.fromkeys(get_template(text) for role in "XY" for text in material.texts[role])
     for name in names if len(names) > 1 else ():
-        kept = {role: [i for i, key in enumerate(keys[role]) if key == name] for role in "XY"}
-        texts = {
-            role: [material.texts[role][i] for i in kept[role]] if role in kept else material.texts[role]
-            for role in ROLES
+        kept = {
+            role: [i for i, text in enumerate(texts) if role in "AB" or get_template(text) == name]
+            for role, texts in material.texts.items()
         }
-        rows = {role: units[role][kept[role]] if role in kept else units[role] for role in ROLES}
-        if any(
-            len({t.stimulus for t in texts[role]}) < len({t.stimulus for t in material.texts[role]}) for role in "XY"
-        ):
+        texts = {role: [material.texts[role][i] for i in own] for role, own in kept.items()}
+        if any(_count_words(texts[role]) < _count_words(material.texts[role]) for role in "XY"):
             continue
+        rows = {role: units[role][own] for role, own in kept.items()}
         yield SpecificationResult(
             "template", first.representation, first.similarity, name, "", *_average_words(material, rows, texts)
         )
+
+
+def _count_words(texts: Sequence[StimulusText]) -> int:
+    return len({text.stimulus for text in texts})
 
 
 def _leave_words_out(material: SpecificationMaterial, first: SpecificationResult) -> Iterator[SpecificationResult]:

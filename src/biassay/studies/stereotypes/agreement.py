@@ -181,13 +181,15 @@ def compare_profiles(
         p_value = none_if_nan(p_shuffled)
         both, by_people = (spans.both, spans.annotators) if has_people else (spans.groups, None)
         alternatives = {
-            "annotators": _make_outcome(tau, by_people and by_people.tau),
+            "annotators": _make_outcome(tau, None if by_people is None else by_people.tau),
             "groups": _make_outcome(tau, spans.groups.tau),
             "cells": _make_outcome(tau, p_value=p_cells),
             "pilot": _make_outcome(pilot_tau),
             "with_pilot": _make_outcome(with_pilot[0], p_value=with_pilot[1]),
             "precision": _make_outcome(precision, both.precision, scale="P@3"),
-            "precision_annotators": _make_outcome(precision, by_people and by_people.precision, scale="P@3"),
+            "precision_annotators": _make_outcome(
+                precision, None if by_people is None else by_people.precision, scale="P@3"
+            ),
             "precision_groups": _make_outcome(precision, spans.groups.precision, scale="P@3"),
             "precision_with_pilot": _make_outcome(with_pilot[2], scale="P@3"),
         }

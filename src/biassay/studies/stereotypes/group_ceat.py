@@ -11,7 +11,7 @@ their squares the product of two matrices of second moments.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from biassay.studies.stereotypes.settings import CEAT, StereotypeSettings
 
 _NAMED = 8
 _Rows = NDArray[np.floating]
+_F64 = NDArray[np.float64]
 
 
 def check_context_settings(settings: StereotypeSettings) -> None:
@@ -82,10 +83,11 @@ class GroupContexts:
         made._check_enough()
         return made
 
-    def coverage(self, counts: dict[str, int] | None = None) -> AbcCoverage:
-        """Count the contexts of groups and adjectives, or use the counts of contexts with a vector."""
-        count = self.contexts.count if counts is None else lambda word: counts.get(word, 0)
-        return abc_coverage(count, self.groups, self.pairs, self.least, all_adjectives=self.all_adjectives)
+    def coverage(self, count: Callable[[str], int] | None = None) -> AbcCoverage:
+        """Count the contexts of groups and adjectives, or those with a vector."""
+        return abc_coverage(
+            count or self.contexts.count, self.groups, self.pairs, self.least, all_adjectives=self.all_adjectives
+        )
 
     def sides(self, pair: TraitPair) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the left and the right adjectives of a pair."""
@@ -139,29 +141,24 @@ class GroupContexts:
                 )
 
 
-@dataclass(frozen=True, eq=False)
-class GroupScores:
-    """Group CEAT of one model.
+def score_in_contexts(contexts: GroupContexts, model: ModelOutputs) -> tuple[_F64, _F64, ContextsRow]:
+    """Score every group on every pair of traits; a context of any form of a group counts as one of the group.
 
-    Attributes
+    Parameters
     ----------
+    contexts : GroupContexts
+    model : ModelOutputs
+
+    Returns
+    -------
     scores, standard_errors : (groups, pairs) float64
         NaN where a group or a side of a pair has too few contexts; positive: towards the right trait.
     row : ContextsRow
         Counts of contexts, and groups and adjectives with too few.
     """
-
-    scores: NDArray[np.float64]
-    standard_errors: NDArray[np.float64]
-    row: ContextsRow
-
-
-def score_in_contexts(contexts: GroupContexts, model: ModelOutputs) -> GroupScores:
-    """Score every group on every pair of traits; a context of any form of a group counts as one of the group."""
-    words = contexts.words
-    vectors = {word: _get_vectors(contexts.contexts, model, word) for word in words}
-    scores, errors = _score_groups(contexts, vectors)
-    covered = contexts.coverage({word: len(rows) for word, rows in vectors.items()} | _count_unencoded(contexts, words))
+    vectors = {word: _get_vectors(contexts.contexts, model, word) for word in contexts.words}
+    # Words that were not encoded, because others of their group or pair had too few contexts, are counted as well.
+    covered = contexts.coverage(lambda word: len(vectors[word]) if word in vectors else contexts.contexts.count(word))
     row = ContextsRow(
         model=model.identity.name,
         options=model.identity.options,
@@ -172,7 +169,7 @@ def score_in_contexts(contexts: GroupContexts, model: ModelOutputs) -> GroupScor
         few_adjectives=covered.few_adjectives,
         own_words={group.name: own for group in contexts.groups if (own := contexts.find_own_words(group))},
     )
-    return GroupScores(scores, errors, row)
+    return *_score_groups(contexts, vectors), row
 
 
 def _get_vectors(contexts: Contexts, model: ModelOutputs, word: str) -> _Rows:
@@ -181,16 +178,7 @@ def _get_vectors(contexts: Contexts, model: ModelOutputs, word: str) -> _Rows:
     return drop_unlocated(model.rows(rows)) if rows.start < rows.stop else np.empty((0, 1))
 
 
-def _count_unencoded(contexts: GroupContexts, words: Sequence[str]) -> dict[str, int]:
-    """Count the contexts of words that were not encoded because others of their group or pair had too few."""
-    covered = contexts.coverage()
-    every = (*(form for group in contexts.groups for form in get_group_forms(group)), *covered.adjectives)
-    return {word: contexts.contexts.count(word) for word in every if word not in words}
-
-
-def _score_groups(
-    contexts: GroupContexts, vectors: dict[str, _Rows]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _score_groups(contexts: GroupContexts, vectors: dict[str, _Rows]) -> tuple[_F64, _F64]:
     """Compute scores and their standard errors, (groups, pairs) each."""
     found, errors = np.full((2, len(contexts.groups), len(contexts.pairs)), np.nan)
     of_groups = {
@@ -221,7 +209,6 @@ def _join_vectors(group: SocialGroup, vectors: dict[str, _Rows]) -> _Rows:
 _ROWS_AT_ONCE = 4096
 _BYTES_AT_ONCE = 1 << 28  # of second moments; larger tables are computed in parts
 _NOISE = 1e-13  # smallest variance of cosines that is not rounding, because it is a difference of numbers up to one
-_F64 = NDArray[np.float64]
 
 
 def drop_unlocated(rows: _Rows) -> _Rows:

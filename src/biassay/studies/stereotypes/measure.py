@@ -135,7 +135,7 @@ def _compare_rated(
     ]
     fit = precision_recall(found, [[cell in own for cell in known.cells] for own in said.values()])
     names = ("precision", "recall", "chance_precision", "chance_recall", "p_value")
-    rates = {name: none_if_nan(getattr(fit, name)) for name in names}
+    rates: dict[str, Any] = {name: none_if_nan(getattr(fit, name)) for name in names}
     yield Row("rated", RatedRow(**key, source=known.source.name, num_groups=len(said), **rates))
 
 
@@ -217,15 +217,15 @@ def measure_contexts(inputs: StereotypeInputs, model: ModelOutputs) -> Iterator[
     contexts = inputs.contexts
     if contexts is None:
         return
-    found = score_in_contexts(contexts, model)
+    scores, standard_errors, row = score_in_contexts(contexts, model)
     who, names = _make_key_fields(model, CEAT), tuple(group.name for group in inputs.groups)
-    undefined = int(np.isnan(found.scores).sum())
+    undefined = int(np.isnan(scores).sum())
     yield Row("measures", MeasureRow(**who, groups=names, templates=(), chosen=(), undefined=undefined))
-    yield Row("contexts", found.row)
-    yield Array(f"{CEAT}/standard_errors", found.standard_errors)
-    yield from _make_profiles(who, inputs.groups, found.scores, inputs.human)
+    yield Row("contexts", row)
+    yield Array(f"{CEAT}/standard_errors", standard_errors)
+    yield from _make_profiles(who, inputs.groups, scores, inputs.human)
     if inputs.human is not None:
-        yield from compare_profiles(who, inputs.groups, found.scores, inputs.human, **_get_fields(inputs, model))
+        yield from compare_profiles(who, inputs.groups, scores, inputs.human, **_get_fields(inputs, model))
 
 
 def _get_fields(inputs: StereotypeInputs, model: ModelOutputs) -> dict[str, Any]:
