@@ -106,13 +106,6 @@ class Held:
         return np.stack([TABLE[text] for text in texts])
 
 
-class Random:
-    """A model that knows every word."""
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        return np.stack([np.random.default_rng(list(text.encode())).normal(size=4) for text in texts])
-
-
 class Untouched:
     """A model that must not be asked."""
 

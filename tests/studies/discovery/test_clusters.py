@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.conftest import Cli, cli  # noqa: F401  (a fixture)
+from tests.cli.conftest import Cli
 
 import biassay
 
@@ -73,7 +73,7 @@ def test_a_cluster_is_the_mean_of_the_cosines_of_its_names(place: Path) -> None:
         assert row.scores["red-men"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_near_duplicates_that_are_not_declared_are_named(place: Path, cli: Cli) -> None:  # noqa: F811
+def test_near_duplicates_that_are_not_declared_are_named(place: Path, cli: Cli) -> None:
     names = {**NAMES, "red-women": [*NAMES["red-women"], "redwomen0copy"]}
     model = f"vectors:{place / 'v.txt'}"
 

@@ -13,12 +13,7 @@ from biassay.errors import UsageError
 from biassay.studies.discovery.results import get_group_view, list_group_views
 
 from . import planted_words as made_up
-from .planted_words import EACH, NAMES, TABLE, WORDS, discovered, numbers, planted, write_groups
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return planted(tmp_path_factory.mktemp("discovery"))
+from .planted_words import EACH, NAMES, TABLE, WORDS, discovered, numbers, write_groups
 
 
 @pytest.fixture(scope="module")

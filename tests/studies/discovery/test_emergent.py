@@ -68,15 +68,3 @@ def test_words_of_the_group_alone_are_found_and_few_others(grouping: Grouping) -
     emergent, _, number = false_shares(grouping, 2.5 * OWN - 1.0 * RED - 1.0 * WOMEN, seed=4)
     assert emergent <= 0.08
     assert number > 20.0
-
-
-def test_q_of_the_excess_decides_and_only_for_words_of_eibd(grouping: Grouping) -> None:
-    rng = np.random.default_rng(5)
-    found = searched(grouping, rng.normal(size=(200, 32)) + np.outer(np.arange(200) < 60, 2.5 * OWN - RED - WOMEN), rng)
-    assert 0 < found.corrected.num_emergent < found.corrected.num_eibd
-    np.testing.assert_array_equal(found.emergent, found.q_excess <= ALPHA)
-    order = np.argsort(found.p_excess[found.eibd])
-    p, number = found.p_excess[found.eibd][order], np.arange(1, found.eibd.sum() + 1)
-    expected = np.minimum(np.minimum.accumulate((p * 200 / number)[::-1])[::-1], 1.0)
-    np.testing.assert_allclose(found.q_excess[found.eibd][order], expected)
-    assert (found.q_excess[~found.eibd] == 1.0).all()

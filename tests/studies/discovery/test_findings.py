@@ -10,12 +10,7 @@ import biassay
 from biassay.studies.discovery.results import count_needed_at_floor, find_needed_permutations
 from biassay.studies.discovery.settings import DiscoverySettings
 
-from .planted_words import discovered, planted, with_counts
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return planted(tmp_path_factory.mktemp("findings"))
+from .planted_words import discovered, with_counts
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Cli, cli  # noqa: F401  (a fixture)
 
 import biassay
 from biassay.errors import InsufficientVocabularyError, MeasurementError, StimulusError, UsageError
@@ -14,11 +13,6 @@ from biassay.studies.discovery.results import list_group_views
 
 from . import planted_words as made_up
 from .planted_words import ALL_RATED, NAMES, discovered, planted
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return planted(tmp_path_factory.mktemp("inputs"))
 
 
 def test_unknown_names_above_the_limit_are_refused(tmp_path: Path) -> None:

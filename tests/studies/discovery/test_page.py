@@ -88,22 +88,6 @@ def test_the_words_on_the_page_are_those_of_the_record(found: Run, page: Page) -
     assert max(len(rows) for rows in page.rows.values()) == 202  # twice a hundred words and the header
 
 
-def test_the_figure_shows_the_leading_words_of_every_group_and_which_are_emergent(found: Run, page: Page) -> None:
-    leading = [word for view in list_group_views(found) for word in [w for w in view.words if w.associated][:15]]
-    assert [word.emergent for word in leading].count(True) > 0
-    strips = page.strips[4:]  # behind the areas of two rules for two groups
-    assert len(strips) == len(leading)
-    for strip, word in zip(strips, leading, strict=True):
-        most = found.manifest.inputs.labels[max(word.scores, key=word.scores.__getitem__)]  # type: ignore[arg-type]
-        assert strip.startswith(f"{word.word}: score {word.effect_size:.2f} against {most}, ")
-        assert ("emergent" in strip) is word.emergent
-    bars = [style for tag, name, style in page.attributes if (tag, name) == ("span", "style")][4:]
-    largest = max(word.effect_size or 0.0 for word in leading)
-    widths = [float(style.removeprefix("width: ").removesuffix("%")) for style in bars]
-    assert widths == pytest.approx([100 * (word.effect_size or 0.0) / largest for word in leading], abs=0.051)
-    assert page.text.count("◆") == 1 + sum(word.emergent for word in leading)  # one explains it
-
-
 def test_published_files_have_a_table_of_words(found: Run, tmp_path: Path) -> None:
     write_all(tmp_path, {"run": found})
     for view in list_group_views(found):

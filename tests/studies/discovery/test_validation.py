@@ -11,12 +11,7 @@ import pytest
 from biassay.studies.discovery.report import make_curve as points_of
 from biassay.studies.discovery.results import GroupView, list_group_views
 
-from .planted_words import ALL_RATED, RATED, discovered, planted
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return planted(tmp_path_factory.mktemp("validation"))
+from .planted_words import ALL_RATED, RATED, discovered
 
 
 def make_curve(findings: GroupView, task: str) -> Any:

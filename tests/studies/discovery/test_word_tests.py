@@ -19,14 +19,9 @@ from biassay.studies.discovery.results import DUAL_USE, get_group_view
 from biassay.studies.discovery.word_tests import CIRCULAR, add_fingerprint, choose_opposing_group, make_tests
 
 from . import planted_words as made_up
-from .planted_words import NAMES, TABLE, discovered, planted, write_groups, write_vectors
+from .planted_words import NAMES, TABLE, discovered, write_groups, write_vectors
 
 BOTH = ["red-women", "blue-men"]
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return planted(tmp_path_factory.mktemp("found"))
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Cli, cli
+from tests.cli.conftest import cli
 from tests.models.tiny_models import save_tiny
 
 import biassay
@@ -98,20 +97,3 @@ def test_a_choice_that_tells_no_words_apart_is_not_counted(model: str, kept: Pat
     only = biassay.robustness(f"{model}?{BLIND}", TESTS, representations=OWN, cache=kept)
     assert [(row.status, row.effect_size, row.n_specifications) for row in only.results] == [("failed", None, 0)] * 2
     assert {finding.evidence for finding in only.findings()} == {"skipped"}
-
-
-def test_the_command_line_gives_the_same(model: str, kept: Path, found: Run, cli: Cli, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    common = ("robustness", model, "--cache", kept, "--tests", ",".join(TESTS))
-    code, stdout, _ = cli(*common, "--out", out, "--json")
-    assert code == 0
-    assert biassay.load(out).tables == found.tables
-    assert [row["alternatives"]["joint"]["effect_size"] for row in json.loads(stdout)["results"]] == [
-        row.alternatives["joint"].effect_size for row in found.results
-    ]
-    few = ("--representations", OTHERS[0], "--similarities", "cosine", "--n-subsets", 0)
-    code, stdout, _ = cli(*common, *few, "--out", tmp_path / "few")
-    assert code == 0
-    again = biassay.load(tmp_path / "few")
-    rows = [row for row in again.tables["specifications"] if (row.kind, row.test) == ("model", "weat6")]
-    assert [(row.representation, row.similarity) for row in rows] == [(OWN, "cosine"), (OTHERS[0], "cosine")]

@@ -6,6 +6,8 @@ import pytest
 from tests.cli.conftest import Cli, cli
 from tests.models.tiny_models import save_tiny
 
+from .asked_models import Place
+
 __all__ = ["Cli", "cli"]
 
 
@@ -20,3 +22,8 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
 def causal_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     pytest.importorskip("transformers")
     return f"hf:{save_tiny('gpt2', tmp_path_factory.mktemp('causal'), head=True)}"
+
+
+@pytest.fixture(scope="module")
+def place(asked_place: Place) -> Place:
+    return asked_place

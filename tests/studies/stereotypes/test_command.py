@@ -15,11 +15,6 @@ pytestmark = pytest.mark.extras
 Refused = Callable[..., str]
 
 
-@pytest.fixture(scope="module")
-def place(asked_place: Place) -> Place:
-    return asked_place
-
-
 @pytest.fixture
 def refused(cli: Cli, place: Place, tmp_path: Path) -> Refused:
     """Runs a command that must be refused without a trace; returns what it said."""

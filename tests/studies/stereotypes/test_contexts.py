@@ -113,21 +113,6 @@ def test_scores_are_those_of_all_cosines(abc: AbcStimuli, contexts: Path, tiny_m
     assert not np.isnan(errors[~np.isnan(scores)]).any()
 
 
-def test_what_has_too_few_contexts_is_named_and_not_measured(
-    abc: AbcStimuli, contexts: Path, tiny_model: str, tmp_path: Path
-) -> None:
-    found = measured(tiny_model, contexts, tmp_path)
-    record, scores = row_of(found), scores_of(found)
-    assert record.groups == {"man": 7, "Asian": 6, "Democrat": 6, "immigrant": 4, "Amish": 1}
-    assert record.few_groups == ("Amish",)
-    assert set(record.few_adjectives) == {"low-status", "unconfident"}
-    assert (record.adjectives["unconfident"], record.adjectives["poor"]) == (2, 5)
-    lacking = {pair.name for pair, empty in zip(abc.pairs, np.isnan(scores[:4]).all(axis=0), strict=True) if empty}
-    assert lacking == {"low status-high status", "unconfident-confident"}
-    assert np.isnan(scores).sum() == found.tables["measures"][0].undefined == 16 + 4 * 2
-    assert record.own_words == {}
-
-
 def test_all_adjectives_stand_in_for_rare_ones_but_not_the_groups_own_word(
     abc: AbcStimuli, contexts: Path, tiny_model: str, tmp_path: Path
 ) -> None:

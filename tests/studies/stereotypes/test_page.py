@@ -17,19 +17,13 @@ from tests.studies.showing import printed
 from biassay.results.views import split_by_model
 from biassay.runs.reports import render_report
 from biassay.runs.run import Run
-from biassay.studies.stereotypes.results import find_closest_measure, list_group_agreements
+from biassay.studies.stereotypes.results import find_closest_measure
 
 from .asked_models import Place, measures
 
 pytestmark = pytest.mark.extras
 HOSTILE = "<script>alert(1)</script>"
 MARKUP = "[bold]x[/bold]"
-NAMES = {"ilps": "ILPS", "ilps-star": "ILPS*", "set": "SeT"}
-
-
-@pytest.fixture(scope="module")
-def place(asked_place: Place) -> Place:
-    return asked_place
 
 
 @pytest.fixture(scope="module")
@@ -43,67 +37,10 @@ def page(found: Run) -> Page:
     return Page(render_report(found))
 
 
-def two(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-def span(interval: tuple[float, float] | None) -> str:
-    return "–" if interval is None else f"[{interval[0]:.2f}, {interval[1]:.2f}]"
-
-
-def ends(row: Any) -> str:
-    return "–" if row.ci_low is None else span((row.ci_low, row.ci_high))
-
-
-def shown_p(value: float | None) -> str:
-    """As a person would write it: three decimals, or two digits where there would be none."""
-    if value is None:
-        return "–"
-    return f"{value:.3f}" if value >= 0.001 else re.sub(r"e-0*", "e-", f"{value:.1e}")
-
-
 def changed(run: Run, table: str, change: Callable[[Any], dict[str, Any]]) -> Run:
     """With other values in all rows of a table."""
     rows = tuple(dataclasses.replace(row, **change(row)) for row in run.tables[table])
     return dataclasses.replace(run, tables={**run.tables, table: rows})
-
-
-def table_of(page: Page, *where: str) -> list[dict[str, str]]:
-    """Rows of a table of the page, by the labels of its columns."""
-    header, *rows = page.rows[where]  # type: ignore[index]
-    return [dict(zip(header, row, strict=True)) for row in rows]
-
-
-def turned_of(page: Page, *where: str) -> list[dict[str, str]]:
-    """The same of a table whose columns stand below each other."""
-    rows = page.rows[where]  # type: ignore[index]
-    columns, *others = zip(*rows, strict=True)
-    return [dict(zip(columns, cells, strict=True)) for cells in others]
-
-
-def test_the_agreement_on_the_page_is_that_of_the_record(found: Run, page: Page) -> None:
-    rows = turned_of(page, "All groups", "Agreement with people", "")
-    assert len(rows) == len(found.tables["alignments"]) == 6
-    for row, a in zip(rows, found.tables["alignments"], strict=True):
-        assert [row[name] for name in ("measure", "annotators", "people")] == [
-            *(NAMES[a.measure], a.annotators, str(a.outcome.n["annotators"])),
-        ]
-        assert [row[name] for name in ("tau", "95%, both", "p, shuffled", "p, cells")] == [
-            *(two(a.outcome.effect_size), span((a.outcome.ci_low, a.outcome.ci_high))),
-            *(shown_p(a.outcome.p_value), shown_p(a.alternatives["cells"].p_value)),
-        ]
-        assert [row[name] for name in ("groups shuffled", "P@3")] == [
-            *(two(a.tau_shuffled), two(a.alternatives["precision"].effect_size)),
-        ]
-        assert [row[name] for name in ("tau with pilot", "tau on the pilot")] == [
-            *(two(a.alternatives[name].effect_size) for name in ("with_pilot", "pilot")),
-        ]
-    for measure in measures(found):
-        rows = table_of(page, "All groups", f"Agreement by group, {NAMES[measure.label]}", "")
-        assert [row["group"] for row in rows] == ["north", "south", "east", "baker", "smith"]
-        for row, own in zip(rows, list_group_agreements(measure), strict=True):
-            assert (row["tau"], row["95%"], row["P@3 top"]) == (two(own.effect_size), ends(own), two(own.top))
-            assert row["pilot"] == ("yes" if own.pilot else "no")
 
 
 def test_the_figure_names_the_traits_by_which_every_group_stands_out(found: Run, page: Page) -> None:

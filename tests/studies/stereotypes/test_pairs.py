@@ -23,11 +23,6 @@ Table = dict[tuple[str, str], float]
 
 
 @pytest.fixture(scope="module")
-def place(asked_place: Place) -> Place:
-    return asked_place
-
-
-@pytest.fixture(scope="module")
 def found(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return place(human=place.human, intersections=True, cache=tmp_path_factory.mktemp("answers"))
 

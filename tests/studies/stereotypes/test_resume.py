@@ -50,11 +50,6 @@ else:
 """
 
 
-@pytest.fixture
-def place(asked_place: Place) -> Place:
-    return asked_place
-
-
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("biassay.models.transformers.language_model._MAX_BATCH_QUERIES", {"cpu": 300})

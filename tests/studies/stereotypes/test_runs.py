@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +18,9 @@ from biassay.runs.run import Run
 
 from .asked_models import GROUPS, HUMAN_NAMES, TEMPLATES, Place, measures, numbers, profiles
 
-pytestmark = pytest.mark.extras
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("one_thread")]
 OURS = ("north", "south", "east", "baker", "smith")  # as HUMAN_NAMES
 PILOT = ("north", "baker")
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    pytest.importorskip("transformers")
-    return Place(tmp_path_factory.mktemp("asked"))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny models are slowed by threads that wait for each other."""
-    torch: Any = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

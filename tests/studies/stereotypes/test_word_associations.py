@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from tests.blanks import blank
 from biassay.models.registry import open_model
 from biassay.studies.stereotypes.ilps import Measure, Variant, WordPieces, score_words
 
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("one_thread")]
 # The reference is a float32 model's; see the tolerances in its README.
 TOLERANCE = 2e-4
 OF_CODE: tuple[tuple[str, Measure], ...] = (("ilps", "ilps"), ("ilps_star", "ilps-star"), ("set", "set"))
@@ -50,16 +50,10 @@ class Reference:
 
 
 @pytest.fixture(scope="module", params=["bert", "roberta"])
-def released(request: pytest.FixtureRequest, reference: Path) -> Iterator[Reference]:
-    """On one thread: tiny models are slowed by threads that wait for each other."""
-    torch: Any = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield Reference(reference / "masked_lm", request.param)
-    torch.set_num_threads(before)
+def released(request: pytest.FixtureRequest, reference: Path) -> Reference:
+    return Reference(reference / "masked_lm", request.param)
 
 
-@pytest.mark.extras
 @pytest.mark.parametrize(("name", "measure"), OF_CODE)
 def test_reference_scores_of_traits_against_the_prior_word(released: Reference, name: str, measure: Measure) -> None:
     compared = 0
@@ -74,7 +68,6 @@ def test_reference_scores_of_traits_against_the_prior_word(released: Reference, 
     assert compared == len(released.traits) * sum(len(t["groups"]) for t in released.templates) > 0
 
 
-@pytest.mark.extras
 @pytest.mark.parametrize(
     ("name", "measure", "variant"),
     [("ilps_prior_mask", "ilps", "paper"), ("ilps_star_prior_mask", "ilps-star", "cao2022-code")],
@@ -88,7 +81,6 @@ def test_reference_scores_of_adjectives_against_the_masked_group(
             assert found == pytest.approx(expected[name][group], abs=TOLERANCE)
 
 
-@pytest.mark.extras
 @pytest.mark.parametrize("prior", ["prior_word", "prior_mask"])
 def test_reference_scores_of_the_papers_log_ratio(released: Reference, prior: str) -> None:
     """The file has log(d / d of the prior); the paper's Delta is the square of d, and its score is minus the log."""
