@@ -12,7 +12,6 @@ from biassay.results.outcomes import Outcome
 from biassay.results.run_data import FORMAT_VERSION, Manifest, ModelRecord, belongs_to
 from biassay.results.views import RunSlice
 from biassay.runs.run import Run
-from biassay.studies.stereotypes.findings import describe_groups
 from biassay.studies.stereotypes.results import (
     AgreementResult,
     HumanRecord,
@@ -20,6 +19,7 @@ from biassay.studies.stereotypes.results import (
     ProfileRow,
     StereotypeInputsRecord,
     StereotypeModelRow,
+    describe_groups,
 )
 from biassay.studies.stereotypes.settings import StereotypeSettings
 from biassay.studies.stereotypes.study import STUDY

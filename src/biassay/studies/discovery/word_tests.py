@@ -102,17 +102,16 @@ def add_fingerprint(tests: Sequence[Test], encoder: Encoder) -> tuple[Test, ...]
         [*one.words[:_MAX_WORDS], *other.words[:_MAX_WORDS]] for one, other in ((first.X, first.Y), (first.A, first.B))
     ]
     encoder.prepare([*sides[0], *sides[1]])
-    encoded = [encoder.encode(words) for words in sides]
-    known = [find_known_rows(embeddings) for embeddings in encoded]
-    targets, attributes = (
-        unit_rows(embeddings.vectors[there], "fingerprint") for embeddings, there in zip(encoded, known, strict=True)
-    )
-    names, words = (
-        tuple(word for word, there in zip(side, own.tolist(), strict=True) if there)
-        for side, own in zip(sides, known, strict=True)
-    )
+    known: list[tuple[str, ...]] = []
+    directions = []
+    for words in sides:
+        embeddings = encoder.encode(words)
+        there = find_known_rows(embeddings)
+        known.append(tuple(np.array(words, dtype=object)[there]))
+        directions.append(unit_rows(embeddings.vectors[there], "fingerprint"))
+    targets, attributes = directions
     cosines = np.clip(targets @ attributes.T, -1.0, 1.0).round(_DECIMALS).tolist()
-    fingerprint = Fingerprint(names, words, tuple(map(tuple, cosines)))
+    fingerprint = Fingerprint(known[0], known[1], tuple(map(tuple, cosines)))
     source = replace(first.source, fingerprints=(fingerprint,))
     return tuple(replace(test, source=source) for test in tests)
 

@@ -122,7 +122,7 @@ class PromptRobustnessPresenter(DefaultPresenter):
         more = [Section("curves", "More specification curves", (Drawings(others),))] if others else []
         return dataclasses.replace(
             report,
-            sections=[*more, *report.sections],
+            sections=[*more, *(dataclasses.replace(section, printed=False) for section in report.sections)],
             figure=Drawings(first) if first and can_draw() else None,
             tables=[make_record_table(self._tables[0], gathered.run, "Effects under all specifications", MAX_ROWS)],
         )

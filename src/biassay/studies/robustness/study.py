@@ -14,6 +14,7 @@ from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.datasets.catalogue import select_tests
 from biassay.datasets.schema import ROLES, Test
 from biassay.errors import DegenerateError
+from biassay.grouping import group_pairs
 from biassay.models.backend import Capability
 from biassay.prompts.sentences import TestTexts, find_shared_templates, make_random_texts, make_texts
 from biassay.results.findings import Finding
@@ -140,15 +141,15 @@ class _RobustnessStudy(Study):
     def find_faults(self, run: RunData) -> Iterator[Fault]:
         yield from find_orphans(run, ("specifications",), "results", ("test",))
         for number, row in enumerate(run.tables.get("results", ())):
-            if row.status != "measured":
-                continue
-            if row.outcome.effect_size is None:
-                yield make_row_fault("results", number, "outcome.effect_size", "missing, and the test is measured")
-            for name in ("n_same_sign", "n_significant"):
-                if getattr(row, name) is None:
+            needed = {
+                "outcome.effect_size": row.outcome.effect_size,
+                "n_same_sign": row.n_same_sign,
+                "n_significant": row.n_significant,
+                "alternatives.joint": row.alternatives.get("joint"),
+            }
+            for name, value in needed.items():
+                if row.status == "measured" and value is None:
                     yield make_row_fault("results", number, name, "missing, and the test is measured")
-            if "joint" not in row.alternatives:
-                yield make_row_fault("results", number, "alternatives.joint", "missing, and the test is measured")
 
     def findings(self, run: RunData) -> Sequence[Finding]:
         return make_findings(run)
@@ -158,10 +159,7 @@ def _read_tests(
     measurements: Sequence[_TestMeasurement], representation: str, settings: RobustnessSettings, model: ModelOutputs
 ) -> None:
     """Measure all tests by one representation. Vectors of a text are transformed once for all tests that share it."""
-    groups: dict[tuple[str, ...], list[_TestMeasurement]] = {}
-    for one in measurements:
-        if one.reason is None:
-            groups.setdefault(make_random_texts(one.test), []).append(one)
+    groups = group_pairs((make_random_texts(one.test), one) for one in measurements if one.reason is None)
     for background, tests in groups.items():
         texts = list(dict.fromkeys(text for test in tests for text in test.texts))
         rows = {text: row for row, text in enumerate(texts)}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 from markupsafe import Markup
@@ -16,6 +15,7 @@ from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.profiles import draw_profile
 from biassay.reporting.citations import CitationUse, cite_source
 from biassay.reporting.comparison import make_comparison_report
+from biassay.reporting.default_report import make_record_table
 from biassay.reporting.document import (
     Block,
     Cell,
@@ -55,31 +55,29 @@ from biassay.reporting.summary import list_skipped
 from biassay.reporting.terminal import drop_empty_columns, join_intervals, make_table
 from biassay.results.comparison import Comparison
 from biassay.results.findings import Finding
-from biassay.results.outcomes import Outcome, join_decisions
+from biassay.results.outcomes import Outcome, Result, join_decisions
 from biassay.results.run_data import RunData
-from biassay.results.tables import Column, drop_columns, make_columns, select_columns
+from biassay.results.tables import Column, make_columns, select_columns
 from biassay.results.views import RunGroup, RunSlice, model_labels, split_by_model
 from biassay.studies.stereotypes.compare import AgreementDifference, compare_stereotypes
-from biassay.studies.stereotypes.findings import (
-    Trait,
-    center_scores,
-    find_distinctive_traits,
-    is_centred,
-    make_findings,
-    mean_scores,
-    select_singles,
-)
 from biassay.studies.stereotypes.results import (
-    ORDERS,
     TABLES,
+    AgreementResult,
     GroupTraits,
     MeasureRow,
     ProfileRow,
     StereotypeInputsRecord,
+    Trait,
+    center_scores,
     find_closest_measure,
+    find_distinctive_traits,
     format_measure,
     get_agreement,
+    is_centred,
     list_group_agreements,
+    make_findings,
+    mean_scores,
+    select_singles,
     split_by_measure,
 )
 from biassay.studies.stereotypes.settings import CEAT
@@ -105,17 +103,8 @@ _PEOPLE_TERMS = {
     "P@3": "Share of a group's three highest pairs that people rate above 50 and of its three lowest pairs that they "
     "rate below 50.",
 }
-ColumnsAndRows = tuple[Sequence[Column], Sequence[Any]]
-PAIRED = ("orders", "dominance", "emergent", "rated")
-"""The tables about paired groups."""
-_ORDER = (
-    Column("other", "a pair and", "The group whose order of traits is compared with that of the pair."),
-    Column("tau", "tau", "Mean of Kendall's tau.", "number"),
-    Column("standard_error", "SE", "Standard error of the mean.", "number"),
-    Column("n", "pairs", "Number of pairs.", "count"),
-)
 _BRIEF_AGREEMENT = (
-    *("measure", "annotators", "n_annotators", "effect_size", "interval", "tau_shuffled", "p_value"),
+    *("annotators", "n_annotators", "effect_size", "interval", "tau_shuffled", "p_value"),
     "precision_effect_size",
 )
 """The columns of agreement for which a terminal has room."""
@@ -144,55 +133,27 @@ def headline(run: RunData) -> str:
     return f"{', '.join(parts)}; {', '.join(map(format_measure, inputs.measures))}{variant}"
 
 
-def paired_table(run: RunData, name: str, measure: RunSlice) -> ColumnsAndRows:
-    """Return a table about paired groups without the columns that its rows share.
-
-    Parameters
-    ----------
-    run : RunData
-    name : str
-        Name of the table.
-    measure : RunSlice
-        Rows of one measure.
-    """
-    rows = measure[name]
-    if name == "orders":
-        fields = ("tau", "standard_error", "n")
-        return _ORDER, [
-            SimpleNamespace(other=text, **{field: getattr(rows[0], f"{field}_{end}") for field in fields})
-            for end, text in ORDERS.items()
-        ]
-    return _select_filled(run, name, rows)
-
-
-def _select_filled(run: RunData, name: str, rows: Sequence[Any]) -> ColumnsAndRows:
-    """Return the filled columns of a stored table, with both ends of an interval in one column."""
-    columns = drop_columns(_SPECS[name].get_columns(run), "model", "options", "measure", "annotators")
-    return drop_empty_columns(join_intervals(columns), rows), rows
-
-
-def agreement_columns(run: RunData, model: RunSlice, *names: str) -> ColumnsAndRows:
-    """Return agreement with people by measure.
-
-    Parameters
-    ----------
-    run : RunData
-    model : RunSlice
-    *names : str
-        Columns; by default all that are filled.
-    """
+def _make_agreement_table(run: RunData, model: RunSlice) -> Table:
+    """Make the table of agreement with people by measure, with the columns down and the measures across."""
     templates = {row.measure: describe_templates(row, run.manifest.inputs) for row in model["measures"]}
+    text = "Templates that scores are means over."
+    columns = [
+        *_select_agreement_columns(run, *_AGREEMENT_COLUMNS),
+        Column("templates", "templates", text, get=lambda row: templates[row.measure]),
+    ]
+    rows = _list_agreements(run, model)
+    return _turn(drop_empty_columns(columns, rows), rows)
+
+
+def _list_agreements(run: RunData, model: RunSlice) -> Sequence[Result]:
+    return join_decisions(model["alignments"], run.tables.get("decisions", ()))
+
+
+def _select_agreement_columns(run: RunData, *names: str) -> list[Column]:
     stored = {column.name: column for column in join_intervals(_SPECS["alignments"].get_columns(run))}
     stored |= {name: replace(stored[name], label=label) for name, label in _AGREEMENT_LABELS.items()}
-    columns = [
-        Column("measure", "measure", "The measure.", get=lambda row: format_measure(row.measure)),
-        *(stored[name] for name in _AGREEMENT_COLUMNS),
-        Column(
-            "templates", "templates", "Templates that scores are means over.", get=lambda row: templates[row.measure]
-        ),
-    ]
-    rows = join_decisions(model["alignments"], run.tables.get("decisions", ()))
-    return drop_empty_columns(select_columns(columns, *names) if names else columns, rows), rows
+    measure = Column("measure", "measure", "The measure.", get=lambda row: format_measure(row.measure))
+    return [measure, *(stored[name] for name in names)]
 
 
 def _turn(columns: Sequence[Column], rows: Sequence[Any]) -> Table:
@@ -285,30 +246,34 @@ def agreement_table(run: RunData) -> Table | None:
     measures = list(dict.fromkeys(name for own in models.values() for name, row in own.items() if row is not None))
     if not measures:
         return None
-    groups = []
-    for label, own in models.items():
-        rows = [own.get(measure) for measure in measures]
-        lines = {
-            "Kendall's tau": [None if row is None else row.outcome for row in rows],
-            "precision at 3": [None if row is None else row.alternatives["precision"] for row in rows],
-            "tau, groups shuffled": [None if row is None else Outcome(effect_size=row.tau_shuffled) for row in rows],
-        }
-        groups.append(
-            RowGroup(clean_line(label), tuple(TableRow((name,), tuple(map(_cell, own))) for name, own in lines.items()))
+    lines: dict[str, Callable[[AgreementResult], Outcome]] = {
+        "Kendall's tau": lambda row: row.outcome,
+        "precision at 3": lambda row: row.alternatives["precision"],
+        "tau, groups shuffled": lambda row: Outcome(effect_size=row.tau_shuffled),
+    }
+    groups = tuple(
+        RowGroup(
+            clean_line(label),
+            tuple(
+                TableRow((name,), tuple(_make_cell(own.get(measure), get) for measure in measures))
+                for name, get in lines.items()
+            ),
         )
+        for label, own in models.items()
+    )
     caption = (
         "Agreement of language models with human judgements over all pairs of traits and the groups on which templates "
         "were not chosen, with 95% intervals over people and groups. Groups shuffled: tau with ratings permuted among "
         "the groups, from ratings that all groups share. Agreement is not a merit: people's ratings are "
         "stereotypes too."
     )
-    return Table(clean_line(caption), ("",), tuple(ColumnSpan(format_measure(m)) for m in measures), tuple(groups))
+    return Table(clean_line(caption), ("",), tuple(ColumnSpan(format_measure(m)) for m in measures), groups)
 
 
-def _cell(outcome: Outcome | None) -> Cell:
-    text = format_value("number", None if outcome is None else outcome.effect_size)
-    if outcome is not None and outcome.ci_low is not None:
-        text += f" {format_interval(outcome.ci_low, outcome.ci_high)}"
+def _make_cell(row: AgreementResult | None, get: Callable[[AgreementResult], Outcome]) -> Cell:
+    outcome = Outcome() if row is None else get(row)
+    interval = "" if outcome.ci_low is None else f" {format_interval(outcome.ci_low, outcome.ci_high)}"
+    text = f"{format_value('number', outcome.effect_size)}{interval}"
     return Cell(text.replace("-", "−"))  # inside a text a hyphen would stay one
 
 
@@ -324,13 +289,19 @@ def _make_report(run: RunData) -> Report:
     models = split_by_model(run)
     findings = make_findings(run)
     notes = list_notes(run, models)
-    paired = tuple(_list_paired(run, models))
+    paired = tuple(_list_tables(run, *_PAIRED))
+    brief = _select_agreement_columns(run, *_BRIEF_AGREEMENT)
     return Report(
         title=_format_title(models),
         subject=f"Stereotypes in {', '.join(model.label for model in models) or 'no model'}",
         headline=headline(run),
         sections=[
-            Section("groups", "All groups", tuple(_list_groups(run, models)), printed=True),
+            Section(
+                "groups",
+                "All groups",
+                (*_list_groups(run, models), *_list_tables(run, "group_alignments")),
+                printed=True,
+            ),
             Section("traits", "All traits", tuple(_list_profiles(run, models))),
             *([Section("paired", "Paired groups", (Text(_EMERGENCE), *paired), printed=True)] if paired else []),
             make_methods_section(run.manifest, _list_settings(run, models, notes), MEANING),
@@ -342,7 +313,7 @@ def _make_report(run: RunData) -> Report:
         figure=draw_figure(run, models, findings),
         terms={**TERMS, **(_PEOPLE_TERMS if run.tables.get("alignments") else {})},
         tables=[
-            make_table(f"{model.label}: agreement with people", *agreement_columns(run, model, *_BRIEF_AGREEMENT))
+            make_table(f"{model.label}: agreement with people", brief, _list_agreements(run, model))
             for model in models
             if model["alignments"]
         ],
@@ -399,7 +370,7 @@ def _list_groups(run: RunData, models: Sequence[RunSlice]) -> Iterator[Block]:
         if model["alignments"]:
             yield Heading(f"Agreement with people{suffix}")
             yield Text("Groups used to choose templates are excluded, except in rows about the pilot.")
-            yield _turn(*agreement_columns(run, model))
+            yield _make_agreement_table(run, model)
         measure = find_closest_measure(model)
         if measure is None:
             continue
@@ -409,12 +380,16 @@ def _list_groups(run: RunData, models: Sequence[RunSlice]) -> Iterator[Block]:
         yield _make_traits_table(run, model, measure)
         if drawings := _list_drawings(run, index, measure):
             yield Heading(f"Groups and people, {name}{suffix}")
-            yield Text(_explain_drawings(run.manifest.inputs, several=len(split_by_measure(model)) > 1))
+            yield Text(_explain_drawings(run.manifest.inputs))
             yield Drawings(drawings, small=True)
-        for own in split_by_measure(model):
-            if rows := list_group_agreements(own):
-                yield Heading(f"Agreement by group, {format_measure(own.row.measure)}{suffix}")
-                yield make_table("", *_select_filled(run, "group_alignments", rows))
+
+
+def _list_tables(run: RunData, *names: str) -> Iterator[Block]:
+    """List stored tables that have rows."""
+    for name in names:
+        if run.tables.get(name):
+            yield Heading(_SPECS[name].title)
+            yield make_record_table(_SPECS[name], run)
 
 
 def _list_drawings(run: RunData, index: int, measure: RunSlice) -> tuple[tuple[str, Drawing], ...]:
@@ -428,30 +403,28 @@ def _list_drawings(run: RunData, index: int, measure: RunSlice) -> tuple[tuple[s
     return tuple(drawings)
 
 
-def _explain_drawings(inputs: StereotypeInputsRecord, *, several: bool) -> str:
+def _explain_drawings(inputs: StereotypeInputsRecord) -> str:
     dimensions = dict.fromkeys(inputs.dimensions.values())
     colours = [f"{_COLOURS[i % len(_COLOURS)]} {name}" for i, name in enumerate(dimensions)]
-    text = (
+    return (
         "One figure per group: a circle is people's mean rating, a square the model's score, left trait to the left, "
         "right trait to the right. Both are scaled so that the largest reaches the edge: compare side and order, not "
         f"size. The line in the middle is neither trait. Colours: {', '.join(colours)}."
     )
-    return f"{text} Shown for the measure that agrees best with people." if several else text
 
 
 def _list_profiles(run: RunData, models: Sequence[RunSlice]) -> Iterator[Block]:
     """List the scores of single groups, one table per dimension of every measure."""
-    people = bool(run.tables.get("alignments"))
     for model in models:
         suffix = f", {model.label}" if len(models) > 1 else ""
         for measure in split_by_measure(model):
             yield Heading(f"Profiles, {format_measure(measure.row.measure)}{suffix}")
-            centred = is_centred(select_singles(measure))
-            text = f"Scores as measured, mean over {describe_templates(measure.row, run.manifest.inputs)}: positive "
-            text += "towards the right trait of a pair, negative towards the left one."
-            text += " Shades show the distance from the mean of all groups." if centred else ""
-            text += " Small print: people's mean ratings, 0 for the left trait to 100 for the right." if people else ""
-            yield Text(text)
+            templates = describe_templates(measure.row, run.manifest.inputs)
+            yield Text(
+                f"Scores as measured, mean over {templates}: positive towards the right trait of a pair, negative "
+                "towards the left one. Shades show the distance from the mean of all groups. Small print, where people "
+                "rated a group: their mean ratings, 0 for the left trait to 100 for the right."
+            )
             yield from _make_profile_tables(measure, run.manifest.inputs)
 
 
@@ -478,22 +451,13 @@ def _make_profile_tables(measure: RunSlice, inputs: StereotypeInputsRecord) -> I
         yield Table("", ("Group",), (span,), (RowGroup("", tuple(rows)),))
 
 
+_PAIRED = ("orders", "dominance", "emergent", "rated")
+"""The tables about paired groups."""
 _EMERGENCE = (
     "A trait emerges in a paired group if its score is above the larger, or below the smaller, of the scores of both "
     "groups. Such traits are described, not tested: both p-values rank them and are not corrected for the number of "
     "pairs and traits."
 )
-
-
-def _list_paired(run: RunData, models: Sequence[RunSlice]) -> Iterator[Block]:
-    """List the tables about paired groups."""
-    for model in models:
-        suffix = f", {model.label}" if len(models) > 1 else ""
-        for measure in split_by_measure(model):
-            for name in PAIRED:
-                if measure[name]:
-                    yield Heading(f"{_SPECS[name].title}, {format_measure(measure.row.measure)}{suffix}")
-                    yield make_table("", *paired_table(run, name, measure))
 
 
 def _list_settings(run: RunData, models: Sequence[RunSlice], notes: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -546,7 +510,8 @@ def draw_figure(run: RunData, models: Sequence[RunSlice], findings: Sequence[Fin
 def _draw_traits(run: RunData, models: Sequence[RunSlice]) -> Markup | None:
     """Draw the strongest traits of every group, the group that stands out most first."""
     closest = ((model.label, find_closest_measure(model)) for model in models)
-    shown = [(label, measure) for label, measure in closest if measure is not None][:MANY_MODELS]
+    known = [(label, measure) for label, measure in closest if measure is not None]
+    shown = known[:MANY_MODELS]
     profiles = [select_singles(measure) for _, measure in shown]
     if not any(profiles):
         return None
@@ -564,11 +529,13 @@ def _draw_traits(run: RunData, models: Sequence[RunSlice]) -> Markup | None:
             bars = tuple(_make_bar(row.group, trait, n_groups, largest) for trait in strongest)
             panels[row.domain, row.group].append(Panel(row.group, model_index, bars, "" if bars else "not measured"))
     caption = _CAPTION if any(map(is_centred, profiles)) else _ALONE
+    caption += "" if same else " Bars are scaled to the largest of each model."
+    caption += "" if shown == known else f" The first {len(shown)} of {len(known)} models are shown."
     return draw_panels(
         _group_by_domain(panels),
         [f"{label} ({name})" for (label, _), name in zip(shown, names, strict=True)],
         title="Traits by which groups stand out.",
-        caption=caption if same else f"{caption} Bars are scaled to the largest of each model.",
+        caption=caption,
     )
 
 

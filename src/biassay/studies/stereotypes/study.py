@@ -42,7 +42,6 @@ from biassay.results.run_folder import (
 from biassay.results.views import RunSlice
 from biassay.studies.stereotypes.agreement import HumanJudgements, compute_ceiling, match_judgements, nan_mean
 from biassay.studies.stereotypes.cloze_items import ClozeItems
-from biassay.studies.stereotypes.findings import describe_groups, make_findings
 from biassay.studies.stereotypes.group_ceat import GroupContexts, check_context_settings
 from biassay.studies.stereotypes.measure import measure_contexts, measure_templates
 from biassay.studies.stereotypes.results import (
@@ -52,6 +51,8 @@ from biassay.studies.stereotypes.results import (
     MeasureRow,
     ProfileRow,
     StereotypeInputsRecord,
+    describe_groups,
+    make_findings,
 )
 from biassay.studies.stereotypes.settings import CEAT, Prior, StereotypeSettings
 from biassay.studies.study import ContextRequests, Event, Requests, Row, Study, Tables, make_contexts_record
