@@ -13,6 +13,7 @@ from biassay.stats.association import unit_rows
 from biassay.stats.detection import RULES, Rule, SidePair, find_detected, pair_scores, strongest_scores
 from biassay.stats.permutation import check_choice
 
+_Floats = NDArray[np.float64]
 _SAME = 1.0 - 1e-6  # cosine from which on two rows are taken for the same name, in single precision too
 
 
@@ -146,62 +147,52 @@ def _detect_words(
         raise UsageError("the threshold is NaN; give a number")
     if len(others) == 0:
         raise UsageError("others must hold at least one group to compare the target with")
-    rows, group = unit_rows(words, "words"), _check_group(target, "target")
-    compared = [_check_group(other, f"others[{i}]") for i, other in enumerate(others)]
+    rows = unit_rows(words, "words")
+    group = _check_group(target, "target", rows)
+    compared = [_check_group(other, f"others[{i}]", rows) for i, other in enumerate(others)]
     for i, other in enumerate(compared):
-        _check_dimension(rows, group, other)
-        if _find_shared_rows(group, other).any():
-            name = int(np.argmax(_find_shared_rows(group, other)))
-            raise UsageError(f"row {name} of target is also in others[{i}]; groups cannot share names")
-    scores = _score_words(rows, [(group, other) for other in compared])
-    if constituents is None:
-        return Detection(scores, find_detected(*strongest_scores(scores, None, rule), threshold), threshold)
-    pairs = [_split_constituent(pair, group, i) for i, pair in enumerate(constituents)]
-    of_pairs = _score_words(rows, pairs)
-    return Detection(
-        scores, find_detected(*strongest_scores(scores, of_pairs, rule), threshold), threshold, of_pairs, rule
-    )
+        if (shared := _find_shared_rows(group, other)).any():
+            raise UsageError(
+                f"row {int(np.argmax(shared))} of target is also in others[{i}]; groups cannot share names"
+            )
+    scores, of_pairs = _score_words(rows, [(group, other) for other in compared]), None
+    if constituents is not None:
+        of_pairs = _score_words(rows, [_split_constituent(pair, group, i) for i, pair in enumerate(constituents)])
+    detected = find_detected(*strongest_scores(scores, of_pairs, rule), threshold)
+    return Detection(scores, detected, threshold, of_pairs, None if constituents is None else rule)
 
 
-def _check_group(vectors: ArrayLike, what: str) -> NDArray[np.float64]:
+def _check_group(vectors: ArrayLike, what: str, words: _Floats) -> _Floats:
+    """Return the unit vectors of at least two names, in the same dimension as the words."""
     rows = unit_rows(vectors, what)
     if len(rows) < 2:
         raise UsageError(f"{what} has one name; a group needs at least two")
+    if rows.shape[1] != words.shape[1]:
+        dimensions = sorted({rows.shape[1], words.shape[1]})
+        raise VectorError(f"words and names must have the same dimension, got {dimensions}")
     return rows
 
 
-def _check_dimension(*arrays: NDArray[np.float64]) -> None:
-    dimensions = {array.shape[1] for array in arrays}
-    if len(dimensions) > 1:
-        raise VectorError(f"words and names must have the same dimension, got {sorted(dimensions)}")
-
-
-def _find_shared_rows(group: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _find_shared_rows(group: _Floats, other: _Floats) -> NDArray[np.bool_]:
     """Find the rows of the group that are rows of the other group as well."""
     return np.asarray((group @ other.T).max(axis=1) > _SAME)
 
 
-def _split_constituent(
-    pair: tuple[ArrayLike, ArrayLike], group: NDArray[np.float64], place: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _split_constituent(pair: tuple[ArrayLike, ArrayLike], group: _Floats, place: int) -> tuple[_Floats, _Floats]:
     if len(pair) != 2:
         raise UsageError(f"constituents[{place}] must be a pair of arrays, got {len(pair)}")
-    first, second = (_check_group(side, f"constituents[{place}][{i}]") for i, side in enumerate(pair))
-    _check_dimension(group, first, second)
-    inside = _find_shared_rows(group, first)
+    first, second = (_check_group(side, f"constituents[{place}][{i}]", group) for i, side in enumerate(pair))
+    inside, outside = _find_shared_rows(group, first), _find_shared_rows(group, second)
     if not inside.all():
         raise UsageError(
             f"constituents[{place}][0] does not contain the target: row {int(np.argmin(inside))} of target is missing"
         )
-    outside = _find_shared_rows(group, second)
     if outside.any():
         raise UsageError(f"constituents[{place}][1] contains row {int(np.argmax(outside))} of target; it must not")
     return first, second
 
 
-def _score_words(
-    rows: NDArray[np.float64], pairs: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]
-) -> NDArray[np.float64]:
+def _score_words(rows: _Floats, pairs: Sequence[tuple[_Floats, _Floats]]) -> _Floats:
     columns = []
     for first, second in pairs:
         cosines = rows @ np.concatenate([first, second]).T

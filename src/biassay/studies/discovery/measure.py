@@ -34,6 +34,7 @@ from biassay.studies.discovery.results import CurveRow, GroupResult, Source, Tas
 from biassay.studies.discovery.settings import DiscoverySettings
 from biassay.studies.study import Array, Event, Row
 
+_Floats = NDArray[np.float64]
 _NEAR = 0.35  # share of the median distance within groups, below which two names are reported as near-duplicates
 
 
@@ -56,13 +57,13 @@ class GroupNameVectors:
     """
 
     grouping: Grouping
-    names: NDArray[np.float64]
+    names: _Floats
     clusters: NDArray[np.intp]
     groups: NDArray[np.intp]
     oov_names: Mapping[str, tuple[str, ...]]
     similar: Mapping[str, tuple[tuple[str, str], ...]]
 
-    def cosines(self, vectors: NDArray[np.floating], what: str, words: Sequence[str]) -> NDArray[np.float64]:
+    def cosines(self, vectors: NDArray[np.floating], what: str, words: Sequence[str]) -> _Floats:
         """Compute the cosines of words with every name.
 
         Parameters
@@ -80,14 +81,14 @@ class GroupNameVectors:
         """
         return np.asarray(unit_rows(vectors, what, words) @ self.names.T)
 
-    def average(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    def average(self, cosines: _Floats) -> _Floats:
         """Average cosines (n, k) with names over the names of every cluster, (n, m)."""
         if len(self.groups) == len(self.names):
             return cosines
         member = self.clusters[:, None] == np.arange(len(self.groups))
         return np.asarray(cosines @ (member / member.sum(axis=0)))
 
-    def scores(self, target: Group, cosines: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def scores(self, target: Group, cosines: _Floats) -> tuple[_Floats, _Floats]:
         """Compute the scores of words against every other group, and of every pair of categories.
 
         Parameters
@@ -157,7 +158,7 @@ def make_group_name_vectors(
 
 
 def _find_similar(
-    names: Mapping[str, Sequence[str]], rows: Sequence[NDArray[np.float64]], labels: Sequence[tuple[int, str]]
+    names: Mapping[str, Sequence[str]], rows: Sequence[_Floats], labels: Sequence[tuple[int, str]]
 ) -> dict[str, tuple[tuple[str, str], ...]]:
     """Find pairs of names, by group, that lie far closer together than two names of one group usually do."""
     distances: dict[tuple[str, str, str], float] = {}
@@ -216,8 +217,8 @@ class Validation:
     """Scores (n, k) and (n, c) of the n rated words of one group, and their detection by IBD and EIBD."""
 
     words: Sequence[str]
-    scores: NDArray[np.float64]
-    constituents: NDArray[np.float64]
+    scores: _Floats
+    constituents: _Floats
     trials: Mapping[Task, Trial]
 
     @property
@@ -260,8 +261,8 @@ def _find_rated(words: Sequence[str], rated: Collection[str]) -> NDArray[np.bool
 
 
 def _try_rule(
-    scores: NDArray[np.float64],
-    dropping: NDArray[np.float64] | None,
+    scores: _Floats,
+    dropping: _Floats | None,
     truth: NDArray[np.bool_],
     settings: DiscoverySettings,
 ) -> Trial:
@@ -311,13 +312,13 @@ class RankedWords:
     """
 
     words: NDArray[np.object_]
-    scores: NDArray[np.float64]
-    constituents: NDArray[np.float64]
-    score: NDArray[np.float64]
-    p: NDArray[np.float64]
-    q: NDArray[np.float64]
-    p_excess: NDArray[np.float64]
-    q_excess: NDArray[np.float64]
+    scores: _Floats
+    constituents: _Floats
+    score: _Floats
+    p: _Floats
+    q: _Floats
+    p_excess: _Floats
+    q_excess: _Floats
     associated: NDArray[np.bool_]
     eibd: NDArray[np.bool_]
     emergent: NDArray[np.bool_]
@@ -389,9 +390,9 @@ class _TopWords:
     def add(
         self,
         words: NDArray[np.object_],
-        scores: NDArray[np.float64],
-        constituents: NDArray[np.float64],
-        p: NDArray[np.float64],
+        scores: _Floats,
+        constituents: _Floats,
+        p: _Floats,
     ) -> None:
         """Add words with their scores, and p-values (n, 2) of the association and of the excess."""
         rule, compare, (own, emergent) = self._settings.rule, self._settings.compare, self._thresholds
@@ -420,7 +421,7 @@ class _TopWords:
         kept[eibd[np.argsort(block["p"][order, 1][eibd], kind="stable")][:keep]] = True
         self._best = {name: values[order[kept]] for name, values in block.items()}
 
-    def _score(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _score(self, scores: _Floats) -> _Floats:
         return strongest_scores(scores, None, self._settings.rule, self._settings.compare)[0]
 
     def ranked(self) -> RankedWords:
@@ -550,7 +551,7 @@ def _make_curve_row(key: dict[str, Any], task: Task, curve: DetectionCurve, at: 
     )
 
 
-def _count_words(number: int, words: dict[str, int], q: NDArray[np.float64] | None = None) -> Outcome:
+def _count_words(number: int, words: dict[str, int], q: _Floats | None = None) -> Outcome:
     """Return the number of words as an outcome, with the smallest adjusted p-value of the kept words."""
     known = np.empty(0) if q is None else q[~np.isnan(q)]
     return Outcome(

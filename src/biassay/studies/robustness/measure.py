@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from biassay.datasets.schema import ROLES, Test
 from biassay.errors import DegenerateError
+from biassay.grouping import group_pairs
 from biassay.prompts.sentences import StimulusText, get_template
 from biassay.results.outcomes import Outcome
 from biassay.results.run_data import copy_fields
@@ -39,13 +40,13 @@ Floats = NDArray[np.float64]
 class SpecificationResult:
     """A specification and its cosines of words: rows X and Y, columns A and B; NaN for a vector without direction."""
 
-    kind: Kind
     representation: str
     similarity: str
-    template: str
-    words: str
     cosines: Floats
-    sizes: tuple[int, int, int, int]
+    sizes: tuple[int, ...]
+    kind: Kind = "model"
+    template: str = ""
+    words: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -84,9 +85,8 @@ class SpecificationMaterial:
     def clusters(self, role: str) -> dict[str, list[str]]:
         """Return the words of every cluster, by the name of the cluster: he/him/his."""
         labels = self.test.concept(role).cluster_labels
-        joined: dict[str, list[str]] = {}
-        for word in dict.fromkeys(text.stimulus for text in self.texts[role]):
-            joined.setdefault(labels.get(word, word), []).append(word)
+        known = dict.fromkeys(text.stimulus for text in self.texts[role])
+        joined = group_pairs((labels.get(word, word), word) for word in known)
         return {"/".join(words): words for words in joined.values()}
 
 
@@ -110,9 +110,7 @@ def vary_model(
     DegenerateError
         If a vector of the first specification has no direction.
     """
-    found = SpecificationResult(
-        "model", representation, similarity, "", "", *_average_words(material, units, material.texts)
-    )
+    found = SpecificationResult(representation, similarity, *_average_words(material, units, material.texts))
     if first and not found.is_known:
         raise DegenerateError("some vectors are zero, so they have no direction")
     yield found
@@ -141,7 +139,7 @@ def vary_words(
 
 def _average_words(
     material: SpecificationMaterial, units: Mapping[str, Floats], texts: Mapping[str, Sequence[StimulusText]]
-) -> tuple[Floats, tuple[int, int, int, int]]:
+) -> tuple[Floats, tuple[int, ...]]:
     """Average the texts of a word, then the words of a cluster."""
     means = []
     for role in ROLES:
@@ -167,9 +165,8 @@ def _vary_templates(
         if any(_count_words(texts[role]) < _count_words(material.texts[role]) for role in "XY"):
             continue
         rows = {role: units[role][own] for role, own in kept.items()}
-        yield SpecificationResult(
-            "template", first.representation, first.similarity, name, "", *_average_words(material, rows, texts)
-        )
+        cosines, sizes = _average_words(material, rows, texts)
+        yield replace(first, kind="template", template=name, cosines=cosines, sizes=sizes)
 
 
 def _count_words(texts: Sequence[StimulusText]) -> int:
@@ -177,14 +174,9 @@ def _count_words(texts: Sequence[StimulusText]) -> int:
 
 
 def _leave_words_out(material: SpecificationMaterial, first: SpecificationResult) -> Iterator[SpecificationResult]:
-    words = [(role, word) for role in ROLES for word in material.clusters(role)]
-    starts = dict(zip(ROLES, np.cumsum([0, *first.sizes[:3]]).tolist(), strict=True))
-    for word_index, (role, word) in enumerate(words):
-        if first.sizes[ROLES.index(role)] > 2:
-            kept = {
-                r: [i for i in range(n) if starts[r] + i != word_index] for r, n in zip(ROLES, first.sizes, strict=True)
-            }
-            yield _select_part(first, kept, "word", f"without {word}")
+    for role, size in zip(ROLES, first.sizes, strict=True):
+        for i, word in enumerate(material.clusters(role) if size > 2 else ()):
+            yield _select_part(first, {role: [j for j in range(size) if j != i]}, "word", f"without {word}")
 
 
 def _draw_subsets(
@@ -210,19 +202,17 @@ def _match_words(material: SpecificationMaterial, first: SpecificationResult) ->
         means = [[float(np.mean([of_word[word] for word in cluster])) for cluster in of] for of in (x, y)]
         of_x, of_y = match_values(means[0], means[1], factor)
         if min(len(of_x), len(of_y)) >= _FEWEST and len(of_x) + len(of_y) < len(x) + len(y):
-            kept = {"X": of_x, "Y": of_y, "A": list(range(first.sizes[2])), "B": list(range(first.sizes[3]))}
-            yield _select_part(first, kept, "matched", name)
+            yield _select_part(first, {"X": of_x, "Y": of_y}, "matched", name)
 
 
 def _select_part(
     first: SpecificationResult, kept: Mapping[str, Sequence[int]], kind: Kind, words: str
 ) -> SpecificationResult:
-    n, _, k, _ = first.sizes
-    rows = [*kept["X"], *(n + i for i in kept["Y"])]
-    columns = [*kept["A"], *(k + i for i in kept["B"])]
-    x, y, a, b = (len(kept[role]) for role in ROLES)
-    part = first.cosines[np.ix_(rows, columns)]
-    return SpecificationResult(kind, first.representation, first.similarity, "", words, part, (x, y, a, b))
+    """Select some words of sets; all words of the others are kept."""
+    x, y, a, b = (list(kept.get(role, range(size))) for role, size in zip(ROLES, first.sizes, strict=True))
+    rows, columns = [*x, *(first.sizes[0] + i for i in y)], [*a, *(first.sizes[2] + i for i in b)]
+    part, sizes = first.cosines[np.ix_(rows, columns)], (len(x), len(y), len(a), len(b))
+    return replace(first, kind=kind, words=words, cosines=part, sizes=sizes)
 
 
 def make_specification_rows(

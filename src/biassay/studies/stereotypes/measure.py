@@ -149,25 +149,9 @@ def measure_templates(inputs: StereotypeInputs, model: ModelOutputs) -> Iterator
     answers = model.blanks(sheet.blanks)
     if inputs.prior(model.capabilities) != inputs.settings.prior:
         yield StudyWarning("a causal model has no mask, so groups are compared with people in general")
-    row = _make_model_row(inputs, model, sheet, answers)
-    yield Row("models", row)
-    yield UnknownWords((*row.unknown_adjectives, *row.unknown_groups))
-    if row.unknown_groups:
-        yield StudyWarning(
-            f"words of these groups are out of vocabulary, so they are skipped: {format_examples(row.unknown_groups)}"
-        )
-    measures = inputs.settings.template_measures
-    for number, measure in enumerate(measures, start=1):
-        yield from _measure_one(inputs, model, sheet, answers, measure)
-        yield Progress("measures", number, len(measures))
-
-
-def _make_model_row(
-    inputs: StereotypeInputs, model: ModelOutputs, sheet: ClozeItems, answers: Sequence[BlankScores]
-) -> StereotypeModelRow:
     unknown = sheet.unknown(answers)
     adjectives = sum(item.adjective not in unknown for item in sheet.items)
-    return StereotypeModelRow(
+    row = StereotypeModelRow(
         model=model.identity.name,
         options=model.identity.options,
         kind=model.capabilities.kind or "masked",
@@ -179,6 +163,16 @@ def _make_model_row(
         num_passes=sum(scores.passes for scores in answers),
         num_asked=(len(sheet.groups) + 1) * len(sheet.templates) * adjectives,
     )
+    yield Row("models", row)
+    yield UnknownWords((*row.unknown_adjectives, *row.unknown_groups))
+    if row.unknown_groups:
+        yield StudyWarning(
+            f"words of these groups are out of vocabulary, so they are skipped: {format_examples(row.unknown_groups)}"
+        )
+    measures = inputs.settings.template_measures
+    for number, measure in enumerate(measures, start=1):
+        yield from _measure_one(inputs, model, sheet, answers, measure)
+        yield Progress("measures", number, len(measures))
 
 
 def _measure_one(
@@ -203,11 +197,7 @@ def _measure_one(
     )
     yield Row("measures", row)
     yield Array(f"{measure}/scores", scores[shown])
-    yield from _make_profiles(who, [sheet.groups[i] for i in shown], profiles[shown], inputs.human)
-    if inputs.human is not None:
-        yield from compare_profiles(
-            who, inputs.groups, profiles[rows], inputs.human, pilot_tau=pilot_tau, **_get_fields(inputs, model)
-        )
+    yield from _make_profiles(inputs, model, who, [sheet.groups[i] for i in shown], profiles[shown], pilot_tau)
     if inputs.settings.intersections:
         yield from _measure_pairs(who, inputs.abc, sheet, singles, by_item[:, chosen])
 
@@ -223,13 +213,7 @@ def measure_contexts(inputs: StereotypeInputs, model: ModelOutputs) -> Iterator[
     yield Row("measures", MeasureRow(**who, groups=names, templates=(), chosen=(), undefined=undefined))
     yield Row("contexts", row)
     yield Array(f"{CEAT}/standard_errors", standard_errors)
-    yield from _make_profiles(who, inputs.groups, scores, inputs.human)
-    if inputs.human is not None:
-        yield from compare_profiles(who, inputs.groups, scores, inputs.human, **_get_fields(inputs, model))
-
-
-def _get_fields(inputs: StereotypeInputs, model: ModelOutputs) -> dict[str, Any]:
-    return {"revision": model.identity.revision, **copy_fields(inputs.settings, "n_bootstrap", "seed")}
+    yield from _make_profiles(inputs, model, who, inputs.groups, scores, None)
 
 
 def _make_key_fields(model: ModelOutputs, measure: str) -> dict[str, str]:
@@ -237,9 +221,15 @@ def _make_key_fields(model: ModelOutputs, measure: str) -> dict[str, str]:
 
 
 def _make_profiles(
-    who: dict[str, str], groups: Sequence[SocialGroup], scores: _Floats, human: HumanJudgements | None
+    inputs: StereotypeInputs,
+    model: ModelOutputs,
+    who: dict[str, str],
+    groups: Sequence[SocialGroup],
+    scores: _Floats,
+    pilot_tau: float | None,
 ) -> Iterator[Row]:
-    """Yield the profiles of groups, with people's mean ratings."""
+    """Yield the profiles of the groups of the run, and of groups behind them, and their agreement with people."""
+    human = inputs.human
     means = {} if human is None else dict(zip(human.group_indices.tolist(), human.ratings.means, strict=True))
     for index, group in enumerate(groups):
         row = ProfileRow(
@@ -251,6 +241,12 @@ def _make_profiles(
             human=tuple(map(none_if_nan, means[index])) if index in means else None,
         )
         yield Row("profiles", row)
+    if human is not None:
+        given = copy_fields(inputs.settings, "n_bootstrap", "seed")
+        own = scores[: len(inputs.groups)]
+        yield from compare_profiles(
+            who, inputs.groups, own, human, pilot_tau=pilot_tau, revision=model.identity.revision, **given
+        )
 
 
 def choose_best_templates(
