@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.datasets.word_associations import WordAssociationTest, select_word_associations
 from biassay.errors import UsageError
+from biassay.grouping import group_pairs
 from biassay.models.backend import Capability
 from biassay.models.base import Reply
 from biassay.prompts.requests import Prompt
@@ -84,18 +85,29 @@ class VariantScore:
     ----------
     record : ResultRecord
         Result of the study under this variant.
-    effect, low, high, p_value : float or None
+    row : PromptSpecification
         Effect from the value of a model without bias, its interval and p-value.
     units : dict of str to float
         Value of every word, or contribution of every sampling unit.
     """
 
     record: ResultRecord
-    effect: float | None
-    low: float | None
-    high: float | None
-    p_value: float | None
+    row: PromptSpecification
     units: Mapping[str, float]
+
+
+def _make_score(
+    model: ModelOutputs,
+    variant: PromptVariant,
+    record: ResultRecord,
+    numbers: Sequence[float | None],
+    units: Mapping[str, float],
+) -> VariantScore:
+    """Make the score of an item from its effect, both ends of the interval, and the p-value."""
+    effect: dict[str, Any] = dict(zip(("effect_size", "ci_low", "ci_high", "p_value"), numbers, strict=True))
+    key = get_model_fields(model.identity)
+    row = PromptSpecification(**key, test=record.item, kind=variant.kind, value=variant.value, **effect)
+    return VariantScore(record, row, units)
 
 
 class _VariedOutputs:
@@ -153,7 +165,7 @@ class BenchmarkQuestionnaire:
             totals = self._task.sum_by_unit(cast("Any", tables), row)
             values = compute_pseudo_values(np.array(list(totals.values()), dtype=np.float64), statistic.compute)
             units = dict(zip(map(str, totals), values, strict=True))
-            yield VariantScore(row, row.distance, low, high, outcome.p_value, units)
+            yield _make_score(model, variant, row, (row.distance, low, high, outcome.p_value), units)
 
     def test_jointly(self, item: str, scores: Sequence[VariantScore], rng: np.random.Generator) -> JointResult:
         """Test the median effect of several variants of an item.
@@ -223,7 +235,7 @@ class AssociationQuestionnaire:
                 values = _average_words(test, prompts, replies, first=first)
                 numbers = _compute_effect(test, values), None, None, None
             known = {word: value for word, value in values.items() if value is not None}
-            yield VariantScore(record, *numbers, known)
+            yield _make_score(model, variant, record, numbers, known)
 
     def _get_settings(self, variant: PromptVariant) -> WordAssociationSettings:
         return replace(self._settings, wordings=(variant.value,) if variant.kind == "wording" else ())
@@ -323,13 +335,12 @@ class _PromptRobustnessStudy(Study):
         variants = list_variants(inputs, model.capabilities)
         if inputs.settings.temperatures and not any(variant.kind == "temperature" for variant in variants):
             yield StudyWarning("log-probabilities do not depend on the temperature, so it was not varied")
-        by_item: dict[str, list[tuple[PromptVariant, VariantScore]]] = {}
+        scores: list[VariantScore] = []
         for number, variant in enumerate(variants, start=1):
-            for score in inputs.questionnaire.measure(variant, model):
-                by_item.setdefault(score.record.item, []).append((variant, score))
+            scores += inputs.questionnaire.measure(variant, model)
             yield Progress("specifications", number, len(variants))
-        for scores in by_item.values():
-            yield from _make_rows(inputs, model, scores)
+        for item, own in group_pairs((score.record.item, score) for score in scores).items():
+            yield from _make_rows(inputs, item, own)
 
     def find_faults(self, run: RunData) -> Iterator[Fault]:
         yield from find_orphans(run, ("specifications",), "results", ("test",))
@@ -360,34 +371,18 @@ def list_variants(inputs: PromptRobustnessInputs, capabilities: Capabilities) ->
 _COPIED = ("title", "topic", "about", "direction", "status", "reason", "outcome", "claim", "doubt", "warnings")
 
 
-def _make_rows(
-    inputs: PromptRobustnessInputs, model: ModelOutputs, scores: Sequence[tuple[PromptVariant, VariantScore]]
-) -> Iterator[Row]:
+def _make_rows(inputs: PromptRobustnessInputs, item: str, scores: Sequence[VariantScore]) -> Iterator[Row]:
     """Yield the result of one item and its specifications, from its scores, the default one first."""
-    default = scores[0][1]
-    key, item = get_model_fields(model.identity), default.record.item
-    fields = {**key, **copy_fields(default.record, *_COPIED), "test": item}
-    if default.effect is None:
-        yield Row("results", PromptRobustnessResult(**fields))
+    rows, record = [score.row for score in scores], scores[0].record
+    fields = {**copy_fields(rows[0], "model", "options", "model_revision"), **copy_fields(record, *_COPIED)}
+    if rows[0].effect_size is None:
+        yield Row("results", PromptRobustnessResult(**fields, test=item))
         return
-    rows = [
-        PromptSpecification(
-            **key,
-            test=item,
-            kind=variant.kind,
-            value=variant.value,
-            effect_size=score.effect,
-            ci_low=score.low,
-            ci_high=score.high,
-            p_value=score.p_value,
-        )
-        for variant, score in scores
-    ]
     rng = np.random.default_rng(derive_seed(inputs.settings.seed, item, "robustness"))
-    known = [score for _, score in scores if score.effect is not None]
+    known = [score for score in scores if score.row.effect_size is not None]
     joint = inputs.questionnaire.test_jointly(item, known, rng)
     counts, median = summarize_specifications(rows, inputs.settings.alpha, joint, "permutation")
-    yield Row("results", PromptRobustnessResult(**fields, **counts, alternatives={"joint": median}))
+    yield Row("results", PromptRobustnessResult(**fields, **counts, test=item, alternatives={"joint": median}))
     yield from (Row("specifications", row) for row in rows)
 
 
