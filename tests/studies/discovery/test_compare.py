@@ -14,6 +14,7 @@ import biassay
 from biassay.errors import UsageError
 from biassay.runs.reports import compare_models as compare
 from biassay.runs.run import Run
+from biassay.studies.registry import get_study
 
 from .planted_words import with_counts
 
@@ -64,6 +65,8 @@ def test_words_are_shared_as_sets_are(words: Run) -> None:
         assert len({*r.both, *r.only_baseline, *r.only_model}) == len(r.both) + len(r.only_baseline) + len(r.only_model)
         ranked = [w.word for w in words.results if w.group == r.group]
         assert sorted(r.both, key=ranked.index) == list(r.both)
+        (shown,) = get_study("discovery").presenter.comparison_report(found).tables
+        assert f"{len(r.both)}: {r.both[0]}, " in repr(shown)
     content = json.loads(found.to_json())
     assert content["words"] == [dataclasses.asdict(r) | {"both": [*r.both], "only_baseline": [*r.only_baseline],
                                 "only_model": [*r.only_model]} for r in found.tables["words"]]  # fmt: skip

@@ -122,6 +122,8 @@ def test_agreement_with_people_is_scipys_tau_over_the_cells_in_common() -> None:
         assert (row.num_groups, row.num_cells) == (3, 11)
         assert row.interval_low is not None
         assert row.interval_low < row.difference < row.interval_high
+        (shown,) = get_study("stereotypes").presenter.comparison_report(found).tables
+        assert all(f"'{value:z.2f}" in repr(shown).replace("−", "-") for value in (a, b, row.interval_low))
 
 
 def test_groups_that_nobody_rated_have_nothing_to_compare() -> None:

@@ -262,7 +262,7 @@ def _make_report(run: RunData, *, top: int = _WORDS_PRINTED, only: Sequence[str]
         meaning=MEANING,
         notes=[run.manifest.inputs.note, *notes[:1]],
         remarks=[TERMS["score"], *notes[1:]],
-        figure=Markup("").join((*_draw_detection(views), *_draw_words(run, views))) or None,
+        figure=_draw_words(run, views),
         terms=TERMS,
         tables=[table for view in views for table in _list_tables(run, view, top)],
     )
@@ -366,32 +366,7 @@ def _make_statements(run: RunData, views: Sequence[GroupView]) -> list[Statement
     return statements
 
 
-def _draw_detection(views: Sequence[GroupView]) -> Iterator[Markup]:
-    """Draw how well rated words are detected, if there are some."""
-    rated = [view for view in views if view.curves]
-    models = list(dict.fromkeys(view.model for view in rated))
-    panels = [Panel(view.row.title, models.index(view.model), tuple(_list_areas(view))) for view in rated]
-    if panels:
-        yield draw_panels(
-            [Panels("", tuple(panels))],
-            models,
-            title="Detection of rated words: area under the ROC curve.",
-            caption="The middle (0.5) is guessing, the right end (1) detection without errors. Tap a bar for counts.",
-            middle=0.5,
-            reach=0.5,
-        )
-
-
-def _list_areas(view: GroupView) -> Iterator[Bar]:
-    for curve in view.curves:
-        area = curve.outcome.effect_size
-        if area is not None:
-            name, detected = RULES[curve.task], view.describe_detected(curve)
-            text = f"{name}: area {area:.2f}; above {curve.chosen:.2f} it detects {detected}"
-            yield Bar(name, area, f"{area:.2f}", text)
-
-
-def _draw_words(run: RunData, views: Sequence[GroupView]) -> Iterator[Markup]:
+def _draw_words(run: RunData, views: Sequence[GroupView]) -> Markup | None:
     """Draw the leading words of every group, with models side by side, if any word is associated."""
     models = list(dict.fromkeys(view.model for view in views))
     by_group = group_pairs((view.row.group, view) for view in views)
@@ -406,14 +381,15 @@ def _draw_words(run: RunData, views: Sequence[GroupView]) -> Iterator[Markup]:
         for view in same
     ]
     bars = [bar for panel in panels for bar in panel.bars]
-    if bars:
-        yield draw_panels(
-            [Panels("", tuple(panels))],
-            models,
-            title="Words most associated with the names of a group, by score.",
-            caption="A score compares with the group that the word differs from most; tap a bar to see which.",
-            marks=("associated", _EMERGENT) if any(bar.marked for bar in bars) else None,
-        )
+    if not bars:
+        return None
+    return draw_panels(
+        [Panels("", tuple(panels))],
+        models,
+        title="Words most associated with the names of a group, by score.",
+        caption="A score compares with the group that the word differs from most; tap a bar to see which.",
+        marks=("associated", _EMERGENT) if any(bar.marked for bar in bars) else None,
+    )
 
 
 def _make_bar(run: RunData, word: WordRow) -> Bar:
