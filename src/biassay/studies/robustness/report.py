@@ -167,7 +167,7 @@ class PromptRobustnessPresenter(DefaultPresenter):
 
 
 def _make_point(spec: Any, choices: Choices, alpha: float) -> CurvePoint:
-    named = ", ".join(value for _, value in choices)
+    named = ", ".join(" ".join(choice) for choice in choices)
     interval = format_interval(spec.ci_low, spec.ci_high)
     return CurvePoint(
         spec.effect_size,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -206,24 +206,27 @@ def compare_profiles(
             tau_shuffled=none_if_nan(shuffled),
         )
         yield Row("alignments", row)
-        # Pilot groups have no p-value and no interval, because templates were chosen on them.
-        found, precise = kendall_alignment(model, ratings.means), precision_at(model, ratings.means)
         intervals = dict(zip(np.flatnonzero(held).tolist(), spans.group_tau, strict=True)) if has_people else {}
-        for g, name in enumerate(names):
-            of_group = GroupAlignmentRow(
-                **key,
-                annotators=label,
-                group=name,
-                human_group=ratings.groups[g],
-                effect_size=none_if_nan(found.group_tau[g]),
-                **make_ends(intervals.get(g)),
-                p_value=None if pilot[g] else none_if_nan(found.group_p[g]),
-                top=none_if_nan(precise.top[g]),
-                bottom=none_if_nan(precise.bottom[g]),
-                precision=none_if_nan(precise.mean[g]),
-                pilot=bool(pilot[g]),
+        for g, fields in enumerate(_compare_groups(model, ratings)):
+            alignment = GroupAlignmentRow(
+                **key, annotators=label, group=names[g], pilot=bool(pilot[g]), **make_ends(intervals.get(g)), **fields
             )
-            yield Row("group_alignments", of_group)
+            # Templates were chosen on pilot groups, so these have no p-value and no interval.
+            yield Row("group_alignments", replace(alignment, p_value=None) if pilot[g] else alignment)
+
+
+def _compare_groups(model: _Floats, ratings: HumanRatings) -> Iterator[dict[str, Any]]:
+    """Yield the agreement of every group, as fields of its row."""
+    found, precise = kendall_alignment(model, ratings.means), precision_at(model, ratings.means)
+    for g, name in enumerate(ratings.groups):
+        yield {
+            "human_group": name,
+            "effect_size": none_if_nan(found.group_tau[g]),
+            "p_value": none_if_nan(found.group_p[g]),
+            "top": none_if_nan(precise.top[g]),
+            "bottom": none_if_nan(precise.bottom[g]),
+            "precision": none_if_nan(precise.mean[g]),
+        }
 
 
 def make_ends(pair: Sequence[float] | _Floats | None) -> dict[str, Any]:
