@@ -397,49 +397,48 @@ _RESULTS = (
 )
 
 
-def _make_count_column(unit: str, label: str, help: str) -> Column:
-    return Column(f"n_{unit}", label, help, "count", lambda result: result.record.outcome.n.get(unit))
-
-
 def _make_interval(label: str, help: str) -> dict[str, tuple[str, str]]:
     return {
         f"ci_{end}": (f"{label}, {end}", f"{help}: {side} end.") for end, side in (("low", "lower"), ("high", "upper"))
     }
 
 
+_ALTERNATIVES: dict[str, dict[str, tuple[str, str]]] = {
+    "annotators": _make_interval("95%, people", "95% interval with other annotators"),
+    "groups": _make_interval("95%, groups", "95% interval with other groups"),
+    "cells": {
+        "p_value": ("p, cells", "The paper's p-value, which treats cells as independent and is nearly always small.")
+    },
+    "precision": {
+        "effect_size": ("P@3", "Precision at 3."),
+        **_make_interval("P@3 95%, both", "95% interval as of tau"),
+    },
+    "precision_annotators": _make_interval("P@3 95%, people", "95% interval with other annotators"),
+    "precision_groups": _make_interval("P@3 95%, groups", "95% interval with other groups"),
+    "pilot": {"effect_size": ("tau on the pilot", "Tau of the chosen templates on the groups they were chosen on.")},
+    "with_pilot": {
+        "effect_size": ("tau with pilot", "Tau over all groups, including the pilot's."),
+        "p_value": ("p with pilot", "Its p-value, as if cells were independent and templates not chosen."),
+    },
+    "precision_with_pilot": {"effect_size": ("P@3 with pilot", "P@3 over all groups, including the pilot's.")},
+}
+_COUNTS = {
+    "annotators": ("people", "Number of annotators."),
+    "groups": ("groups", "Compared groups: those on which templates were not chosen."),
+    "domains": ("domains", "Domains of these groups, the sampling unit of intervals."),
+    "cells": ("cells", "These groups by pairs of traits."),
+}
+
+
+def _make_count_column(unit: str, label: str, help: str) -> Column:
+    return Column(f"n_{unit}", label, help, "count", lambda result: result.record.outcome.n.get(unit))
+
+
 _ALIGNMENTS = make_result_columns(
     AgreementResult,
     ("measure", "annotators"),
-    *make_alternative_columns("annotators", **_make_interval("95%, people", "95% interval with other annotators")),
-    *make_alternative_columns("groups", **_make_interval("95%, groups", "95% interval with other groups")),
-    *make_alternative_columns(
-        "cells",
-        p_value=("p, cells", "The paper's p-value, which treats cells as independent and is nearly always small."),
-    ),
-    *make_alternative_columns(
-        "precision", effect_size=("P@3", "Precision at 3."), **_make_interval("P@3 95%, both", "95% interval as of tau")
-    ),
-    *make_alternative_columns(
-        "precision_annotators", **_make_interval("P@3 95%, people", "95% interval with other annotators")
-    ),
-    *make_alternative_columns(
-        "precision_groups", **_make_interval("P@3 95%, groups", "95% interval with other groups")
-    ),
-    *make_alternative_columns(
-        "pilot", effect_size=("tau on the pilot", "Tau of the chosen templates on the groups they were chosen on.")
-    ),
-    *make_alternative_columns(
-        "with_pilot",
-        effect_size=("tau with pilot", "Tau over all groups, including the pilot's."),
-        p_value=("p with pilot", "Its p-value, as if cells were independent and templates not chosen."),
-    ),
-    *make_alternative_columns(
-        "precision_with_pilot", effect_size=("P@3 with pilot", "P@3 over all groups, including the pilot's.")
-    ),
-    _make_count_column("annotators", "people", "Number of annotators."),
-    _make_count_column("groups", "groups", "Compared groups: those on which templates were not chosen."),
-    _make_count_column("domains", "domains", "Domains of these groups, the sampling unit of intervals."),
-    _make_count_column("cells", "cells", "These groups by pairs of traits."),
+    *(column for name, fields in _ALTERNATIVES.items() for column in make_alternative_columns(name, **fields)),
+    *(_make_count_column(unit, label, help) for unit, (label, help) in _COUNTS.items()),
     effect_size="Kendall's tau over the compared cells.",
     ci_low="Lower end of the 95% interval with other groups and annotators, or other groups only.",
     ci_high="Upper end of this interval.",
