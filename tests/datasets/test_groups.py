@@ -230,8 +230,12 @@ FAULTS = [
     ('["Bea", "Bes"]', '["Bea", ""]', r"groups\.red-small\.names\[1\]: expected a text that is not empty, got st"),
     ('["Bea", "Bes"]', "7", r"red-small\.names: expected the name of a concept or a list of words, got int 7"),
     ('["Bea", "Bes"]', '"weed"', r"groups\.red-small: unknown concept 'weed'; did you mean 'weeds'"),
-    ('"Bes"]', '"Bes"]\nclusters = [["Bes"]]', r"red-small\.clusters\[0\]: a cluster needs at least two names, got 1"),
-    ('"Bes"]', '"Bes"]\nclusters = [["Bea", "Bess"]]', r"red-small\.clusters\[0\]: 'Bess' is not one of the names"),
+    (
+        '"Bes"]',
+        '"Bes"]\nclusters = [["Bes"]]',
+        r"red-small\.clusters\[0\]: a cluster needs at least two words, got only 'Bes'",
+    ),
+    ('"Bes"]', '"Bes"]\nclusters = [["Bea", "Bess"]]', r"red-small\.clusters\[0\]: 'Bess' is not one of the words"),
     ('"Bes"]', '"Bes"]\nclusters = [["Bea", "Bes"]]', r"red-small\.clusters: all names are in one cluster"),
     ('"Bes"]', '"Bes"]\nclusters = "Bea"', r"red-small\.clusters: expected a list of lists of names, got str"),
     (

@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +20,8 @@ DATA = Path(__file__).with_name("data")
 """Folder of the bundled data."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Readers = Mapping[str, Callable[[Any, str], Any]]
+"""Functions from a value and its place in a file to the result, by field."""
 _P = ParamSpec("_P")
 _MOST_LISTED = 50  # looking up the line of a mistake reads the whole file
 _MORE = "further mistakes are not listed"
@@ -64,9 +66,9 @@ def _no_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return seen
 
 
-def find_repeated(names: Iterable[str]) -> str | None:
+def find_repeated(names: Iterable[Item]) -> Item | None:
     """Return the first name that occurs a second time."""
-    seen: set[str] = set()
+    seen: set[Item] = set()
     for name in names:
         if name in seen:
             return name
@@ -218,8 +220,15 @@ class FieldReader:
         hint = f"did you mean {similar[0]!r}?" if similar else f"allowed: {', '.join(sorted(allowed))}"
         self.fail(f"{where}.{key}" if where else key, f"unknown field; {hint}")
 
-    def known_fields(self, value: Any, where: str, allowed: set[str], problems: list[str]) -> dict[str, Any]:
-        """Return the allowed fields of a table; add the others to `problems`.
+    def read_fields(
+        self,
+        value: Any,
+        where: str,
+        readers: Readers,
+        problems: list[str],
+        required: Iterable[str] = (),
+    ) -> dict[str, Any]:
+        """Read the fields of a table as far as possible; add the mistakes to `problems`.
 
         Parameters
         ----------
@@ -227,14 +236,68 @@ class FieldReader:
             Value as read.
         where : str
             Place in the file, for messages.
-        allowed : set of str
-            Allowed fields.
+        readers : mapping
+            Allowed fields, each with a function from a value and its place to the result.
         problems : list of str
             Problems so far; extended.
+        required : iterable of str
+            Fields that must not be missing.
+
+        Returns
+        -------
+        dict
+            The fields that could be read.
         """
+        fields: dict[str, Any] = {}
         with collect_problems(problems):
-            self.table(value, where, allowed)
-        return {key: value[key] for key in value if key in allowed} if isinstance(value, dict) else {}
+            self.table(value, where, set(readers))
+        present = value if isinstance(value, dict) else {}
+        for key in (key for key in present if key in readers):
+            with collect_problems(problems):
+                fields[key] = readers[key](present[key], f"{where}.{key}" if where else key)
+        if isinstance(value, dict):
+            missing = [key for key in required if key not in value]
+            problems += [f"{self.format_location(where)}: the field {key!r} is missing" for key in missing]
+        return fields
+
+    def record(self, value: Any, where: str, readers: Readers, required: Iterable[str] = ()) -> dict[str, Any]:
+        """Read the fields of a table, each by its reader. Raise one StimulusError with all mistakes.
+
+        Parameters
+        ----------
+        value : object
+            Value as read.
+        where : str
+            Place in the file, for messages.
+        readers, required
+            As for `read_fields`.
+        """
+        problems: list[str] = []
+        fields = self.read_fields(value, where, readers, problems, required)
+        raise_problems(problems)
+        return fields
+
+    def items(self, value: Any, where: str, read: Callable[[Any, str], Result], kind: str) -> tuple[Result, ...]:
+        """Read every item of a list.
+
+        Parameters
+        ----------
+        value : object
+            Value as read.
+        where : str
+            Place in the file, for messages.
+        read : callable
+            Function from an item and its place to the result.
+        kind : str
+            What the items are, for messages.
+        """
+        if not isinstance(value, list):
+            self.fail(where, f"expected a list of {kind}, got {describe_type(value)}")
+        return tuple(self.read_each(lambda item: read(item[1], f"{where}[{item[0]}]"), enumerate(value)))
+
+    def keep(self, value: Any, _where: str) -> Any:
+        """Return a value as it is; the caller checks it."""
+        return value
 
     def string(self, value: Any, where: str) -> str:
         """Return a text that is not empty."""
@@ -260,11 +323,9 @@ class FieldReader:
 
     def strings(self, value: Any, where: str) -> tuple[str, ...]:
         """Return a list of texts that is not empty."""
-        if not isinstance(value, list):
-            self.fail(where, f"expected a list of texts, got {describe_type(value)}")
-        if not value:
+        if value == []:
             self.fail(where, "the list is empty")
-        return tuple(self.read_each(lambda item: self.string(item[1], f"{where}[{item[0]}]"), enumerate(value)))
+        return self.items(value, where, self.string, "texts")
 
     def distinct_words(self, value: Any, where: str) -> tuple[str, ...]:
         """Return a list of words without repetitions."""
