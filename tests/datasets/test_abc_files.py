@@ -154,7 +154,7 @@ def test_the_digest_tells_what_is_asked(own: Path) -> None:
         ),
         (
             ('with = ["nationality"]', 'with = ["nations"]'),
-            r"exclude\[0\]\.with\[0\]: unknown group or domain 'nations'",
+            r"\.with\[0\]: unknown group or domain 'nations'",
         ),
         (('reason = "too many"\n', ""), r"exclude\[0\]: the field 'reason' is missing"),
         (("[[exclude]]", "[exclude]"), r"field exclude: expected a list of tables \(\[\[exclude\]\]\), got dict"),

@@ -233,7 +233,7 @@ FAULTS = [
     (
         '"Bes"]',
         '"Bes"]\nclusters = [["Bes"]]',
-        r"red-small\.clusters\[0\]: a cluster needs at least two words, got only 'Bes'",
+        r"clusters\[0\]: a cluster needs at least two words, got only 'Bes'",
     ),
     ('"Bes"]', '"Bes"]\nclusters = [["Bea", "Bess"]]', r"red-small\.clusters\[0\]: 'Bess' is not one of the words"),
     ('"Bes"]', '"Bes"]\nclusters = [["Bea", "Bes"]]', r"red-small\.clusters: all names are in one cluster"),

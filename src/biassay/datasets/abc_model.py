@@ -330,10 +330,10 @@ class _AbcReader(FieldReader):
         words = ("left_adjectives", "right_adjectives", "left_aliases", "right_aliases")
         readers: Readers = {
             "dimension": self.known("dimension", self.abc.dimensions),
-            "left": self.form,
-            "right": self.form,
+            **dict.fromkeys(("left", "right"), self.form),
+            **dict.fromkeys(words, self.words),
         }
-        fields = self.record(value, where, readers | dict.fromkeys(words, self.words), ("left", "right", "dimension"))
+        fields = self.record(value, where, readers, ("left", "right", "dimension"))
         left, right = fields["left"], fields["right"]
         if name != f"{left}-{right}":
             self.fail(
