@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from biassay.errors import UsageError
 from biassay.stats.benchmark_scores import bbq_score, code_preferences, pair_score, stereoset_score
 
 from ..bbq_answers import CELLS, FOLDER, answers
@@ -58,8 +57,6 @@ def test_ties_of_pairs_are_those_of_the_authors() -> None:
     assert (found.preferred, found.n, found.ties) == (preferred, 5, neutral) == (2, 5, 2)
     assert found.share.value == pytest.approx(2 / 5)
     assert found.share.null == pytest.approx(3 / 10)
-    with pytest.raises(UsageError):
-        pair_score([np.nan], [0.0])
 
 
 def test_pairs_of_one_writer_are_one_cluster() -> None:
@@ -156,5 +153,3 @@ def test_terms_without_a_preference_are_left_out_of_ss() -> None:
 def test_an_unparsed_answer_counts_nowhere_else() -> None:
     found = some([0, 2, -1, 1])
     assert (found.n, found.known, found.target, found.correct, found.unparsed) == (3, 2, 1, 1, 1)
-    with pytest.raises(UsageError):
-        some([0, 2, 3, 1])

@@ -194,19 +194,10 @@ def test_a_constant_column_and_equal_words_are_no_fault(rng: np.random.Generator
     assert 0.0 <= crossed_test(table, 4, 4).p_value <= 1.0
 
 
-@pytest.mark.parametrize(
-    ("table", "n", "k"),
-    [
-        ([[np.nan, 1.0], [1.0, 2.0]], 1, 1),
-        ([1.0, 2.0], 1, 1),
-        ([[1.0, 2.0], [3.0, 4.0]], 2, 1),
-        ([[1.0], [3.0]], 1, 1),
-        ([[1e60, 1.0], [1.0, 2.0]], 1, 1),
-    ],
-)
-def test_bad_tables_are_refused(table: list[list[float]], n: int, k: int) -> None:
-    with pytest.raises(UsageError):
-        crossed_test(table, n, k)
+@pytest.mark.parametrize("value", [np.nan, 1e60])
+def test_bad_tables_are_refused(value: float) -> None:
+    with pytest.raises(UsageError, match="cosines"):
+        crossed_test([[value, 1.0], [1.0, 2.0]], 1, 1)
 
 
 def test_equivalence(rng: np.random.Generator) -> None:
@@ -216,9 +207,6 @@ def test_equivalence(rng: np.random.Generator) -> None:
     p = found.p_equivalence(0.05)
     assert p == pytest.approx(stats.t.sf((0.05 - abs(found.D)) / np.sqrt(found.V), found.df))
     assert found.p_equivalence(0.06) < p
-    for margin in (0.0, -1.0, float("nan")):
-        with pytest.raises(UsageError, match="margin"):
-            found.p_equivalence(margin)
 
 
 def simulated(rng: np.random.Generator, sizes: tuple[int, int, int, int], heavy: bool) -> np.ndarray:

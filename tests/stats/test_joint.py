@@ -7,7 +7,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from biassay.errors import UsageError
 from biassay.stats.association import effect_size
 from biassay.stats.specification_curve import joint_test
 
@@ -53,11 +52,3 @@ def test_level_with_correlated_specifications(correlation: float) -> None:
         shared, own = rng.normal(size=(1, 12)), rng.normal(size=(24, 12))
         p.append(joint_test(correlation**0.5 * shared + (1 - correlation) ** 0.5 * own, 6).p_value)
     assert np.mean(np.array(p) <= 0.05) <= 0.075
-
-
-@pytest.mark.parametrize(
-    ("scores", "n"), [(np.ones(4), 2), (np.ones((0, 4)), 2), (np.ones((2, 4)), 4), ([[np.nan, 1.0]], 1)]
-)
-def test_bad_scores_are_refused(scores: np.ndarray, n: int) -> None:
-    with pytest.raises(UsageError):
-        joint_test(scores, n)

@@ -180,8 +180,3 @@ def test_forms_are_rejected_as_by_the_procedure_run_at_the_level(rows: list[tupl
     adjusted = holm_by_question(p, questions, alpha).adjusted
     near = np.isclose(adjusted, alpha, rtol=1e-6)
     assert {i for i in range(len(p)) if adjusted[i] <= alpha and not near[i]} == rejected - set(np.flatnonzero(near))
-
-
-def test_every_p_value_needs_its_question() -> None:
-    with pytest.raises(UsageError, match="question"):
-        holm_by_question([0.1, 0.2], ["a"])

@@ -231,12 +231,6 @@ def test_what_is_missing_is_left_out_and_counted() -> None:
 @pytest.mark.parametrize(
     ("values", "negative", "more", "told"),
     [
-        ([[0.5, 1, 0, 0]], [0, 0, 1, 1], {}, "log_odds"),
-        ([[0, 1, 0, np.inf]], [0, 0, 1, 1], {"log_odds": True}, "finite"),
-        ([[0, 1, 0, 0]], [1, 1, 1, 1], {}, "both poles"),
-        ([[0, 1, 0, 0]], [0, 1], {}, "shapes"),
-        ([0, 1, 0, 0], [0, 0, 1, 1], {}, "shapes"),
-        (np.zeros((0, 4)), [0, 0, 1, 1], {}, "shapes"),
         ([[0, 1, 0, 0]], [0, 0, 1, 1], {"pairs": [0, 1]}, "pairs"),
         ([[0, 1, 0, 0]], [0, 0, 1, 1], {"blocks": [0, 1]}, "blocks"),
         ([[0, 1, 0, 0]], [0, 0, 1, 1], {"stigmatised_first": [0, 1]}, "stigmatised_first needs"),

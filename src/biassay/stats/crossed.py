@@ -175,8 +175,6 @@ class CrossedResult:
 
     def p_equivalence(self, margin: float) -> float | None:
         """Return the p-value of two one-sided tests of the hypothesis that D is at least `margin` away from 0."""
-        if not margin > 0.0:
-            raise UsageError(f"the margin of an equivalence test must be above 0, got {margin:g}")
         if self.p_value is None or self.all_agree:
             return None
         return float(scipy.special.stdtr(self.df, (abs(self.D) + self.widening - margin) / math.sqrt(self.V)))
@@ -206,8 +204,7 @@ def crossed_test(cosines: ArrayLike, n: int, k: int, *, confidence: float = CONF
     the t test and Fisher's exact test: two-valued associations with equal means have the same distribution, so their
     words are exchangeable. The interval is widened until it agrees with the p-value.
     """
-    table = _validate_cosines(cosines, n, k, confidence)
-    return _compute_crossed(table, n, (slice(0, k), slice(k, None)), confidence)
+    return _compute_crossed(as_float_table(cosines), n, (slice(0, k), slice(k, None)), confidence)
 
 
 def p_value_without(cosines: ArrayLike, n: int, k: int, word: int) -> float | None:
@@ -226,7 +223,7 @@ def p_value_without(cosines: ArrayLike, n: int, k: int, word: int) -> float | No
     float or None
         None if too few words are left.
     """
-    table = _validate_cosines(cosines, n, k, CONFIDENCE)
+    table = as_float_table(cosines)
     targets, attributes = table.shape
     by_row = word < targets
     index, first, size = (word, n, targets) if by_row else (word - targets, k, attributes)
@@ -257,18 +254,15 @@ def crossed_rows(table: ArrayLike, n: int, *, confidence: float = CONFIDENCE) ->
     columns is that of this difference between columns. If all rows of a set and all columns agree, the p-value is the
     larger of two exact ones: over splits of the rows, and that of the sign test over columns.
     """
-    values = as_float_table(table)
-    if values.ndim != 2 or not 0 < n < values.shape[0] or not values.shape[1]:
-        raise UsageError(
-            f"the crossed test needs a table with two sets of rows, got shape {values.shape} with {n} rows in the first"
-        )
-    return _compute_crossed(_validate_table(values, "values", confidence), n, (slice(0, None),), confidence)
+    return _compute_crossed(as_float_table(table), n, (slice(0, None),), confidence)
 
 
 def _compute_crossed(
     table: NDArray[np.floating], n: int, columns: tuple[slice, ...], confidence: float
 ) -> CrossedResult:
     """Test a table with two sets of rows, the first one of size n, and one or two sets of columns."""
+    if not max_abs_value(table) < _LARGEST:  # False for NaN
+        raise UsageError(f"cosines must be finite numbers below {_LARGEST:g}")
     m, rows = len(table) - n, (slice(0, n), slice(n, None))
     widths = tuple(table[0, part].size for part in columns)
     by_row = [table[:, part].mean(axis=1, dtype=np.float64) for part in columns]
@@ -393,24 +387,6 @@ def _estimate_skewness(V: float, *sides: list[Floats]) -> tuple[float, float]:
         if evident and min(sizes) < _MUCH_SMALLER * max(sizes):
             hidden += abs(skewness[largest]) * sum(weights)
     return estimate, hidden
-
-
-def _validate_cosines(cosines: ArrayLike, n: int, k: int, confidence: float) -> NDArray[np.floating]:
-    table = as_float_table(cosines)
-    if table.ndim != 2 or not (0 < n < table.shape[0] and 0 < k < table.shape[1]):
-        raise UsageError(
-            f"the crossed test needs a table of cosines with words of X and Y and of A and B, got shape {table.shape} "
-            f"with {n} words of X and {k} of A"
-        )
-    return _validate_table(table, "cosines", confidence)
-
-
-def _validate_table(table: NDArray[np.floating], what: str, confidence: float) -> NDArray[np.floating]:
-    if not max_abs_value(table) < _LARGEST:  # False for NaN
-        raise UsageError(f"{what} must be finite numbers below {_LARGEST:g}")
-    if not 0.0 < confidence < 1.0:
-        raise UsageError(f"the confidence must lie between 0 and 1, got {confidence}")
-    return table
 
 
 def _sum_reciprocals(first: float, second: float) -> float:

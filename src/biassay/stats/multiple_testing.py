@@ -128,8 +128,6 @@ def holm_by_question(
        hypotheses. Statistical Applications in Genetics and Molecular Biology, 11(1).
     """
     p, order = _sort_p_values(p_values, alpha)
-    if len(questions) != len(p):
-        raise UsageError(f"expected one question per p-value, got {len(questions)} questions and {len(p)} p-values")
     least = np.zeros(len(p)) if floors is None else _validate_floors(floors, p)
     pending = group_pairs((questions[i], i) for i in sorted(order.tolist()))
     first = {question: forms[0] for question, forms in pending.items()}

@@ -10,8 +10,6 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from biassay.errors import UsageError
-
 _MAX_EXACT = 20_000  # splits of words; of more, a sample is drawn
 _SAMPLED_SPLITS = 9_999
 _BLOCK = 2_000
@@ -66,10 +64,6 @@ def joint_test(scores: ArrayLike, n: int, *, rng: np.random.Generator | int | No
     relabelled together, so their correlation needs no model.
     """
     table = np.asarray(scores, dtype=np.float64)
-    if table.ndim != 2 or not len(table) or not 0 < n < table.shape[1]:
-        raise UsageError(f"scores must be a table (specifications, words) with {n} words of X and some of Y")
-    if not np.isfinite(table).all():
-        raise UsageError("scores must be finite numbers")
     words = table.shape[1]
     centred = table - table.mean(axis=1, keepdims=True)
     spread = centred.std(axis=1, ddof=1)
@@ -109,8 +103,6 @@ def joint_sign_test(values: ArrayLike, *, rng: np.random.Generator | int | None 
     change in all specifications together.
     """
     table = np.asarray(values, dtype=np.float64)
-    if table.ndim != 2 or not len(table):
-        raise UsageError(f"values must be a table (specifications, units), got an array of shape {table.shape}")
     n = table.shape[1]
     effects = np.full(len(table), np.nan)
     spread = np.sqrt((table**2).mean(axis=1)) if n else np.zeros(len(table))

@@ -224,7 +224,7 @@ def word_association(
     In simulations with 4 and 8 words per pole, 50 responses, and random effects of words, pairs, responses and orders
     but not of poles, the p-value of the claim was at most 0.05 in 0% to 6% of the cases.
     """
-    table, is_negative = _validate_values(values, negative, log_odds=log_odds)
+    table, is_negative = np.asarray(values, dtype=np.float64), np.asarray(negative, dtype=bool)
     _check_confidence(confidence)
     n_responses = len(table)
     design = _Design(
@@ -284,24 +284,6 @@ def _associate(
         np.isnan(table),
         filled,
     )
-
-
-def _validate_values(
-    values: ArrayLike, negative: ArrayLike, *, log_odds: bool = False
-) -> tuple[Floats, NDArray[np.bool_]]:
-    table, poles = np.asarray(values, dtype=np.float64), np.asarray(negative, dtype=bool)
-    if table.ndim != 2 or not len(table) or poles.shape != table.shape[1:]:
-        raise UsageError(
-            "values must have the shape (responses, words), with one pole per word, got shapes "
-            f"{table.shape} and {poles.shape}"
-        )
-    if poles.all() or not poles.any():
-        raise UsageError("words of both poles are needed, got one pole")
-    if np.isinf(table).any():
-        raise UsageError("log-odds must be finite; use NaN for missing values")
-    if not log_odds and not np.isin(table[~np.isnan(table)], (0.0, 1.0)).all():
-        raise UsageError("values must be 1, 0 or NaN; set log_odds=True if they are log-odds")
-    return table, poles
 
 
 def _mean_by_block(table: Floats, order: NDArray[np.bool_] | None, labels: NDArray[np.int64] | None) -> Floats:
@@ -403,7 +385,7 @@ class BaiScoreTest:
 
 def compute_bai_scores(values: ArrayLike, negative: ArrayLike) -> Floats:
     """Compute the published score D of every response; see `word_association` for the parameters."""
-    table, is_negative = _validate_values(values, negative)
+    table, is_negative = np.asarray(values, dtype=np.float64), np.asarray(negative, dtype=bool)
     counts = [(table[:, part] == value).sum(axis=1) for value in (1.0, 0.0) for part in (is_negative, ~is_negative)]
     return bai_score_from_counts(*counts)
 
@@ -496,11 +478,6 @@ def missing_by_pole(missing: ArrayLike, negative: ArrayLike) -> MissingRates:
     ([0.0, 1.0], 0.029)
     """
     table, is_negative = np.asarray(missing, dtype=bool), np.asarray(negative, dtype=bool)
-    if table.ndim != 2 or is_negative.shape != table.shape[1:]:
-        raise UsageError(
-            f"missing must have the shape (responses, words), with one pole per word, got shapes {table.shape} and "
-            f"{is_negative.shape}"
-        )
     poles = [table[:, is_negative == pole] for pole in (False, True)]
     exact = word_permutation_test(table.mean(axis=0), is_negative)
     totals, counts = (np.array([count(pole) for pole in poles], dtype=np.int64) for count in (np.size, np.sum))
@@ -530,8 +507,6 @@ def missing_by_level(missing: ArrayLike, levels: ArrayLike) -> MissingRates:
     True
     """
     is_missing, level = np.asarray(missing, dtype=bool), np.asarray(levels)
-    if is_missing.ndim != 1 or level.shape != is_missing.shape or not len(is_missing):
-        raise UsageError(f"expected one level per response, got shapes {is_missing.shape} and {level.shape}")
     names, indices = np.unique(level, return_inverse=True)
     totals, counts = np.bincount(indices), np.bincount(indices[is_missing], minlength=len(names))
     return MissingRates(totals, counts, _homogeneity_p(counts, totals) if len(names) > 1 else None)
