@@ -204,8 +204,8 @@ PAIR = "cold - warm"
         ({"men": {"warm - warm": 1}}, "not a pair of traits"),
         ({"men": {"religious-science-oriented": 1}}, "religious-science-oriented"),
         ({"men": {PAIR: 1, "warm-cold": 1}}, "pair 'warm-cold': the pair is repeated; it appears as 'cold - warm'"),
-        ('{"men": {"cold - warm": 1, "cold - warm": 2}}', "group 'men': the key 'cold - warm' appears twice"),
-        ('{"men": {"cold - warm": 1}, "men": {"cold - warm": 1}}', "human.json: the key 'men' appears twice"),
+        ('{"men": {"cold - warm": 1, "cold - warm": 2}}', "the field 'cold - warm' appears twice"),
+        ('{"men": {"cold - warm": 1}, "men": {"cold - warm": 1}}', "human.json: the field 'men' appears twice"),
     ],
 )
 def test_faults_are_named_with_their_place(tmp_path: Path, content: Any, message: str) -> None:

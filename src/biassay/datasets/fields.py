@@ -36,20 +36,10 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
         raise StimulusError(f"{path}: not valid TOML: {error}") from error
 
 
-def parse_json(path: Path, text: str, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """Parse JSON. Raise StimulusError with the file name if it is invalid.
-
-    Parameters
-    ----------
-    path : Path
-        File of the text, for messages.
-    text : str
-        Text to parse.
-    make_object : callable, optional
-        Function from the items of an object to the result. By default a dict; repeated keys are an error.
-    """
+def parse_json(path: Path, text: str) -> Any:
+    """Parse JSON. Raise StimulusError with the file name if it is invalid or repeats a key in one object."""
     try:
-        return json.loads(text, object_pairs_hook=make_object or _no_repeated_keys)
+        return json.loads(text, object_pairs_hook=_no_repeated_keys)
     except json.JSONDecodeError as error:
         raise StimulusError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
     except StimulusError as error:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.datasets.catalogue import load_catalogue
-from biassay.datasets.fields import DATA, describe_type, find_repeated, parse_json
+from biassay.datasets.fields import DATA, describe_type, parse_json
 from biassay.datasets.schema import Source
 from biassay.datasets.trait_pairs import Pair, TraitPairIndex
 from biassay.errors import StimulusError, UnknownNameError, UsageError
@@ -202,24 +202,11 @@ def read_human_ratings(
     """
     path = Path(path)
     reader = _RatingsReader(path, TraitPairIndex(pairs, aliases or {}))
-    root = reader.object(parse_json(path, read_text(path), _make_json_object), ())
+    root = reader.object(parse_json(path, read_text(path)), ())
     deep = any(
         isinstance(inner, dict) for value in root.values() if isinstance(value, dict) for inner in value.values()
     )
     return reader.ratings(root) if deep else reader.means(root)
-
-
-class _JsonObject(dict[str, Any]):
-    """JSON object with the first key that it repeats."""
-
-    repeated: str | None = None
-
-
-def _make_json_object(items: list[tuple[str, Any]]) -> _JsonObject:
-    content = _JsonObject(items)
-    if len(content) < len(items):
-        content.repeated = find_repeated(key for key, _ in items)
-    return content
 
 
 class _RatingsReader:
@@ -232,10 +219,8 @@ class _RatingsReader:
         return StimulusError(": ".join([str(self.path), *where, problem]))
 
     def object(self, value: Any, where: Sequence[str]) -> dict[str, Any]:
-        if not isinstance(value, _JsonObject):
+        if not isinstance(value, dict):
             raise self.error(where, f"expected an object {{name: ...}}, got {describe_type(value)}")
-        if value.repeated is not None:
-            raise self.error(where, f"the key {value.repeated!r} appears twice")
         if not value:
             raise self.error(where, "the object is empty; expected ratings")
         return value

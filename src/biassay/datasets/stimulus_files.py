@@ -523,37 +523,21 @@ def to_sent_bias(test: Test, texts: Mapping[str, Sequence[GivenText]]) -> str:
 
 def to_toml(*tests: Test) -> str:
     """Write tests of one source in biassay's format, with words and templates instead of finished texts."""
-    source = tests[0].source
-    lines = ["[source]"]
-    for key in ("name", "language", "citation", "doi", "licence", "version", "note"):
-        lines += _format_text(key, getattr(source, key))
-    if source.supplementary:
-        lines.append("supplementary = true")
-    if source.searched_models:
-        lines.append(f"searched_models = {_format_list(source.searched_models)}")
-    for fingerprint in source.fingerprints:
-        lines += ["", "[[source.fingerprints]]"]
-        lines += [f"{key} = {_format_list(getattr(fingerprint, key))}" for key in ("targets", "attributes")]
-        lines.append(f"cosines = {_format_list([list(row) for row in fingerprint.cosines])}")
-    concepts = {_concept_key(tests, test, role): test.concept(role) for test in tests for role in ROLES}
-    for key, concept in concepts.items():
-        lines += ["", f"[concepts.{_quote_toml(key)}]", f"label = {_quote_toml(concept.label)}"]
-        lines += [*_format_text("source", concept.source), *_format_text("gender", concept.gender)]
-        fields = dump_given_texts(concept.given) if concept.given else {"words": concept.words}
-        lines += [f"{field} = {_format_list(values)}" for field, values in fields.items()]
-        if concept.clusters:
-            lines.append(f"clusters = [{', '.join(map(_format_list, concept.clusters))}]")
-    for test in tests:
-        lines += ["", f"[tests.{_quote_toml(test.name)}]", f"title = {_quote_toml(test.title)}"]
-        lines += [f"{role} = {_quote_toml(_concept_key(tests, test, role))}" for role in ROLES]
-        for key, value in describe_test(test).items():
-            lines += _format_text(key, value)
-        for key, templates in (("targets", test.targets), ("attributes", test.attributes)):
-            lines += _format_text(key, None if templates is None else templates.name)
-    used = [templates for test in tests for templates in (test.targets, test.attributes) if templates is not None]
-    for templates in {templates.name: templates for templates in used}.values():
-        lines += ["", *_template_lines(templates)]
-    return "\n".join(lines) + "\n"
+    templates = {
+        templates.name: templates
+        for test in tests
+        for templates in (test.targets, test.attributes)
+        if templates is not None
+    }
+    content = {
+        "source": dataclasses.asdict(tests[0].source),
+        "concepts": {
+            _concept_key(tests, test, role): _dump_concept(test.concept(role)) for test in tests for role in ROLES
+        },
+        "tests": {test.name: _dump_test(tests, test) for test in tests},
+        "sets": {name: _dump_templates(template_set) for name, template_set in templates.items()},
+    }
+    return "\n".join(_iter_toml_lines(content)).lstrip() + "\n"
 
 
 def _concept_key(tests: Sequence[Test], test: Test, role: str) -> str:
@@ -561,31 +545,48 @@ def _concept_key(tests: Sequence[Test], test: Test, role: str) -> str:
     return role if len(tests) == 1 else test.concept(role).name
 
 
-def _template_lines(templates: TemplateSet) -> list[str]:
-    name = f"sets.{_quote_toml(templates.name)}"
-    lines = [f"[{name}]", f"title = {_quote_toml(templates.title)}", f"kind = {_quote_toml(templates.kind)}"]
-    for key, pairs in (("plurals", templates.plurals), ("articles", templates.articles)):
-        if pairs:
-            lines += ["", f"[{name}.{key}]", *(f"{_quote_toml(a)} = {_quote_toml(b)}" for a, b in pairs)]
-    for word_class in templates.classes:
-        lines += ["", f"[[{name}.classes]]"]
-        lines += [*_format_text("name", word_class.name), *_format_text("rule", word_class.rule)]
-        if word_class.words:
-            lines.append(f"words = {_format_list(sorted(word_class.words))}")
-        lines += _format_text("except_ending", word_class.except_ending)
-        lines.append(f"templates = {_format_list(word_class.templates)}")
-    return lines
+def _dump_concept(concept: Concept) -> dict[str, Any]:
+    texts = dump_given_texts(concept.given) if concept.given else {"words": concept.words}
+    stated = {"label": concept.label, "source": concept.source, "gender": concept.gender}
+    return {**stated, **texts, "clusters": concept.clusters}
 
 
-def _format_text(key: str, text: str | None) -> list[str]:
-    """Return the line of a field, or no line if it is empty."""
-    return [f"{key} = {_quote_toml(text)}"] if text else []
+def _dump_test(tests: Sequence[Test], test: Test) -> dict[str, Any]:
+    roles = {role: _concept_key(tests, test, role) for role in ROLES}
+    used = {"targets": test.targets, "attributes": test.attributes}
+    names = {key: templates.name for key, templates in used.items() if templates is not None}
+    return {"title": test.title, **roles, **describe_test(test), **names}
 
 
-def _quote_toml(text: str) -> str:
-    """Write a TOML basic string. JSON escapes are a subset of TOML's, but JSON does not escape DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _dump_templates(templates: TemplateSet) -> dict[str, Any]:
+    pairs = {"plurals": dict(templates.plurals), "articles": dict(templates.articles)}
+    classes = [dataclasses.asdict(replace(one, words=tuple(sorted(one.words)))) for one in templates.classes]
+    return {"title": templates.title, "kind": templates.kind, **pairs, "classes": classes}
 
 
-def _format_list(values: Iterable[object]) -> str:
-    return "[" + ", ".join(_quote_toml(value) if isinstance(value, str) else str(value) for value in values) + "]"
+def _iter_toml_lines(table: Mapping[str, Any], name: str = "") -> Iterator[str]:
+    """Yield the lines of a table, without empty values; its tables and lists of tables come last."""
+    stated = {key: value for key, value in table.items() if value not in (None, "", (), [], {}, False)}
+    nested = {key: value for key, value in stated.items() if isinstance(value, dict) or _holds_tables(value)}
+    yield from (f"{_format_key(key)} = {_format_toml(value)}" for key, value in stated.items() if key not in nested)
+    for key, value in nested.items():
+        path = f"{name}.{_format_key(key)}" if name else key
+        for inner in value if _holds_tables(value) else [value]:
+            if _holds_tables(value):
+                yield from ("", f"[[{path}]]")
+            elif not all(isinstance(entry, dict) for entry in inner.values()):
+                yield from ("", f"[{path}]")
+            yield from _iter_toml_lines(inner, path)
+
+
+def _format_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z_]+", key) else _format_toml(key)
+
+
+def _holds_tables(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], dict)
+
+
+def _format_toml(value: Any) -> str:
+    """Write a value. JSON escapes are a subset of TOML's, but JSON does not escape DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
