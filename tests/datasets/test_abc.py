@@ -67,12 +67,6 @@ def test_adjectives_of_table_a7(abc: AbcStimuli) -> None:
     assert both == ["submissive"]  # of dominated and of unassertive
 
 
-def test_adjectives_of_the_first_traits_are_those_measured_by_the_reference(abc: AbcStimuli, reference: Path) -> None:
-    traits = json.loads((reference / "masked_lm" / "expected.json").read_text())["traits"]
-    own = {side[0] for pair in abc.pairs for side in (pair.left_adjectives, pair.right_adjectives)}
-    assert set(traits) <= own
-
-
 def test_human_judgements_name_the_same_pairs_and_groups(abc: AbcStimuli, reference: Path) -> None:
     released = json.loads((reference / "us_stereotypes" / "figures.json").read_text())
     assert set(released["groups"]) - {"average people"} == set(abc.human_groups)
@@ -93,16 +87,6 @@ def test_human_judgements_name_the_same_pairs_and_groups(abc: AbcStimuli, refere
 )
 def test_other_spellings_of_a_pair(abc: AbcStimuli, name: str, found: str) -> None:
     assert abc.pair(name).name == found
-
-
-def test_traits_by_their_other_spellings(abc: AbcStimuli) -> None:
-    assert abc.trait_aliases == {
-        "low-status": "low status",
-        "high-status": "high status",
-        "dominating": "dominant",
-        "science oriented": "science-oriented",
-        "egotistic": "egoistic",
-    }
 
 
 def test_fifty_three_groups_by_domain(abc: AbcStimuli) -> None:

@@ -320,8 +320,3 @@ def test_names_count_where_all_templates_agree() -> None:
     assert (found.value, found.n_names) == (pytest.approx(1 / 7), 7)
     assert found.p_value > 0.5
     assert found.interval[0] < 0.0 < found.interval[1]
-
-
-def test_totals_by_cluster() -> None:
-    found = cluster_totals([[1, 2], [3, 4], [5, 6]], ["b", "a", "b"])
-    np.testing.assert_array_equal(found, [[3, 4], [6, 8]])
