@@ -14,8 +14,13 @@ import pytest
 from scipy import stats
 
 from biassay.errors import UsageError
-from biassay.stats.crossed_responses import agreement_interval
-from biassay.stats.word_association import bai_score_from_counts, bai_score_test, compute_bai_scores, word_association
+from biassay.stats.word_association import (
+    agreement_interval,
+    bai_score_from_counts,
+    bai_score_test,
+    compute_bai_scores,
+    word_association,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "tests" / "reference" / "wat"

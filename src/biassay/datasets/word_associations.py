@@ -25,8 +25,8 @@ from biassay.datasets.stimulus_files import (
 )
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.io import read_text
-from biassay.stats.crossed_responses import smallest_crossed_p
 from biassay.stats.permutation import smallest_p
+from biassay.stats.word_association import smallest_crossed_p
 
 PromptForm = Literal["list", "word", "decision"]
 APOSTROPHES = re.compile("['’‘ʼ`´]")
