@@ -31,6 +31,7 @@ class _Named(Protocol):
 
 
 NamedTest = TypeVar("NamedTest", bound=_Named)
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,12 @@ def resolve_documents(documents: Sequence[Document], base: Catalogue) -> Catalog
     )
 
 
+def _look_up(where: object, kind: str, name: str, known: Mapping[str, Item]) -> Item:
+    if name not in known:
+        raise StimulusError(f"{where}: {UnknownNameError(kind, name, known)}")
+    return known[name]
+
+
 @dataclass(frozen=True)
 class _Resolver:
     concepts: Mapping[str, Concept]
@@ -122,9 +129,7 @@ class _Resolver:
         if self.broken & {entry.parent, entry.targets, entry.attributes}:
             return None
         if entry.parent:
-            if entry.parent not in self.tests:
-                raise StimulusError(f"{entry.where}: {UnknownNameError('test', entry.parent, self.tests)}")
-            parent = self.tests[entry.parent]
+            parent = _look_up(entry.where, "test", entry.parent, self.tests)
             title = entry.title or (f"{parent.title}, in sentences" if targets or attributes else parent.title)
             searched = (*document.source.searched_models, *parent.source.searched_models)
             fingerprints = (*document.source.fingerprints, *parent.source.fingerprints)
@@ -145,10 +150,7 @@ class _Resolver:
         return self.check(entry, apply_description(test, entry.description, entry.where))
 
     def concept(self, entry: TestEntry, role: str) -> Concept:
-        name = entry.roles[role]
-        if name not in self.concepts:
-            raise StimulusError(f"{entry.where}: {role}: {UnknownNameError('concept', name, self.concepts)}")
-        concept = self.concepts[name]
+        concept = _look_up(f"{entry.where}: {role}", "concept", entry.roles[role], self.concepts)
         if entry.given_as_sentences and not concept.given:
             return replace(concept, given=tuple(map(GivenText, concept.words)))
         return concept
@@ -156,9 +158,7 @@ class _Resolver:
     def template_set(self, entry: TestEntry, name: str | None) -> TemplateSet | None:
         if name is None or name in self.broken:
             return None
-        if name not in self.template_sets:
-            raise StimulusError(f"{entry.where}: {UnknownNameError('template set', name, self.template_sets)}")
-        return self.template_sets[name]
+        return _look_up(entry.where, "template set", name, self.template_sets)
 
     @staticmethod
     def check(entry: TestEntry, test: Test) -> Test:

@@ -228,8 +228,7 @@ class _RatingsReader:
     def means(self, root: Mapping[str, Any]) -> HumanRatings:
         cells = {group: self.row(value, (f"group {group!r}",)) for group, value in root.items()}
         means = self.table(list(cells.values()))
-        ratings = np.empty((0, *means.shape))
-        return self.result((), tuple(cells), ratings, means, None, ())
+        return self.result((), tuple(cells), np.empty((0, *means.shape)), (), means)
 
     def ratings(self, root: Mapping[str, Any]) -> HumanRatings:
         rows: dict[tuple[str, str], dict[int, float]] = {}
@@ -242,22 +241,22 @@ class _RatingsReader:
                 rows[annotator, group] = self.row(row, (*where, f"group {group!r}"))
         if not rows:
             raise self.error((), "no annotator rated a group")
-        annotators = {name: index for index, name in enumerate(root)}
-        groups = {name: index for index, name in enumerate(dict.fromkeys(group for _, group in rows))}
+        annotators, groups = tuple(root), tuple(dict.fromkeys(group for _, group in rows))
         ratings = np.full((len(annotators), len(groups), len(self.names.pairs)), np.nan)
-        ratings[[annotators[a] for a, _ in rows], [groups[g] for _, g in rows]] = self.table(list(rows.values()))
-        counts = (~np.isnan(ratings)).sum(axis=0)
-        return self.result(tuple(annotators), tuple(groups), ratings, human_means(ratings), counts, tuple(demographics))
+        indices = [annotators.index(a) for a, _ in rows], [groups.index(g) for _, g in rows]
+        ratings[indices] = self.table(list(rows.values()))
+        return self.result(annotators, groups, ratings, tuple(demographics))
 
     def result(
         self,
         annotators: tuple[str, ...],
         groups: tuple[str, ...],
         ratings: Floats,
-        means: Floats,
-        counts: NDArray[np.int64] | None,
         demographics: tuple[Mapping[str, str], ...],
+        means: Floats | None = None,
     ) -> HumanRatings:
+        counts = None if means is not None else (~np.isnan(ratings)).sum(axis=0)
+        means = human_means(ratings) if means is None else means
         if np.isnan(means).all():
             raise self.error((), "the file has no rating")
         notes = [f"{spelling!r}: reversed (100 - x), {n} values" for spelling, n in self.names.reversed.items() if n]
