@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -73,14 +73,8 @@ def joint_test(scores: ArrayLike, n: int, *, rng: np.random.Generator | int | No
     effects[~flat] = scaled[:, :n].mean(axis=1) - scaled[:, n:].mean(axis=1)
     if flat.all():
         return JointResult(effects, math.nan, math.nan, 0, exact=False)
-    observed = float(np.median(effects[~flat]))
     exact = math.comb(words, n) <= _MAX_EXACT
-    reached = splits = 0
-    for labels in _iter_split_weights(words, n, exact, np.random.default_rng(rng)):
-        medians = np.median(scaled @ labels, axis=0)
-        reached += int((np.abs(medians) >= abs(observed) - 1e-9).sum())
-        splits += labels.shape[1]
-    return JointResult(effects, observed, reached / splits, splits, exact)
+    return _compare_medians(effects, scaled, _iter_split_weights(words, n, exact, np.random.default_rng(rng)), exact)
 
 
 def joint_sign_test(values: ArrayLike, *, rng: np.random.Generator | int | None = None) -> JointResult:
@@ -111,16 +105,23 @@ def joint_sign_test(values: ArrayLike, *, rng: np.random.Generator | int | None 
         return JointResult(effects, math.nan, math.nan, 0, exact=False)
     scaled = table[used] / spread[used, None]
     effects[used] = scaled.mean(axis=1)
-    observed = float(np.median(effects[used]))
     exact = 2**n <= _MAX_EXACT
     if exact:
         signs = 1.0 - 2.0 * ((np.arange(2**n)[None] >> np.arange(n)[:, None]) & 1)
     else:
         signs = np.random.default_rng(rng).choice([-1.0, 1.0], (n, _SAMPLED_SPLITS + 1))
         signs[:, 0] = 1.0
-    medians = np.median(scaled @ signs / n, axis=0)
-    reached = int((np.abs(medians) >= abs(observed) - 1e-9).sum())
-    return JointResult(effects, observed, reached / signs.shape[1], signs.shape[1], exact)
+    return _compare_medians(effects, scaled, [signs / n], exact)
+
+
+def _compare_medians(effects: Floats, scaled: Floats, weights: Iterable[Floats], exact: bool) -> JointResult:
+    """Compare the median effect with those under weights (units, relabellings) of the scaled values."""
+    observed = float(np.nanmedian(effects))
+    reached = splits = 0
+    for labels in weights:
+        reached += int((np.abs(np.median(scaled @ labels, axis=0)) >= abs(observed) - 1e-9).sum())
+        splits += labels.shape[1]
+    return JointResult(effects, observed, reached / splits, splits, exact)
 
 
 def _iter_split_weights(words: int, n: int, exact: bool, rng: np.random.Generator) -> Iterator[Floats]:
