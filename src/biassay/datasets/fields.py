@@ -24,7 +24,6 @@ Readers = Mapping[str, Callable[[Any, str], Any]]
 """Functions from a value and its place in a file to the result, by field."""
 _P = ParamSpec("_P")
 _MOST_LISTED = 50  # looking up the line of a mistake reads the whole file
-_MORE = "further mistakes are not listed"
 _NEW_PART = re.compile(r"\s*\[|\s*\"(targ|attr)[12]\"")  # a TOML table, or one of the four sets
 
 
@@ -70,9 +69,8 @@ def raise_problems(problems: Sequence[str]) -> None:
     """Raise one error that lists the problems, if there are any."""
     if problems:
         lines = "\n".join(problems).split("\n")
-        listed = [line for line in lines if line != _MORE]
-        more = [_MORE] if len(listed) < len(lines) or len(listed) > _MOST_LISTED else []
-        raise StimulusError("\n".join([*listed[:_MOST_LISTED], *more]))
+        more = ["further mistakes are not listed"] if len(lines) > _MOST_LISTED else []
+        raise StimulusError("\n".join([*lines[:_MOST_LISTED], *more]))
 
 
 @contextmanager
