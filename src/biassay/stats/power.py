@@ -137,7 +137,7 @@ class CrossedDesign:
         return _find_root(lambda shift: rate(shift) - power, lowest * high, high) * math.sqrt(self.V)
 
     def _critical_values(self, tail: float, skewness: Floats | float = 0.0) -> Floats:
-        """Return the smallest significant D at every point, in standard deviations of D; t is corrected for skewness."""
+        """Return the smallest significant D at every point, in standard deviations, with t corrected for skewness."""
         V, df = self._estimates
         t = np.exp(_log_t(tail)(1.0 / np.maximum(df, LEAST_DF)))
         corrected = np.maximum(t, invert_hall(t, skewness))
