@@ -7,7 +7,7 @@ are always supplementary, so that installing a package does not change a default
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -216,7 +216,10 @@ class _CatalogueBuilder:
         documents = [_read_plugin_document(file) for file in _find_toml_files(location)]
         collections = list(dict.fromkeys(document.source.name for document in documents))
         defined = [(_SELECTABLE, name) for name in collections]
-        defined += [names for document in documents for names in _iter_defined_names(document)]
+        for document in documents:
+            defined += ((_SELECTABLE, entry.name) for entry in document.tests)
+            defined += (("concept", name) for name in document.concepts)
+            defined += (("template set", name) for name in document.sets)
         for kind, name in defined:
             if (kind, name) in self.owners:
                 raise UsageError(f"{self.owners[kind, name]} also defines the {kind} {name!r}; rename it")
@@ -224,12 +227,6 @@ class _CatalogueBuilder:
                 raise UsageError(f"it defines the {kind} {name!r} twice; rename one of them")
         self.known = resolve_documents(documents, self.known)
         self.owners |= dict.fromkeys(defined, f"the collection {collections[0]!r}")
-
-
-def _iter_defined_names(document: Document) -> Iterator[tuple[str, str]]:
-    yield from ((_SELECTABLE, entry.name) for entry in document.tests)
-    yield from (("concept", name) for name in document.concepts)
-    yield from (("template set", name) for name in document.sets)
 
 
 def _find_toml_files(location: object) -> list[Traversable]:

@@ -415,9 +415,10 @@ def _add_interval(
     high = value - error * min(-reach, float(invert_hall(-reach, skew)))
     t = (value - null) / error
     p = max(_two_sided_p(t, df), _two_sided_p(transform_hall(t, skew), df))
-    if np.isfinite(within).all() and _effective_number(shares) <= _FEW_CLUSTERS:
+    if np.isfinite(within).all() and 1.0 / float((shares**2).sum()) <= _FEW_CLUSTERS:
         below, above = _flip_signs(influence, shares)
-        p = max(p, _share_reached(below if value > null else above, abs(value - null)))
+        distances = below if value > null else above
+        p = max(p, float((distances >= abs(value - null) * (1.0 - _ROUNDING)).mean()))
         reaches = _largest_included(below, confidence), _largest_included(above, confidence)
         if math.isfinite(reaches[0]):
             low, high = min(low, value - reaches[0]), max(high, value + reaches[1])
@@ -461,18 +462,9 @@ def _flip_signs(influence: Floats, shares: Floats) -> tuple[Floats, Floats]:
     return tuple(np.append(np.inf, np.maximum(*ends)) for ends in ((same, -opposite), (opposite, -same)))  # type: ignore[return-value]
 
 
-def _share_reached(distances: Floats, distance: float) -> float:
-    return float((distances >= distance * (1.0 - _ROUNDING)).mean())
-
-
 def _largest_included(distances: Floats, confidence: float) -> float:
     """Return the largest distance whose p-value is above 1 - confidence."""
     return float(-np.sort(-distances)[int((1.0 - confidence) * len(distances) * (1.0 + _ROUNDING))])
-
-
-def _effective_number(shares: Floats) -> float:
-    """Return the number of clusters of equal weight with the same precision (Kish 1965)."""
-    return 1.0 / float((shares**2).sum())
 
 
 def share_estimate(successes: int, n: int, *, confidence: float = 0.95) -> ClusterEstimate:
