@@ -223,23 +223,6 @@ def test_of_answers_that_are_all_alike_there_is_no_t_test() -> None:
     assert math.isnan(bai_score_test(scores).p_value)
 
 
-@pytest.mark.parametrize("unread", [0.05, 0.2])
-def test_words_that_single_replies_leave_out_cost_little(unread: float, rng: np.random.Generator) -> None:
-    of, order, blocks = design(1, 25)
-    negative = np.arange(16) < 8
-    values = (rng.random((len(of), 16)) < np.where(negative, 0.8, 0.2)).astype(float)
-    values[rng.random(values.shape) < unread] = np.nan
-    found = word_association(values, negative, pairs=of, stigmatised_first=order, blocks=blocks)
-    crossed = found.response_test
-    assert crossed is not None
-    assert crossed.words_left_out <= 6
-    assert 6 <= crossed.test.sizes[2] <= 25
-    assert crossed.p_value is not None
-    assert crossed.p_value < 0.02
-    assert crossed.interval is not None
-    assert crossed.interval[0] < found.difference < crossed.interval[1]
-
-
 def leaning(
     share_negative: float, share_positive: float, n_blocks: int = 25
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
