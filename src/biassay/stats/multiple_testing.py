@@ -255,7 +255,8 @@ class FdrAccumulator:
 
     def correct(self) -> FdrResult:
         """Apply Benjamini and Hochberg's correction to all p-values so far."""
-        (p, p_excess), (above, every, eibd) = np.concatenate(self._p).T, np.concatenate(self._marks).T
+        self._p, self._marks = [np.concatenate(self._p)], [np.concatenate(self._marks)]  # frees memory
+        (p, p_excess), (above, every, eibd) = self._p[0].T, self._marks[0].T
         correction = benjamini_hochberg(p, self.alpha)
         significant, tested = correction.rejected, ~np.isnan(p_excess)
         # All other words count with a p-value of 1. Correcting all words before choosing some would be wrong: the
