@@ -199,21 +199,6 @@ def test_fields(tmp_path: Path) -> None:
     assert "body, text, content, sentence; name yours" in tally.examples[0]
 
 
-LONG = b'{"body": "' + b"x" * (2 << 20) + b'"}'
-
-
-def test_a_first_line_too_long_is_bad_and_the_field_is_found_after_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (streams, reader_module):
-        monkeypatch.setattr(module, "MAX_DOCUMENT_BYTES", 600_000)
-    monkeypatch.setattr(streams, "BLOCK_BYTES", 10_000)
-    path = tmp_path / "corpus.jsonl"
-    path.write_bytes(LONG + b'\n{"text": "She left."}\n')
-    texts, _, tally, _ = read_file(path)
-    assert (texts, tally.documents, tally.bad) == (["She left."], 1, 1)
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_pipe_or_a_device_is_no_corpus(tmp_path: Path) -> None:
     (tmp_path / "zero.txt").symlink_to("/dev/zero")

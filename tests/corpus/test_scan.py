@@ -24,7 +24,7 @@ from biassay.corpus import streams
 from biassay.corpus.files import CorpusPart, find_corpus_files, split_files
 from biassay.corpus.matcher import StimulusMatcher
 from biassay.corpus.reader import PackedDocuments
-from biassay.corpus.sampler import NO_LIMIT, ContextSample
+from biassay.corpus.sampler import ContextSample
 from biassay.corpus.scan import PartResult, ScanSettings, scan_part
 from biassay.corpus.segmenter import MAX_SENTENCE_CHARACTERS, TextSpan, find_sentence
 from biassay.errors import UsageError
@@ -182,20 +182,6 @@ def test_resuming_is_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         ]
         assert whole(straight[:done] + resumed, 5) == whole(straight, 5)
     assert list(scan_part(part, asked, skip=len(straight), group_bytes=7000)) == []
-
-
-def test_thresholds_spare_work_and_change_nothing(tmp_path: Path) -> None:
-    part = part_of(tmp_path / "a.jsonl", bodies(2000))
-    asked = ScanSettings(STIMULI, 5)
-    (first,) = scan_part(part, asked)
-    sample = ContextSample.from_table(STIMULI, 5, first.table)
-    sample.to_table()
-    assert (sample.get_limits() < NO_LIMIT).all()
-    (second,) = scan_part(part, asked, sample.get_limits())
-    assert second.table.equals(first.table)
-    (third,) = scan_part(part, asked, np.zeros(len(STIMULI), np.uint64))
-    assert third.table.num_rows == 0
-    assert third.found.tolist() == first.found.tolist()
 
 
 def test_every_context_is_as_likely(tmp_path: Path) -> None:

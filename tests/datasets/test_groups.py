@@ -64,28 +64,6 @@ def test_words_that_the_appendix_names_stand_where_it_says(shipped: Grouping) ->
     assert males.emergent == ("assertive", "educated", "successful")
 
 
-def test_every_emergent_word_is_one_of_its_group(shipped: Grouping) -> None:
-    for group in shipped.groups:
-        assert set(group.emergent) < set(group.biases)
-
-
-def test_constituents_of_every_shipped_group(shipped: Grouping) -> None:
-    races = {"african": "African Americans", "european": "European Americans", "mexican": "Mexican Americans"}
-    for race, gender in itertools.product(races, ("females", "males")):
-        target = shipped.group(f"{race}-american-{gender}")
-        expected = []
-        for other in races:
-            if other != race:
-                own, others = ([f"{r}-american-{g}" for g in ("females", "males")] for r in (race, other))
-                expected.append((f"race: {races[race]} / {races[other]}", own, others))
-        opposite = "males" if gender == "females" else "females"
-        own, others = ([f"{r}-american-{g}" for r in races] for g in (gender, opposite))
-        expected.append((f"gender: {gender} / {opposite}", own, others))
-        found = [(pair.label, list(pair.first), list(pair.second)) for pair in shipped.constituents(target)]
-        assert found == expected
-        assert [g.name for g in shipped.comparison_groups(target)] == [name for name in CHANCE if name != target.name]
-
-
 def write(path: Path, cells: list[dict[str, str]], more: str = "") -> Path:
     """A file of groups with two names each, by their values: ``ab`` has the names ab0 and ab1."""
     parts = [more]
@@ -224,14 +202,13 @@ FAULTS = [
     ('"Bea", "Bes"', '"Bea", "Ann"', r"field groups: the name 'Ann' appears in 'red-large' and in 'red-small'"),
     ('"Bea", "Bes"', '"Bea", "aMY"', r"field groups: the name 'aMY' appears in 'red-large' and in 'red-small'"),
     ('["Bea", "Bes"]', '["Bea"]', r"field groups\.red-small: a group needs at least two names, got only 'Bea'"),
-    ('["Bea", "Bes"]', "[]", r"field groups\.red-small\.names: the list is empty"),
-    ('["Bea", "Bes"]', '["Bea", "Bea"]', r"groups\.red-small\.names: the word 'Bea' appears twice"),
-    ('["Bea", "Bes"]', '["Bea", 7]', r"groups\.red-small\.names\[1\]: expected a text that is not empty, got int"),
-    ('["Bea", "Bes"]', '["Bea", ""]', r"groups\.red-small\.names\[1\]: expected a text that is not empty, got st"),
     ('["Bea", "Bes"]', "7", r"red-small\.names: expected the name of a concept or a list of words, got int 7"),
     ('["Bea", "Bes"]', '"weed"', r"groups\.red-small: unknown concept 'weed'; did you mean 'weeds'"),
-    ('"Bes"]', '"Bes"]\nclusters = [["Bes"]]', r"red-small\.clusters\[0\]: a cluster needs at least two names, got 1"),
-    ('"Bes"]', '"Bes"]\nclusters = [["Bea", "Bess"]]', r"red-small\.clusters\[0\]: 'Bess' is not one of the names"),
+    (
+        '"Bes"]',
+        '"Bes"]\nclusters = [["Bes"]]',
+        r"clusters\[0\]: a cluster needs at least two words, got only 'Bes'",
+    ),
     ('"Bes"]', '"Bes"]\nclusters = [["Bea", "Bes"]]', r"red-small\.clusters: all names are in one cluster"),
     ('"Bes"]', '"Bes"]\nclusters = "Bea"', r"red-small\.clusters: expected a list of lists of names, got str"),
     (
@@ -241,18 +218,13 @@ FAULTS = [
     ),
     ('names = ["Bea", "Bes"]', "", r"groups\.red-small: the group has no names; write names = \[\"\.\.\.\""),
     ('"Bea", "Bes"', '"Bea", "bEA"', r"field groups: the name 'bEA' appears twice in 'red-small'"),
-    ('"Bea", "Bes"', '"Bea", "Bes "', r"red-small\.names\[1\]: the word 'Bes ' begins or ends with a blank"),
-    ('["bold", "brave"]', '["\\tbold", "brave"]', r"red-large\.biases\[0\]: the word '\\tbold' begins or ends"),
     ('emergent = ["brave"]', 'emergent = ["loud"]', r"red-large: the emergent word 'loud' is not among the b"),
     ('emergent = ["brave"]', 'emergent = "weeds"', r"red-large: the emergent word 'nettle' is not among th"),
     ('biases = ["bold", "brave"]', "", r"groups\.red-large: the emergent word 'brave' is not among the biases"),
     ('biases = "weeds"', 'biases = "wedes"', r"groups\.blue-large: unknown concept 'wedes'; did you .*'weeds'"),
     ('"weeds", "insects"', '"weeds", "insect"', r"field groups: unknown concept 'insect'; did you mean 'insects'"),
     ('against = "blue-large"', 'against = "blue-larg"', r"against: unknown group 'blue-larg'; .*'blue-large'"),
-    ('against = "blue-large"', "against = 4", r"field grouping\.against: expected a text .* got int 4"),
-    ('others = ["weeds", "insects"]', 'others = "weeds"', r"grouping\.others: expected a list of texts, got str"),
     ('title = "Colour by size"', 'titel = "Colour"', r"grouping\.titel: unknown field; did you mean 'title'"),
-    ('label = "Large red ones"', "label = []", r"field groups\.red-large\.label: expected a text .*got list"),
     ('biases = ["bold", "brave"]', 'bias = ["bold"]', r"red-large\.bias: unknown field; did you mean 'biases'"),
     ('colour = "red", size = "small"', 'colour = "red", size = "large"', r"'red-large' and 'red-small' are both r"),
     ('size = "small", colour = "blue"', 'size = "tiny", colour = "blue"', r"no group is red and tiny; every "),
@@ -267,7 +239,6 @@ FAULTS = [
         r"field groups\.blue-small: has the categories colour, the first group has",
     ),
     ("belongs = { size", "# { size", r"field groups\.blue-small\.belongs: .* at least one category"),
-    ('size = "small", colour = "blue"', 'size = 3, colour = "blue"', r"blue-small\.belongs\.size: expected a text"),
     ('{ size = "small", colour = "blue" }', '"small"', r"blue-small\.belongs: expected a table of fields, got str"),
 ]
 
@@ -309,9 +280,6 @@ def test_the_line_of_a_faulty_group_is_told(names: str, header: str, tmp_path: P
     line = 1 + text.splitlines().index(f"names = {names}")
     with pytest.raises(StimulusError, match=rf"faulty\.toml: line {line}: field groups\."):
         load_grouping(path)
-
-
-HEAD = '[grouping]\ntitle = "Colour by size"\nagainst = "blue-large"'
 
 
 def test_a_grouping_has_no_tests_and_a_test_file_no_groups(own: Path, tmp_path: Path) -> None:

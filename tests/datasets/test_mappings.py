@@ -72,7 +72,7 @@ def test_an_export_reads_back(tmp_path: Path) -> None:
         ({"pets": {role: PETS[role] for role in "XYA"}}, "B missing"),
         ({"pets": {"x": ["cat", "lynx"]}}, "'pets'"),
         ({"pets": ["cat", "lynx"]}, "'pets'"),
-        ({"targ1": {"category": "Cats", "examples": ["cat", "lynx"]}}, "field targ2"),
+        ({"targ1": {"category": "Cats", "examples": ["cat", "lynx"]}}, "field 'targ2'"),
     ],
 )
 def test_what_is_no_test_is_refused(content: Any, part: str) -> None:

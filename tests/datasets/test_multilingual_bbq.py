@@ -16,7 +16,7 @@ from tests.models.api_server import Asked, Endpoint, Reply
 
 import biassay
 from biassay.cli import main
-from biassay.datasets.multilingual_bbq import read_kobbq, read_mbbq
+from biassay.datasets.bbq import read_kobbq, read_mbbq
 from biassay.errors import StimulusError, UnknownNameError
 
 no_key = api_server.no_key

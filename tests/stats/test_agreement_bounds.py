@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy
 
-from biassay.errors import UsageError
 from biassay.stats.agreement_bounds import agreement_bounds, share_bounds
 
 
@@ -43,8 +42,3 @@ def test_counts_of_shares_agree_with_the_exact_interval() -> None:
     exact = scipy.stats.binomtest(7, 9).proportion_ci(0.9, "exact")
     assert share_bounds(7, 9, confidence=0.9) == pytest.approx((exact.low, exact.high))
     assert share_bounds(0, 9)[0] == 0.0
-
-
-def test_a_score_without_limits_cannot_be_bounded() -> None:
-    with pytest.raises(UsageError, match="finite range"):
-        agreement_bounds(np.ones(3), within=(-np.inf, np.inf), null=0.0)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from biassay.errors import UsageError
 from biassay.stats.benchmark_scores import bbq_score, code_preferences, pair_score, stereoset_score
 
 from ..bbq_answers import CELLS, FOLDER, answers
@@ -28,13 +27,6 @@ def test_released_answers_have_their_released_scores(cell: str) -> None:
     for name, value in (("accuracy", found.accuracy), ("bias", found.bias), ("score", found.score.value)):
         assert value == pytest.approx(expected[name], rel=1e-12, abs=1e-12)
     assert found.by_item.value == pytest.approx(expected["score"], rel=1e-12, abs=1e-12)
-
-
-def test_intervals_of_ambiguous_contexts_by_template_are_wider_than_by_item() -> None:
-    for cell in CELLS:
-        if "|ambig|" in cell:
-            found = bbq_score(**answers(cell), ambiguous=True)
-            assert found.score.standard_error > 1.4 * found.by_item.standard_error
 
 
 def some(choices: Any, **changed: Any) -> Any:
@@ -58,8 +50,6 @@ def test_ties_of_pairs_are_those_of_the_authors() -> None:
     assert (found.preferred, found.n, found.ties) == (preferred, 5, neutral) == (2, 5, 2)
     assert found.share.value == pytest.approx(2 / 5)
     assert found.share.null == pytest.approx(3 / 10)
-    with pytest.raises(UsageError):
-        pair_score([np.nan], [0.0])
 
 
 def test_pairs_of_one_writer_are_one_cluster() -> None:
@@ -91,15 +81,6 @@ def test_a_model_that_always_follows_the_stereotype_is_tested(ambiguous: bool) -
     assert found.value == 1.0
     assert found.p_value == pytest.approx(2.0**-24)
     assert found.interval == pytest.approx((2.0 * 0.025 ** (1 / 25) - 1.0, 1.0))
-
-
-def test_one_answer_of_200_does_not_make_the_interval_narrow_nor_the_bias_doubtful() -> None:
-    """One question of one template is answered otherwise; then one whole template is."""
-    whole = biased(25, ambiguous=True).score
-    for other in (1, 8):
-        found = biased(25, ambiguous=True, choices=[2] * other + [0] * (200 - other)).score
-        assert found.interval[0] < whole.interval[0]
-        assert found.p_value < 1e-4
 
 
 def test_names_that_recur_in_templates_widen_the_interval() -> None:
@@ -140,21 +121,6 @@ def test_stereoset_is_that_of_a_loop_over_terms(seed: int) -> None:
     assert found.icat_interval[0] <= found.icat <= found.icat_interval[1]
 
 
-def test_icat_is_best_at_50_and_no_interval_passes_100() -> None:
-    found = stereoset_score([1, 0, 1, 0, 1, 1], np.ones(6), ["a", "a", "b", "b", "c", "c"])
-    assert found.lms.value == 100.0
-    assert found.icat == pytest.approx(100 * (100 - 200 / 3) / 50)
-
-
-def test_terms_without_a_preference_are_left_out_of_ss() -> None:
-    found = stereoset_score([1, 0, np.nan], [1, 1, 0], ["a", "b", "c"])
-    assert found.ss.n_clusters == 2
-    assert found.lms.n_clusters == 3
-    assert math.isnan(found.terms[2].ss)
-
-
 def test_an_unparsed_answer_counts_nowhere_else() -> None:
     found = some([0, 2, -1, 1])
     assert (found.n, found.known, found.target, found.correct, found.unparsed) == (3, 2, 1, 1, 1)
-    with pytest.raises(UsageError):
-        some([0, 2, 3, 1])

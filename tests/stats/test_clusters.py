@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from biassay.errors import UsageError
 from biassay.stats.clusters import (
     LEAST_DF,
     LEAST_NAME_DF,
@@ -259,17 +258,6 @@ def test_no_cluster_at_all() -> None:
     assert found.n_clusters == 0
 
 
-def test_what_is_refused() -> None:
-    with pytest.raises(UsageError):
-        cluster_estimate([1.0, 2.0], ratio)
-    with pytest.raises(UsageError):
-        cluster_estimate([[1.0, np.nan]], ratio)
-    with pytest.raises(UsageError):
-        cluster_estimate([[1.0, 2.0]], ratio, confidence=95)
-    with pytest.raises(UsageError):
-        share_estimate(3, 2)
-
-
 def test_share_against_sums_and_the_roots_of_the_score_test() -> None:
     found = share_estimate(41, 60)
     tail = sum(math.comb(60, k) for k in range(41, 61)) / 2**60
@@ -332,10 +320,3 @@ def test_names_count_where_all_templates_agree() -> None:
     assert (found.value, found.n_names) == (pytest.approx(1 / 7), 7)
     assert found.p_value > 0.5
     assert found.interval[0] < 0.0 < found.interval[1]
-
-
-def test_totals_by_cluster() -> None:
-    found = cluster_totals([[1, 2], [3, 4], [5, 6]], ["b", "a", "b"])
-    np.testing.assert_array_equal(found, [[3, 4], [6, 8]])
-    with pytest.raises(UsageError):
-        cluster_totals([[1, 2]], ["a", "b"])

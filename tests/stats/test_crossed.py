@@ -56,14 +56,6 @@ def test_reference(name: str) -> None:
         assert found.interval == pytest.approx(expected["interval"], rel=1e-9)
 
 
-def test_star_and_interval_agree(rng: np.random.Generator) -> None:
-    for _ in range(200):
-        shift = np.outer([1] * 5 + [0] * 5, [rng.uniform(0, 2)] * 6 + [0] * 6)
-        found = crossed_test(rng.normal(size=(10, 12)) + shift, 5, 6)
-        if found.interval is not None and found.p_value is not None:
-            assert (found.p_value <= 0.05) == (not found.interval[0] <= 0.0 <= found.interval[1])
-
-
 @pytest.mark.parametrize("table", [np.zeros((6, 6)), np.full((6, 6), 0.3)])
 def test_nothing_varies(table: np.ndarray) -> None:
     found = crossed_test(table, 3, 3)
@@ -187,26 +179,10 @@ def test_strong_opposite_skew_is_noticed(rng: np.random.Generator) -> None:
     assert (rejected & ~questioned).mean() < 0.085
 
 
-def test_a_constant_column_and_equal_words_are_no_fault(rng: np.random.Generator) -> None:
-    table = rng.normal(size=(8, 8))
-    table[:, 2] = 0.4
-    table[:, 5] = table[:, 1]
-    assert 0.0 <= crossed_test(table, 4, 4).p_value <= 1.0
-
-
-@pytest.mark.parametrize(
-    ("table", "n", "k"),
-    [
-        ([[np.nan, 1.0], [1.0, 2.0]], 1, 1),
-        ([1.0, 2.0], 1, 1),
-        ([[1.0, 2.0], [3.0, 4.0]], 2, 1),
-        ([[1.0], [3.0]], 1, 1),
-        ([[1e60, 1.0], [1.0, 2.0]], 1, 1),
-    ],
-)
-def test_bad_tables_are_refused(table: list[list[float]], n: int, k: int) -> None:
-    with pytest.raises(UsageError):
-        crossed_test(table, n, k)
+@pytest.mark.parametrize("value", [np.nan, 1e60])
+def test_bad_tables_are_refused(value: float) -> None:
+    with pytest.raises(UsageError, match="cosines"):
+        crossed_test([[value, 1.0], [1.0, 2.0]], 1, 1)
 
 
 def test_equivalence(rng: np.random.Generator) -> None:
@@ -216,9 +192,6 @@ def test_equivalence(rng: np.random.Generator) -> None:
     p = found.p_equivalence(0.05)
     assert p == pytest.approx(stats.t.sf((0.05 - abs(found.D)) / np.sqrt(found.V), found.df))
     assert found.p_equivalence(0.06) < p
-    for margin in (0.0, -1.0, float("nan")):
-        with pytest.raises(UsageError, match="margin"):
-            found.p_equivalence(margin)
 
 
 def simulated(rng: np.random.Generator, sizes: tuple[int, int, int, int], heavy: bool) -> np.ndarray:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from biassay.errors import UsageError
 from biassay.stats.relative_decisions import binomial_p, relative_decisions
 
 NAN = math.nan
@@ -58,18 +57,3 @@ def test_tasks_that_all_agree_have_the_bound_of_clopper_and_pearson(n: int) -> N
 def test_bounds_count_missing_decisions_either_way() -> None:
     found = relative_decisions([1, NAN, 0, 1], ["a", "a", "b", "b"])
     assert (found.share, found.bounds) == (0.75, (0.5, 0.75))
-
-
-@pytest.mark.parametrize(
-    ("follows", "tasks", "more", "told"),
-    [
-        ([], [], {}, "task"),
-        ([1, 0], [0], {}, "task"),
-        ([0.5], [0], {}, "1, 0 or NaN"),
-        ([1], [0], {"orders": [0, 1]}, "orders"),
-        ([1], [0], {"confidence": 1.0}, "confidence"),
-    ],
-)
-def test_bad_input(follows: list[float], tasks: list[int], more: dict[str, object], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        relative_decisions(follows, tasks, **more)  # type: ignore[arg-type]

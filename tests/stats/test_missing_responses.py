@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from biassay.errors import UsageError
 from biassay.stats.word_association import missing_by_level, missing_by_pole
 
 
@@ -42,10 +41,3 @@ def test_several_levels_are_compared_one_with_the_others() -> None:
     assert found.p_value == pytest.approx(5 * stats.fisher_exact(np.array([[10, 0], [0, 40]])).pvalue)
     assert missing_by_level(missing, np.zeros(50)).p_value is None
     assert missing_by_level(np.zeros(50, dtype=bool), levels).p_value == 1.0
-
-
-def test_bad_input() -> None:
-    with pytest.raises(UsageError):
-        missing_by_level([True, False], [0])
-    with pytest.raises(UsageError):
-        missing_by_pole([True, False], [False, True])

@@ -13,7 +13,6 @@ from biassay.stats.association import (
     effect_size,
     random_baseline_share,
     random_effect_sizes,
-    unit_rows,
 )
 from biassay.stats.specification_curve import match_values
 
@@ -24,10 +23,6 @@ BACKGROUND, VECTORS = RNG.normal(3.0, 1.0, (50, 8)), RNG.normal(3.0, 1.0, (6, 8)
 def cosines(name: str) -> np.ndarray:
     rows = compute_directions(name, VECTORS, BACKGROUND)
     return rows @ rows.T
-
-
-def test_cosine_changes_nothing() -> None:
-    assert compute_directions("cosine", VECTORS, BACKGROUND) == pytest.approx(unit_rows(VECTORS, "vectors"))
 
 
 def test_centred_is_the_cosine_of_differences_from_the_mean() -> None:

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -107,9 +106,6 @@ def test_the_same_model_twice_differs_by_nothing(lost: float) -> None:
     found = tau_difference(first, first.copy(), human)
     assert (found.difference, found.low, found.high) == (0.0, 0.0, 0.0)
     assert found.between == 1.0
-
-
-CELLS = st.one_of(st.just(X), st.integers(-3, 3).map(float))
 
 
 def test_the_interval_holds_the_difference_of_all_groups() -> None:

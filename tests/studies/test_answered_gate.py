@@ -18,7 +18,7 @@ import biassay
 from biassay.errors import UsageError
 from biassay.runs.reports import compare_models
 from biassay.runs.run import Run
-from biassay.stats.crossed_responses import words_only_test
+from biassay.stats.word_association import words_only_test
 from biassay.studies.benchmarks.results import NamedRow
 
 pytestmark = pytest.mark.extras

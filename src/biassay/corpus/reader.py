@@ -13,7 +13,7 @@ import tempfile
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,19 +49,12 @@ class ReadStats:
     undecodable: int = 0
     examples: list[str] = field(default_factory=list)
 
-    def add_bad(self, location: str, reason: str) -> None:
-        """Count a document that cannot be read."""
-        self.bad += 1
-        self._add_example(location, reason)
-
-    def add_undecodable(self, location: str) -> None:
-        """Count a document that is not UTF-8."""
-        self.undecodable += 1
-        self._add_example(location, "is not UTF-8")
-
-    def _add_example(self, location: str, reason: str) -> None:
+    def add_bad(self, location: str, reason: str | None) -> None:
+        """Count a document that cannot be read. Without a reason, it is not UTF-8."""
+        self.bad += reason is not None
+        self.undecodable += reason is None
         if len(self.examples) < _MAX_EXAMPLES:
-            self.examples.append(f"{location}: {reason}")
+            self.examples.append(f"{location}: {reason or 'is not UTF-8'}")
 
 
 @dataclass(frozen=True)
@@ -99,28 +92,10 @@ class PackedDocuments:
         return self.data[self.starts[index] : self.stops[index]]
 
 
-class Chunk(Protocol):
-    """A piece of a part that was read but not parsed."""
-
-    @property
-    def nbytes(self) -> int:
-        """Size in bytes."""
-
-    def parse(self, stats: ReadStats) -> PackedDocuments:
-        """Return the documents of the chunk and count them in `stats`."""
-
-
-class PartReader(Protocol):
-    """Reader of one part. After the last chunk, `damage` says why reading stopped early."""
-
-    damage: str | None
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield the chunks of the part."""
-
-
-def open_reader(part: CorpusPart, field: str | None, document: str, is_html: bool) -> PartReader:
-    """Return a reader for a part of a corpus.
+def open_reader(
+    part: CorpusPart, field: str | None, document: str, is_html: bool
+) -> _LineReader | _CsvReader | _ParquetReader:
+    """Return a reader for a part of a corpus. After its last chunk, its `damage` says why reading stopped early.
 
     Parameters
     ----------
@@ -150,7 +125,7 @@ class _LineReader:
         self.paragraphs = document == "paragraph" and not self.is_json
         self.field = field or (_find_json_field(part.file) if self.is_json else None)
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[_LineChunk]:
         file, start = self.part.file, self.part.start
         with ByteStream(file.path, file.compression, max(0, start - LOOK_BACK)) as stream:
             for block in iter_blocks(stream, self.paragraphs, start, self.part.stop):
@@ -211,7 +186,7 @@ class _LineChunk:
             except _BadLineError as error:
                 stats.add_bad(self._locate(position), str(error))
             except UnicodeError:
-                stats.add_undecodable(self._locate(position))
+                stats.add_bad(self._locate(position), None)
         return PackedDocuments.pack(texts, kept)
 
     def _parse_line(self, line: bytes) -> str:
@@ -298,7 +273,7 @@ class _RowChunk:
                 texts.append(_clean(cell or "", self.is_html))
                 rows.append(row)
             except UnicodeError:
-                stats.add_undecodable(location)
+                stats.add_bad(location, None)
         stats.documents += len(texts)
         return PackedDocuments.pack(texts, rows)
 
@@ -310,7 +285,7 @@ class _CsvReader:
         self.part, self.field, self.is_html = part, field, is_html
         self.damage: str | None = None
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[_RowChunk]:
         file = self.part.file
         with ByteStream(file.path, file.compression) as stream:
             # Surrogates mark invalid UTF-8, so that one bad row does not end the file.
@@ -325,7 +300,7 @@ class _CsvReader:
                 self.damage = _describe_missing_column(field, header)
             self.damage = stream.damage or self.damage
 
-    def _iter_chunks(self, rows: Iterator[Any], column: int, stream: ByteStream) -> Iterator[Chunk]:
+    def _iter_chunks(self, rows: Iterator[Any], column: int, stream: ByteStream) -> Iterator[_RowChunk]:
         first_row, bytes_read = 1, 0
         cells = (_get_cell(row, column) for row in rows if row)
         while chunk := list(itertools.islice(cells, _ROWS_PER_CHUNK)):
@@ -364,7 +339,7 @@ class _ParquetReader:
         self.part, self.field, self.is_html = part, field, is_html
         self.damage: str | None = None
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[_RowChunk]:
         try:
             with self._open() as file, require("pyarrow.parquet").ParquetFile(file) as parquet:
                 yield from self._iter_chunks(parquet)
@@ -390,7 +365,7 @@ class _ParquetReader:
             raise
         return decompressed
 
-    def _iter_chunks(self, parquet: Any) -> Iterator[Chunk]:
+    def _iter_chunks(self, parquet: Any) -> Iterator[_RowChunk]:
         names = parquet.schema_arrow.names
         field = self.field or _choose_field(names)
         if field is None or field not in names:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, TypeVar, get_args
 
-from biassay.datasets.fields import DATA, FieldReader, describe_type, parse_toml
-from biassay.datasets.schema import Source
+from biassay.datasets.fields import DATA, FieldReader, Readers, parse_toml
+from biassay.datasets.schema import Source, read_source
 from biassay.datasets.stimulus_files import UNKNOWN_SOURCE
 from biassay.errors import UnknownNameError
 from biassay.grouping import group_pairs
@@ -222,16 +222,15 @@ def _has_name(group: SocialGroup, names: tuple[str, ...]) -> bool:
     return group.name in names or group.domain in names
 
 
+Item = TypeVar("Item", TraitPair, SocialGroup, Template)
 RESERVED_GROUP_NAMES = ("human", "pilot")
 """Words that select groups by their properties and cannot be names."""
 
 _EMPTY_STIMULI = AbcStimuli({}, {}, (), (), (), (), "", "", ())
 _TABLES = {"source", "dimensions", "domains", "prior", "pairs", "groups", "templates", "exclude"}
-_SOURCE_KEYS = {"name", "citation", "licence", "version", "doi", "note"}
-_PAIR_KEYS = {"dimension", "left", "right", "left_adjectives", "right_adjectives", "left_aliases", "right_aliases"}
 _FORMS = ("singular", "plural", "modifier", "suffix", "suffix_plural")
-_GROUP_KEYS = {"domain", "adjective", "article", "human", "pilot", *_FORMS}
 _SLOT = re.compile(r"\{([^{}]*)\}")
+_MANY_NAMES = 20
 _GROUP_SLOTS = ("group", "Group", "a group", "A group")
 
 
@@ -252,39 +251,56 @@ class _AbcReader(FieldReader):
         self.table(root, "", _TABLES)
         if not root.keys() - {"source"}:
             self.fail("", f"the file defines nothing; tables: {', '.join(sorted(_TABLES - {'source'}))}")
-        source = self.source(root["source"]) if "source" in root else UNKNOWN_SOURCE
-        prior = self.table(root.get("prior", {}), "prior", {"singular", "plural"})
-        words = {key: self.form(text, f"prior.{key}") for key, text in prior.items()}
+        source = read_source(self, root["source"]) if "source" in root else UNKNOWN_SOURCE
+        words = self.record(root.get("prior", {}), "prior", dict.fromkeys(("singular", "plural"), self.form))
+        labels = {key: dict(self.texts_by_name(root.get(key, {}), key)) for key in ("dimensions", "domains")}
         self.abc = replace(
             self.abc,
-            dimensions={**self.abc.dimensions, **dict(self.texts_by_name(root.get("dimensions", {}), "dimensions"))},
-            domains={**self.abc.domains, **dict(self.texts_by_name(root.get("domains", {}), "domains"))},
+            dimensions={**self.abc.dimensions, **labels["dimensions"]},
+            domains={**self.abc.domains, **labels["domains"]},
             prior_singular=words.get("singular", self.abc.prior_singular),
             prior_plural=words.get("plural", self.abc.prior_plural),
             sources=(*self.abc.sources, source),
         )
-        self.pairs(self.table(root.get("pairs", {}), "pairs"))
-        self.groups(self.table(root.get("groups", {}), "groups"))
-        self.templates(self.table(root.get("templates", {}), "templates"))
-        self.exclusions(root.get("exclude", []))
-        return self.abc
+        pairs = self.merge("pairs", self.abc.pairs, self.pair, root)
+        names = ((normalize_pair_name(n), pair.name) for pair in pairs.values() for n in (pair.name, *pair.aliases))
+        self.check_unique("name", names, "pairs")
+        self.check_unique("trait", (spelling for pair in pairs.values() for spelling in _iter_spellings(pair)), "pairs")
+        groups = self.merge("groups", self.abc.groups, self.group, root)
+        families = dict.fromkeys((*self.abc.domains, *RESERVED_GROUP_NAMES), "selects several groups")
+        self.check_names("groups", groups, families)
+        self.check_unique("singular", ((group.singular, name) for name, group in groups.items()), "groups")
+        human = ((human, name) for name, group in groups.items() for human in group.human)
+        self.check_unique("human name", human, "groups")
+        templates = self.merge("templates", self.abc.templates, self.template, root)
+        kinds = {template.kind for template in templates.values()}
+        self.check_names("templates", templates, dict.fromkeys(kinds, "is a kind of template"))
+        self.check_unique("text", ((template.text, name) for name, template in templates.items()), "templates")
+        self.abc = replace(self.abc, pairs=tuple(pairs.values()), groups=tuple(groups.values()))
+        exclusions = self.items(root.get("exclude", []), "exclude", self.exclusion, "tables ([[exclude]])")
+        return replace(self.abc, templates=tuple(templates.values()), exclusions=(*self.abc.exclusions, *exclusions))
 
-    def source(self, value: Any) -> Source:
-        fields = self.table(value, "source", _SOURCE_KEYS)
-        self.require(fields, "source", "name", "citation", "licence", "version")
-        texts: dict[str, Any] = {key: self.string(text, f"source.{key}") for key, text in fields.items()}
-        return Source(**texts)
+    def merge(
+        self, kind: str, earlier: Sequence[Item], read: Callable[[str, Any, str], Item], root: Mapping[str, Any]
+    ) -> dict[str, Item]:
+        """Return earlier entries by name, with those of the file, which replace others of the same name."""
+        tables = self.table(root.get(kind, {}), kind)
+        return {item.name: item for item in earlier} | {
+            name: read(name, value, f"{kind}.{name}") for name, value in tables.items()
+        }
 
-    def require(self, fields: Mapping[str, Any], where: str, *names: str, hint: str = "") -> None:
-        for name in names:
-            if name not in fields:
-                self.fail(where, f"the field {name!r} is missing{hint}")
+    def known(self, kind: str, names: Iterable[str]) -> Callable[[Any, str], str]:
+        """Return a reader of one of some names."""
+        known = list(names)
 
-    def known(self, kind: str, value: Any, names: Iterable[str], where: str) -> str:
-        name, names = self.string(value, where), list(names)
-        if name not in names:
-            self.fail(where, str(UnknownNameError(kind, name, names, f"({kind}s: {', '.join(names)})")))
-        return name
+        def read(value: Any, where: str) -> str:
+            name = self.string(value, where)
+            if name not in known:
+                hint = f"({kind}s: {', '.join(known)})" if len(known) < _MANY_NAMES else ""
+                self.fail(where, str(UnknownNameError(kind, name, known, hint)))
+            return name
+
+        return read
 
     def form(self, value: Any, where: str) -> str:
         """Read words for a sentence."""
@@ -303,101 +319,67 @@ class _AbcReader(FieldReader):
             if owner != name:
                 self.fail(f"{where}.{name}", f"the {kind} {key!r} belongs to both {owner!r} and {name!r}")
 
-    def pairs(self, tables: dict[str, Any]) -> None:
-        read = {name: self.pair(name, value) for name, value in tables.items()}
-        pairs = {**{pair.name: pair for pair in self.abc.pairs}, **read}
-        names = ((normalize_pair_name(n), pair.name) for pair in pairs.values() for n in (pair.name, *pair.aliases))
-        self.check_unique("name", names, "pairs")
-        self.check_unique("trait", (spelling for pair in pairs.values() for spelling in _iter_spellings(pair)), "pairs")
-        self.abc = replace(self.abc, pairs=tuple(pairs.values()))
+    def check_names(self, where: str, names: Iterable[str], families: Mapping[str, str]) -> None:
+        """Raise StimulusError if two names differ only in case, or if a name selects several entries."""
+        self.check_unique("name", ((name, name) for name in names), where)
+        for name in names:
+            if name in families:
+                self.fail(f"{where}.{name}", f"{name!r} {families[name]} and cannot name a single one")
 
-    def pair(self, name: str, value: Any) -> TraitPair:
-        where = f"pairs.{name}"
-        fields = self.table(value, where, _PAIR_KEYS)
-        self.require(fields, where, "left", "right", "dimension")
-        left, right = (self.form(fields[side], f"{where}.{side}") for side in ("left", "right"))
+    def pair(self, name: str, value: Any, where: str) -> TraitPair:
+        words = ("left_adjectives", "right_adjectives", "left_aliases", "right_aliases")
+        readers: Readers = {
+            "dimension": self.known("dimension", self.abc.dimensions),
+            **dict.fromkeys(("left", "right"), self.form),
+            **dict.fromkeys(words, self.words),
+        }
+        fields = self.record(value, where, readers, ("left", "right", "dimension"))
+        left, right = fields["left"], fields["right"]
         if name != f"{left}-{right}":
             self.fail(
                 where, f"the sides are {left!r} and {right!r}; name the pair '{left}-{right}', or change the sides"
             )
-        dimension = self.known("dimension", fields["dimension"], self.abc.dimensions, f"{where}.dimension")
-        lefts = self.words(fields, "left_adjectives", where) or (left,)
-        rights = self.words(fields, "right_adjectives", where) or (right,)
-        shared = [word for word in lefts if word in rights]
-        if shared:
-            self.fail(where, f"{shared[0]!r} is on both sides")
-        aliases = self.words(fields, "left_aliases", where), self.words(fields, "right_aliases", where)
-        return TraitPair(name, left, right, dimension, lefts, rights, *aliases)
+        pair = TraitPair(**{"name": name, "left_adjectives": (left,), "right_adjectives": (right,), **fields})
+        for word in pair.left_adjectives:
+            if word in pair.right_adjectives:
+                self.fail(where, f"{word!r} is on both sides")
+        return pair
 
-    def words(self, fields: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-        if key not in fields:
-            return ()
-        words = self.strings(fields[key], f"{where}.{key}")
-        for i, word in enumerate(words):
-            if self.form(word, f"{where}.{key}[{i}]") in words[:i]:
-                self.fail(f"{where}.{key}", f"the word {word!r} appears twice")
+    def words(self, value: Any, where: str) -> tuple[str, ...]:
+        words = self.distinct_words(value, where)
+        self.items(value, where, self.form, "texts")
         return words
 
-    def groups(self, tables: dict[str, Any]) -> None:
-        read = {name: self.group(name, value) for name, value in tables.items()}
-        groups = {**{group.name: group for group in self.abc.groups}, **read}
-        for name in groups:
-            if name in (*self.abc.domains, *RESERVED_GROUP_NAMES):
-                self.fail(f"groups.{name}", f"{name!r} selects several groups and cannot name a single one")
-        self.check_unique("name", ((name, name) for name in groups), "groups")
-        self.check_unique("singular", ((group.singular, name) for name, group in groups.items()), "groups")
-        self.check_unique(
-            "human name", ((human, name) for name, group in groups.items() for human in group.human), "groups"
-        )
-        self.abc = replace(self.abc, groups=tuple(groups.values()))
-
-    def group(self, name: str, value: Any) -> SocialGroup:
-        where = f"groups.{name}"
-        fields = self.table(value, where, _GROUP_KEYS)
-        self.require(fields, where, "domain")
-        domain = self.known("domain", fields["domain"], self.abc.domains, f"{where}.domain")
-        forms = self.forms(fields, where)
-        article = fields.get("article")
-        if article not in (None, "a", "an"):
-            self.fail(f"{where}.article", f"expected 'a' or 'an', got {describe_type(article)}")
-        human = self.strings(fields["human"], f"{where}.human") if "human" in fields else ()
-        pilot = self.flag(fields.get("pilot", False), f"{where}.pilot")
-        modifier, suffix, suffix_plural = (forms.get(key) for key in ("modifier", "suffix", "suffix_plural"))
-        nouns = forms["singular"], forms["plural"]
-        return SocialGroup(name, domain, *nouns, modifier, suffix, suffix_plural, article, human, pilot)
-
-    def forms(self, fields: Mapping[str, Any], where: str) -> dict[str, str]:
-        forms = {key: self.form(fields[key], f"{where}.{key}") for key in _FORMS if key in fields}
-        if "adjective" in fields:
-            adjective = self.form(fields["adjective"], f"{where}.adjective")
+    def group(self, name: str, value: Any, where: str) -> SocialGroup:
+        readers: Readers = {
+            "domain": self.known("domain", self.abc.domains),
+            **dict.fromkeys((*_FORMS, "adjective"), self.form),
+            "article": partial(self.choice, allowed=("a", "an")),
+            "human": self.strings,
+            "pilot": self.flag,
+        }
+        fields = self.record(value, where, readers, ["domain"])
+        adjective = fields.pop("adjective", None)
+        if adjective is not None:
             nouns = {number: f"{adjective} {self.abc.prior_word(number)}" for number in get_args(GrammaticalNumber)}
-            forms = {**nouns, "modifier": adjective, **forms}
-        hint = "; templates need both numbers; for an adjective before a noun, write 'adjective'"
-        self.require(forms, where, "singular", "plural", hint=hint)
-        if "suffix_plural" in forms:
-            self.require(forms, where, "suffix")
-        return forms
+            fields = {**nouns, "modifier": adjective, **fields}
+        for number in get_args(GrammaticalNumber):
+            if number not in fields:
+                hint = "templates need both numbers; for an adjective before a noun, write 'adjective'"
+                self.fail(where, f"the field {number!r} is missing; {hint}")
+        if "suffix_plural" in fields and "suffix" not in fields:
+            self.fail(where, "the field 'suffix' is missing")
+        return SocialGroup(name, **fields)
 
-    def templates(self, tables: dict[str, Any]) -> None:
-        read = {name: self.template(name, value) for name, value in tables.items()}
-        templates = {**{template.name: template for template in self.abc.templates}, **read}
-        self.check_unique("name", ((name, name) for name in templates), "templates")
-        self.check_unique("text", ((template.text, name) for name, template in templates.items()), "templates")
-        kinds = {template.kind for template in templates.values()}
-        for name in templates:
-            if name in kinds:
-                self.fail(f"templates.{name}", f"{name!r} is a kind of template and cannot name a single one")
-        self.abc = replace(self.abc, templates=tuple(templates.values()))
-
-    def template(self, name: str, value: Any) -> Template:
-        where = f"templates.{name}"
-        fields = self.table(value, where, {"text", "number", "kind"})
-        self.require(fields, where, "text", "number")
-        number = self.known("number", fields["number"], get_args(GrammaticalNumber), f"{where}.number")
-        text = self.string(fields["text"], f"{where}.text")
-        self.check_slots(text, number, f"{where}.text")
-        kind = self.string(fields.get("kind", "own"), f"{where}.kind")
-        return Template(name, text, cast("GrammaticalNumber", number), kind)
+    def template(self, name: str, value: Any, where: str) -> Template:
+        readers: Readers = {
+            "text": self.string,
+            "number": self.known("number", get_args(GrammaticalNumber)),
+            "kind": self.string,
+        }
+        fields = self.record(value, where, readers, ("text", "number"))
+        self.check_slots(fields["text"], fields["number"], f"{where}.text")
+        return Template(**{"name": name, "kind": "own", **fields})
 
     def check_slots(self, text: str, number: str, where: str) -> None:
         slots = _SLOT.findall(text)
@@ -416,23 +398,12 @@ class _AbcReader(FieldReader):
         if number == "plural" and {"a group", "A group"} & set(slots):
             self.fail(where, f"{text!r} has an article, but its number is plural")
 
-    def exclusions(self, tables: Any) -> None:
-        if not isinstance(tables, list):
-            self.fail("exclude", f"expected a list of tables ([[exclude]]), got {describe_type(tables)}")
-        read = tuple(self.exclusion(value, f"exclude[{i}]") for i, value in enumerate(tables))
-        self.abc = replace(self.abc, exclusions=(*self.abc.exclusions, *read))
-
     def exclusion(self, value: Any, where: str) -> Exclusion:
-        fields = self.table(value, where, {"groups", "with", "reason", "in_order"})
-        self.require(fields, where, "groups", "with", "reason")
-        known = [*(group.name for group in self.abc.groups), *self.abc.domains]
-        lists = {key: self.strings(fields[key], f"{where}.{key}") for key in ("groups", "with")}
-        for key, names in lists.items():
-            for name in names:
-                if name not in known:
-                    self.fail(f"{where}.{key}", str(UnknownNameError("group or domain", name, known)))
-        in_order = self.flag(fields.get("in_order", False), f"{where}.in_order")
-        return Exclusion(lists["groups"], lists["with"], self.string(fields["reason"], f"{where}.reason"), in_order)
+        known = self.known("group or domain", [*(group.name for group in self.abc.groups), *self.abc.domains])
+        read_names = partial(self.items, read=known, kind="names")
+        readers: Readers = {"groups": read_names, "with": read_names, "reason": self.string, "in_order": self.flag}
+        fields = self.record(value, where, readers, ("groups", "with", "reason"))
+        return Exclusion(others=fields.pop("with"), **fields)
 
 
 def _iter_spellings(pair: TraitPair) -> Iterator[tuple[str, str]]:
@@ -442,9 +413,6 @@ def _iter_spellings(pair: TraitPair) -> Iterator[tuple[str, str]]:
 
 def _join_slots(*slots: str) -> str:
     return ", ".join(f"{{{slot}}}" for slot in slots)
-
-
-Item = TypeVar("Item", TraitPair, SocialGroup, Template)
 
 
 def load_abc(paths: Sequence[Path] = ()) -> AbcStimuli:

@@ -7,7 +7,7 @@ are always supplementary, so that installing a package does not change a default
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -31,6 +31,7 @@ class _Named(Protocol):
 
 
 NamedTest = TypeVar("NamedTest", bound=_Named)
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,12 @@ def resolve_documents(documents: Sequence[Document], base: Catalogue) -> Catalog
     )
 
 
+def _look_up(where: object, kind: str, name: str, known: Mapping[str, Item]) -> Item:
+    if name not in known:
+        raise StimulusError(f"{where}: {UnknownNameError(kind, name, known)}")
+    return known[name]
+
+
 @dataclass(frozen=True)
 class _Resolver:
     concepts: Mapping[str, Concept]
@@ -122,9 +129,7 @@ class _Resolver:
         if self.broken & {entry.parent, entry.targets, entry.attributes}:
             return None
         if entry.parent:
-            if entry.parent not in self.tests:
-                raise StimulusError(f"{entry.where}: {UnknownNameError('test', entry.parent, self.tests)}")
-            parent = self.tests[entry.parent]
+            parent = _look_up(entry.where, "test", entry.parent, self.tests)
             title = entry.title or (f"{parent.title}, in sentences" if targets or attributes else parent.title)
             searched = (*document.source.searched_models, *parent.source.searched_models)
             fingerprints = (*document.source.fingerprints, *parent.source.fingerprints)
@@ -145,10 +150,7 @@ class _Resolver:
         return self.check(entry, apply_description(test, entry.description, entry.where))
 
     def concept(self, entry: TestEntry, role: str) -> Concept:
-        name = entry.roles[role]
-        if name not in self.concepts:
-            raise StimulusError(f"{entry.where}: {role}: {UnknownNameError('concept', name, self.concepts)}")
-        concept = self.concepts[name]
+        concept = _look_up(f"{entry.where}: {role}", "concept", entry.roles[role], self.concepts)
         if entry.given_as_sentences and not concept.given:
             return replace(concept, given=tuple(map(GivenText, concept.words)))
         return concept
@@ -156,9 +158,7 @@ class _Resolver:
     def template_set(self, entry: TestEntry, name: str | None) -> TemplateSet | None:
         if name is None or name in self.broken:
             return None
-        if name not in self.template_sets:
-            raise StimulusError(f"{entry.where}: {UnknownNameError('template set', name, self.template_sets)}")
-        return self.template_sets[name]
+        return _look_up(entry.where, "template set", name, self.template_sets)
 
     @staticmethod
     def check(entry: TestEntry, test: Test) -> Test:
@@ -216,7 +216,10 @@ class _CatalogueBuilder:
         documents = [_read_plugin_document(file) for file in _find_toml_files(location)]
         collections = list(dict.fromkeys(document.source.name for document in documents))
         defined = [(_SELECTABLE, name) for name in collections]
-        defined += [names for document in documents for names in _iter_defined_names(document)]
+        for document in documents:
+            defined += ((_SELECTABLE, entry.name) for entry in document.tests)
+            defined += (("concept", name) for name in document.concepts)
+            defined += (("template set", name) for name in document.sets)
         for kind, name in defined:
             if (kind, name) in self.owners:
                 raise UsageError(f"{self.owners[kind, name]} also defines the {kind} {name!r}; rename it")
@@ -224,12 +227,6 @@ class _CatalogueBuilder:
                 raise UsageError(f"it defines the {kind} {name!r} twice; rename one of them")
         self.known = resolve_documents(documents, self.known)
         self.owners |= dict.fromkeys(defined, f"the collection {collections[0]!r}")
-
-
-def _iter_defined_names(document: Document) -> Iterator[tuple[str, str]]:
-    yield from ((_SELECTABLE, entry.name) for entry in document.tests)
-    yield from (("concept", name) for name in document.concepts)
-    yield from (("template set", name) for name in document.sets)
 
 
 def _find_toml_files(location: object) -> list[Traversable]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from biassay.datasets.fields import FieldReader, bundled_names, describe_type, parse_toml, read_definition
+from biassay.datasets.fields import FieldReader, bundled_names, parse_toml, read_definition
 from biassay.datasets.linter import list_forms
-from biassay.datasets.schema import Source
+from biassay.datasets.schema import Source, read_source
 from biassay.errors import StimulusError, UnknownNameError
-
-_SOURCE_FIELDS = ("name", "citation", "licence", "version")
-_FIELDS = {"title", "weakness", "tests", "audit_names", "audit_by", "pairs", "words", "held_out", "source"}
 
 
 @dataclass(frozen=True)
@@ -79,46 +77,46 @@ def load_concept(name: str) -> ErasedConcept:
 
 def _parse_concept(name: str, path: Path, text: str) -> ErasedConcept:
     reader = FieldReader(path, text)
-    fields = reader.table(parse_toml(path, text), "", _FIELDS)
-    words, held_out = (
-        {label: reader.strings(own, f"{key}.{label}") for label, own in reader.table(fields.get(key, {}), key).items()}
-        for key in ("words", "held_out")
-    )
+
+    def read_classes(value: Any, where: str) -> dict[str, tuple[str, ...]]:
+        return {label: reader.strings(words, f"{where}.{label}") for label, words in reader.table(value, where).items()}
+
+    def read_pairs(value: Any, where: str) -> tuple[tuple[str, ...], ...]:
+        return reader.items(value, where, reader.strings, "pairs")
+
+    readers: dict[str, Any] = {
+        **dict.fromkeys(("title", "weakness", "audit_names"), reader.string),
+        **dict.fromkeys(("tests", "audit_by"), reader.strings),
+        **dict.fromkeys(("words", "held_out"), read_classes),
+        "pairs": read_pairs,
+        "source": partial(read_source, reader),
+    }
+    fields = reader.record(parse_toml(path, text), "", readers, ("title", "weakness", "held_out", "source"))
+    words, held_out, pairs = fields.get("words", {}), fields["held_out"], fields.get("pairs", ())
     if len(held_out) < 2:
         reader.fail("held_out", "expected a list of words for each of two or more classes, such as female = [...]")
     if words and words.keys() != held_out.keys():
         reader.fail("words", f"expected the classes of [held_out] ({', '.join(held_out)}), got {', '.join(words)}")
-    pairs = _read_pairs(reader, fields.get("pairs", []), tuple(held_out))
+    for index, pair in enumerate(pairs):
+        if len(pair) != len(held_out):
+            reader.fail(f"pairs[{index}]", f"expected one word of each class ({', '.join(held_out)}), got {list(pair)}")
     if not words and not pairs:
         reader.fail("", "no words to fit on; add pairs, or a table [words] with a list for each class")
-    source = reader.table(fields.get("source", {}), "source", set(_SOURCE_FIELDS))
-    stated = (reader.string(source.get(field), f"source.{field}") for field in _SOURCE_FIELDS)
-    source_name, citation, licence, version = stated
     concept = ErasedConcept(
         name,
-        reader.string(fields.get("title"), "title"),
-        reader.string(fields.get("weakness"), "weakness"),
+        fields["title"],
+        fields["weakness"],
         tuple(held_out),
         pairs,
         tuple(words[label] if words else () for label in held_out),
         tuple(held_out.values()),
-        reader.strings(fields["tests"], "tests") if "tests" in fields else (),
-        reader.string(fields.get("audit_names", "census2020"), "audit_names"),
-        reader.strings(fields["audit_by"], "audit_by") if "audit_by" in fields else (),
-        Source(source_name, citation, licence, version),
+        fields.get("tests", ()),
+        fields.get("audit_names", "census2020"),
+        fields.get("audit_by", ()),
+        fields["source"],
     )
     _check_distinct(concept, path)
     return concept
-
-
-def _read_pairs(reader: FieldReader, value: Any, classes: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    if not isinstance(value, list):
-        reader.fail("pairs", f"expected a list of pairs, got {describe_type(value)}")
-    pairs = tuple(reader.strings(pair, f"pairs[{index}]") for index, pair in enumerate(value))
-    for index, pair in enumerate(pairs):
-        if len(pair) != len(classes):
-            reader.fail(f"pairs[{index}]", f"expected one word of each class ({', '.join(classes)}), got {list(pair)}")
-    return pairs
 
 
 def _check_distinct(concept: ErasedConcept, path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,9 +20,10 @@ DATA = Path(__file__).with_name("data")
 """Folder of the bundled data."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Readers = Mapping[str, Callable[[Any, str], Any]]
+"""Functions from a value and its place in a file to the result, by field."""
 _P = ParamSpec("_P")
 _MOST_LISTED = 50  # looking up the line of a mistake reads the whole file
-_MORE = "further mistakes are not listed"
 _NEW_PART = re.compile(r"\s*\[|\s*\"(targ|attr)[12]\"")  # a TOML table, or one of the four sets
 
 
@@ -34,20 +35,10 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
         raise StimulusError(f"{path}: not valid TOML: {error}") from error
 
 
-def parse_json(path: Path, text: str, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """Parse JSON. Raise StimulusError with the file name if it is invalid.
-
-    Parameters
-    ----------
-    path : Path
-        File of the text, for messages.
-    text : str
-        Text to parse.
-    make_object : callable, optional
-        Function from the items of an object to the result. By default a dict; repeated keys are an error.
-    """
+def parse_json(path: Path, text: str) -> Any:
+    """Parse JSON. Raise StimulusError with the file name if it is invalid or repeats a key in one object."""
     try:
-        return json.loads(text, object_pairs_hook=make_object or _no_repeated_keys)
+        return json.loads(text, object_pairs_hook=_no_repeated_keys)
     except json.JSONDecodeError as error:
         raise StimulusError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
     except StimulusError as error:
@@ -64,9 +55,9 @@ def _no_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return seen
 
 
-def find_repeated(names: Iterable[str]) -> str | None:
+def find_repeated(names: Iterable[Item]) -> Item | None:
     """Return the first name that occurs a second time."""
-    seen: set[str] = set()
+    seen: set[Item] = set()
     for name in names:
         if name in seen:
             return name
@@ -78,9 +69,8 @@ def raise_problems(problems: Sequence[str]) -> None:
     """Raise one error that lists the problems, if there are any."""
     if problems:
         lines = "\n".join(problems).split("\n")
-        listed = [line for line in lines if line != _MORE]
-        more = [_MORE] if len(listed) < len(lines) or len(listed) > _MOST_LISTED else []
-        raise StimulusError("\n".join([*listed[:_MOST_LISTED], *more]))
+        more = ["further mistakes are not listed"] if len(lines) > _MOST_LISTED else []
+        raise StimulusError("\n".join([*lines[:_MOST_LISTED], *more]))
 
 
 @contextmanager
@@ -218,8 +208,15 @@ class FieldReader:
         hint = f"did you mean {similar[0]!r}?" if similar else f"allowed: {', '.join(sorted(allowed))}"
         self.fail(f"{where}.{key}" if where else key, f"unknown field; {hint}")
 
-    def known_fields(self, value: Any, where: str, allowed: set[str], problems: list[str]) -> dict[str, Any]:
-        """Return the allowed fields of a table; add the others to `problems`.
+    def read_fields(
+        self,
+        value: Any,
+        where: str,
+        readers: Readers,
+        problems: list[str],
+        required: Iterable[str] = (),
+    ) -> dict[str, Any]:
+        """Read the fields of a table as far as possible; add the mistakes to `problems`.
 
         Parameters
         ----------
@@ -227,14 +224,68 @@ class FieldReader:
             Value as read.
         where : str
             Place in the file, for messages.
-        allowed : set of str
-            Allowed fields.
+        readers : mapping
+            Allowed fields, each with a function from a value and its place to the result.
         problems : list of str
             Problems so far; extended.
+        required : iterable of str
+            Fields that must not be missing.
+
+        Returns
+        -------
+        dict
+            The fields that could be read.
         """
+        fields: dict[str, Any] = {}
         with collect_problems(problems):
-            self.table(value, where, allowed)
-        return {key: value[key] for key in value if key in allowed} if isinstance(value, dict) else {}
+            self.table(value, where, set(readers))
+        present = value if isinstance(value, dict) else {}
+        for key in (key for key in present if key in readers):
+            with collect_problems(problems):
+                fields[key] = readers[key](present[key], f"{where}.{key}" if where else key)
+        if isinstance(value, dict):
+            missing = [key for key in required if key not in value]
+            problems += [f"{self.format_location(where)}: the field {key!r} is missing" for key in missing]
+        return fields
+
+    def record(self, value: Any, where: str, readers: Readers, required: Iterable[str] = ()) -> dict[str, Any]:
+        """Read the fields of a table, each by its reader. Raise one StimulusError with all mistakes.
+
+        Parameters
+        ----------
+        value : object
+            Value as read.
+        where : str
+            Place in the file, for messages.
+        readers, required
+            As for `read_fields`.
+        """
+        problems: list[str] = []
+        fields = self.read_fields(value, where, readers, problems, required)
+        raise_problems(problems)
+        return fields
+
+    def items(self, value: Any, where: str, read: Callable[[Any, str], Result], kind: str) -> tuple[Result, ...]:
+        """Read every item of a list.
+
+        Parameters
+        ----------
+        value : object
+            Value as read.
+        where : str
+            Place in the file, for messages.
+        read : callable
+            Function from an item and its place to the result.
+        kind : str
+            What the items are, for messages.
+        """
+        if not isinstance(value, list):
+            self.fail(where, f"expected a list of {kind}, got {describe_type(value)}")
+        return tuple(self.read_each(lambda item: read(item[1], f"{where}[{item[0]}]"), enumerate(value)))
+
+    def keep(self, value: Any, _where: str) -> Any:
+        """Return a value as it is; the caller checks it."""
+        return value
 
     def string(self, value: Any, where: str) -> str:
         """Return a text that is not empty."""
@@ -260,11 +311,9 @@ class FieldReader:
 
     def strings(self, value: Any, where: str) -> tuple[str, ...]:
         """Return a list of texts that is not empty."""
-        if not isinstance(value, list):
-            self.fail(where, f"expected a list of texts, got {describe_type(value)}")
-        if not value:
+        if value == []:
             self.fail(where, "the list is empty")
-        return tuple(self.read_each(lambda item: self.string(item[1], f"{where}[{item[0]}]"), enumerate(value)))
+        return self.items(value, where, self.string, "texts")
 
     def distinct_words(self, value: Any, where: str) -> tuple[str, ...]:
         """Return a list of words without repetitions."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -13,7 +13,6 @@ from biassay.datasets.fields import FieldReader, describe_type
 from biassay.datasets.schema import Concept, Source
 from biassay.errors import StimulusError, UnknownNameError, UsageError
 
-_GROUP_KEYS = {"belongs", "names", "clusters", "label", "biases", "emergent"}
 Clusters = tuple[tuple[str, ...], ...]
 Words = str | tuple[str, ...]
 """The name of a concept, or the words themselves."""
@@ -135,46 +134,43 @@ class Grouping:
 
 
 @dataclass(frozen=True)
-class _GroupEntry:
-    name: str
-    label: str | None
-    names: Words
-    belongs: tuple[tuple[str, str], ...]
-    biases: Words
-    emergent: Words
-    clusters: Clusters | None
-
-
-@dataclass(frozen=True)
 class GroupingEntry:
-    """Grouping as written in a file, with names of word sets."""
+    """Grouping as written in a file, with fields of its groups by name, and names of word sets."""
 
     where: str
     title: str
-    groups: tuple[_GroupEntry, ...]
+    groups: Mapping[str, Mapping[str, Any]]
     others: tuple[str, ...]
     against: str | None
 
 
 def read_grouping(reader: FieldReader, root: Mapping[str, Any]) -> GroupingEntry | None:
     """Read the tables [grouping] and [groups.NAME] of a file, if it has them."""
-    fields = reader.table(root.get("grouping", {}), "grouping", {"title", "against", "others"})
+    readers = {**dict.fromkeys(("title", "against"), reader.string), "others": reader.strings}
+    fields = reader.record(root.get("grouping", {}), "grouping", readers)
     groups = reader.table(root.get("groups", {}), "groups")
     if not groups:
         if fields:
             reader.fail("grouping", "the file has no groups; expected at least two tables [groups.NAME]")
         return None
-    texts = {key: reader.string(fields[key], f"grouping.{key}") for key in ("title", "against") if key in fields}
-    entries = tuple(_read_group(reader, name, value) for name, value in groups.items())
-    others = reader.strings(fields["others"], "grouping.others") if "others" in fields else ()
-    where = f"{reader.path}: field groups"
-    return GroupingEntry(where, texts.get("title", reader.path.stem), entries, others, texts.get("against"))
+    entries = {name: _read_group(reader, value, f"groups.{name}") for name, value in groups.items()}
+    where, title = f"{reader.path}: field groups", fields.get("title", reader.path.stem)
+    return GroupingEntry(where, title, entries, fields.get("others", ()), fields.get("against"))
 
 
-def _read_group(reader: FieldReader, name: str, value: Any) -> _GroupEntry:
-    where = f"groups.{name}"
-    fields = reader.table(value, where, _GROUP_KEYS)
-    belongs = reader.texts_by_name(fields.get("belongs", {}), f"{where}.belongs")
+def _read_group(reader: FieldReader, value: Any, where: str) -> dict[str, Any]:
+    def read_words(words: Any, location: str) -> Words:
+        if not isinstance(words, str | list):
+            reader.fail(location, f"expected the name of a concept or a list of words, got {describe_type(words)}")
+        return reader.string(words, location) if isinstance(words, str) else reader.distinct_words(words, location)
+
+    def read_clusters(clusters: Any, location: str) -> Clusters:
+        return reader.items(clusters, location, reader.distinct_words, "lists of names")
+
+    words = dict.fromkeys(("names", "biases", "emergent"), read_words)
+    texts = {"label": reader.string, "belongs": reader.texts_by_name}
+    fields = reader.record(value, where, {**texts, **words, "clusters": read_clusters})
+    belongs = fields.get("belongs", ())
     if not belongs:
         example = 'belongs = { race = "...", gender = "..." }'
         reader.fail(f"{where}.belongs", f"a group needs at least one category; write {example}")
@@ -184,25 +180,7 @@ def _read_group(reader: FieldReader, name: str, value: Any) -> _GroupEntry:
             f"the group has one category only, {belongs[0][0]!r}, and emergent words need at least two; remove "
             "them, or add a second category",
         )
-    label = reader.string(fields["label"], f"{where}.label") if "label" in fields else None
-    lists = {
-        key: _read_words(reader, fields[key], f"{where}.{key}") if key in fields else ()
-        for key in ("names", "biases", "emergent")
-    }
-    clusters = _read_clusters(reader, fields["clusters"], f"{where}.clusters") if "clusters" in fields else None
-    return _GroupEntry(name, label, lists["names"] or name, belongs, lists["biases"], lists["emergent"], clusters)
-
-
-def _read_clusters(reader: FieldReader, value: Any, where: str) -> Clusters:
-    if not isinstance(value, list):
-        reader.fail(where, f"expected a list of lists of names, got {describe_type(value)}")
-    return tuple(reader.distinct_words(cluster, f"{where}[{i}]") for i, cluster in enumerate(value))
-
-
-def _read_words(reader: FieldReader, value: Any, where: str) -> Words:
-    if not isinstance(value, str | list):
-        reader.fail(where, f"expected the name of a concept or a list of words, got {describe_type(value)}")
-    return reader.string(value, where) if isinstance(value, str) else reader.distinct_words(value, where)
+    return fields
 
 
 def resolve_grouping(entry: GroupingEntry, concepts: Mapping[str, Concept], source: Source) -> Grouping:
@@ -217,7 +195,7 @@ def resolve_grouping(entry: GroupingEntry, concepts: Mapping[str, Concept], sour
     source : Source
         Origin of the grouping.
     """
-    groups = tuple(_make_group(entry.where, group, concepts) for group in entry.groups)
+    groups = tuple(_make_group(entry.where, name, fields, concepts) for name, fields in entry.groups.items())
     others = tuple(dict.fromkeys(word for name in entry.others for word in _look_up_words(entry.where, name, concepts)))
     _check_cells(entry.where, groups)
     _check_names(entry.where, groups)
@@ -230,38 +208,38 @@ def resolve_grouping(entry: GroupingEntry, concepts: Mapping[str, Concept], sour
     return grouping
 
 
-def _make_group(where: str, entry: _GroupEntry, concepts: Mapping[str, Concept]) -> Group:
-    where = f"{where}.{entry.name}"
-    if entry.names == entry.name and entry.name not in concepts:
+def _make_group(where: str, name: str, fields: Mapping[str, Any], concepts: Mapping[str, Concept]) -> Group:
+    where, listed = f"{where}.{name}", fields.get("names", name)
+    if listed == name and name not in concepts:
         raise StimulusError(f'{where}: the group has no names; write names = ["...", "..."], or the name of a concept')
-    lists = {key: _look_up_words(where, getattr(entry, key), concepts) for key in ("names", "biases", "emergent")}
-    stray = next((word for word in lists["emergent"] if word not in lists["biases"]), None)
+    names = _look_up_words(where, listed, concepts)
+    biases, emergent = (_look_up_words(where, fields.get(key, ()), concepts) for key in ("biases", "emergent"))
+    stray = next((word for word in emergent if word not in biases), None)
     if stray is not None:
         raise StimulusError(f"{where}: the emergent word {stray!r} is not among the biases of the group")
-    if len(lists["names"]) < 2:
-        raise StimulusError(f"{where}: a group needs at least two names, got only {lists['names'][0]!r}")
-    concept = concepts.get(entry.names) if isinstance(entry.names, str) else None
-    label = entry.label or (concept.label if concept is not None else entry.name)
-    clusters = entry.clusters
-    if clusters is None:
-        clusters = () if concept is None else concept.clusters
-    group = Group(entry.name, label, lists["names"], dict(entry.belongs), lists["biases"], lists["emergent"], clusters)
-    _check_clusters(where, group)
+    if len(names) < 2:
+        raise StimulusError(f"{where}: a group needs at least two names, got only {names[0]!r}")
+    concept = concepts[listed] if isinstance(listed, str) else Concept(name, name, names)
+    clusters = fields.get("clusters", concept.clusters)
+    for i, problem in find_cluster_faults(clusters, names):
+        raise StimulusError(f"{where}.clusters[{i}]: {problem}")
+    group = Group(name, fields.get("label", concept.label), names, dict(fields["belongs"]), biases, emergent, clusters)
+    if len(set(group.cluster_labels)) < 2:
+        raise StimulusError(f"{where}.clusters: all names are in one cluster; a group needs at least two clusters")
     return group
 
 
-def _check_clusters(where: str, group: Group) -> None:
-    owner: dict[str, int] = {}
-    for i, cluster in enumerate(group.clusters):
+def find_cluster_faults(clusters: Clusters, words: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the index and the problem of each cluster that has one word, an unknown word, or a word of another one."""
+    known, owner = set(words), dict[str, int]()
+    for i, cluster in enumerate(clusters):
         if len(cluster) < 2:
-            raise StimulusError(f"{where}.clusters[{i}]: a cluster needs at least two names, got {len(cluster)}")
-        for name in cluster:
-            if name not in group.names:
-                raise StimulusError(f"{where}.clusters[{i}]: {name!r} is not one of the names")
-            if owner.setdefault(name, i) != i:
-                raise StimulusError(f"{where}.clusters[{i}]: {name!r} is already in another cluster")
-    if len(set(group.cluster_labels)) < 2:
-        raise StimulusError(f"{where}.clusters: all names are in one cluster; a group needs at least two clusters")
+            yield i, f"a cluster needs at least two words, got only {cluster[0]!r}"
+        for word in cluster:
+            if word not in known:
+                yield i, f"{word!r} is not one of the words"
+            if owner.setdefault(word, i) != i:
+                yield i, f"{word!r} is already in another cluster"
 
 
 def _look_up_words(where: str, words: Words, concepts: Mapping[str, Concept]) -> tuple[str, ...]:

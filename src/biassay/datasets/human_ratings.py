@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.datasets.catalogue import load_catalogue
-from biassay.datasets.fields import DATA, describe_type, find_repeated, parse_json
+from biassay.datasets.fields import DATA, describe_type, parse_json
 from biassay.datasets.schema import Source
 from biassay.datasets.trait_pairs import Pair, TraitPairIndex
 from biassay.errors import StimulusError, UnknownNameError, UsageError
@@ -202,24 +202,11 @@ def read_human_ratings(
     """
     path = Path(path)
     reader = _RatingsReader(path, TraitPairIndex(pairs, aliases or {}))
-    root = reader.object(parse_json(path, read_text(path), _make_json_object), ())
+    root = reader.object(parse_json(path, read_text(path)), ())
     deep = any(
         isinstance(inner, dict) for value in root.values() if isinstance(value, dict) for inner in value.values()
     )
     return reader.ratings(root) if deep else reader.means(root)
-
-
-class _JsonObject(dict[str, Any]):
-    """JSON object with the first key that it repeats."""
-
-    repeated: str | None = None
-
-
-def _make_json_object(items: list[tuple[str, Any]]) -> _JsonObject:
-    content = _JsonObject(items)
-    if len(content) < len(items):
-        content.repeated = find_repeated(key for key, _ in items)
-    return content
 
 
 class _RatingsReader:
@@ -232,10 +219,8 @@ class _RatingsReader:
         return StimulusError(": ".join([str(self.path), *where, problem]))
 
     def object(self, value: Any, where: Sequence[str]) -> dict[str, Any]:
-        if not isinstance(value, _JsonObject):
+        if not isinstance(value, dict):
             raise self.error(where, f"expected an object {{name: ...}}, got {describe_type(value)}")
-        if value.repeated is not None:
-            raise self.error(where, f"the key {value.repeated!r} appears twice")
         if not value:
             raise self.error(where, "the object is empty; expected ratings")
         return value
@@ -243,8 +228,7 @@ class _RatingsReader:
     def means(self, root: Mapping[str, Any]) -> HumanRatings:
         cells = {group: self.row(value, (f"group {group!r}",)) for group, value in root.items()}
         means = self.table(list(cells.values()))
-        ratings = np.empty((0, *means.shape))
-        return self.result((), tuple(cells), ratings, means, None, ())
+        return self.result((), tuple(cells), np.empty((0, *means.shape)), (), means)
 
     def ratings(self, root: Mapping[str, Any]) -> HumanRatings:
         rows: dict[tuple[str, str], dict[int, float]] = {}
@@ -257,22 +241,22 @@ class _RatingsReader:
                 rows[annotator, group] = self.row(row, (*where, f"group {group!r}"))
         if not rows:
             raise self.error((), "no annotator rated a group")
-        annotators = {name: index for index, name in enumerate(root)}
-        groups = {name: index for index, name in enumerate(dict.fromkeys(group for _, group in rows))}
+        annotators, groups = tuple(root), tuple(dict.fromkeys(group for _, group in rows))
         ratings = np.full((len(annotators), len(groups), len(self.names.pairs)), np.nan)
-        ratings[[annotators[a] for a, _ in rows], [groups[g] for _, g in rows]] = self.table(list(rows.values()))
-        counts = (~np.isnan(ratings)).sum(axis=0)
-        return self.result(tuple(annotators), tuple(groups), ratings, human_means(ratings), counts, tuple(demographics))
+        indices = [annotators.index(a) for a, _ in rows], [groups.index(g) for _, g in rows]
+        ratings[indices] = self.table(list(rows.values()))
+        return self.result(annotators, groups, ratings, tuple(demographics))
 
     def result(
         self,
         annotators: tuple[str, ...],
         groups: tuple[str, ...],
         ratings: Floats,
-        means: Floats,
-        counts: NDArray[np.int64] | None,
         demographics: tuple[Mapping[str, str], ...],
+        means: Floats | None = None,
     ) -> HumanRatings:
+        counts = None if means is not None else (~np.isnan(ratings)).sum(axis=0)
+        means = human_means(ratings) if means is None else means
         if np.isnan(means).all():
             raise self.error((), "the file has no rating")
         notes = [f"{spelling!r}: reversed (100 - x), {n} values" for spelling, n in self.names.reversed.items() if n]

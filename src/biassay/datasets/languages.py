@@ -106,18 +106,17 @@ def load_language_tests(language: str) -> tuple[Test, ...]:
     """Load the tests of a language with corrected lists."""
     corrections = load_corrections().get(language, ())
     left_out = {correction.test for correction in corrections if not correction.role}
-    changed = {
-        (correction.test, correction.role, correction.word): correction.replacement for correction in corrections
-    }
-    tests = []
-    for lists in load_published_lists(language):
-        if lists.name not in left_out:
-            kept = {
-                role: tuple(dict.fromkeys(filter(None, (changed.get((lists.name, role, w), w) for w in words))))
-                for role, words in lists.words.items()
-            }
-            tests.append(_make_test(lists, kept, f"{PREFIX}-{language}", "corrected"))
-    return tuple(tests)
+    changed = {(change.test, change.role, change.word): change.replacement for change in corrections}
+    return tuple(
+        _make_test(
+            lists,
+            {role: [changed.get((lists.name, role, w), w) for w in words] for role, words in lists.words.items()},
+            f"{PREFIX}-{language}",
+            "corrected",
+        )
+        for lists in load_published_lists(language)
+        if lists.name not in left_out
+    )
 
 
 @cache
@@ -138,7 +137,10 @@ def load_published_tests(language: str) -> tuple[Test, ...]:
 def _make_test(lists: PublishedLists, words: Mapping[str, Sequence[str]], collection: str, note: str) -> Test:
     descriptions = _load_descriptions()
     description = descriptions["tests"][lists.name.split("-")[2]]
-    x, y, a, b = (Concept(f"{lists.name}-{role}", lists.labels[role], tuple(words[role])) for role in ROLES)
+    x, y, a, b = (
+        Concept(f"{lists.name}-{role}", lists.labels[role], tuple(dict.fromkeys(filter(None, words[role]))))
+        for role in ROLES
+    )
     language = descriptions["languages"][lists.language]
     return Test(
         lists.name,

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from biassay.datasets.fields import FieldReader, bundled_names, parse_toml, read_definition
-from biassay.datasets.schema import Source
+from biassay.datasets.schema import Source, read_source
 from biassay.errors import UnknownNameError
 from biassay.io import read_text
 
 _TEXT_FIELDS = ("title", "measures", "weakness", "language")
-_SOURCE_FIELDS = ("name", "citation", "licence", "version")
-_OPTIONAL_SOURCE_FIELDS = ("doi", "note")
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def read_lexicon(path: Path | str) -> Lexicon:
     """Read a lexicon from a TOML file, which gives it its name.
 
     The file has the fields ``title``, ``measures``, ``weakness``, ``language`` and ``words``, and a table ``[source]``
-    with ``name``, ``citation``, ``licence`` and ``version``, and optionally ``doi`` and ``note``.
+    with ``name``, ``citation`` and ``version``, and optionally ``licence``, ``doi`` and ``note``.
     """
     path = Path(path).expanduser()
     return _parse_lexicon(path.stem, path, read_text(path))
@@ -93,14 +91,11 @@ def read_lexicon(path: Path | str) -> Lexicon:
 
 def _parse_lexicon(name: str, path: Path, text: str) -> Lexicon:
     reader = FieldReader(path, text)
-    fields = reader.table(parse_toml(path, text), "", {*_TEXT_FIELDS, "words", "source"})
-    stated = reader.table(fields.get("source", {}), "source", {*_SOURCE_FIELDS, *_OPTIONAL_SOURCE_FIELDS})
-    texts = {field: reader.string(fields.get(field), field) for field in _TEXT_FIELDS}
-    asked = {**dict.fromkeys(_SOURCE_FIELDS), **stated}
-    source: dict[str, Any] = {field: reader.string(value, f"source.{field}") for field, value in asked.items()}
-    words = reader.distinct_words(fields.get("words"), "words")
-    reader.read_each(lambda item: _check_word(reader, *item), enumerate(words))
-    return Lexicon(name, **texts, words=words, source=Source(**source))
+    readers: dict[str, Any] = {**dict.fromkeys(_TEXT_FIELDS, reader.string), "words": reader.distinct_words}
+    readers["source"] = partial(read_source, reader)
+    fields = reader.record(parse_toml(path, text), "", readers, readers)
+    reader.read_each(lambda item: _check_word(reader, *item), enumerate(fields["words"]))
+    return Lexicon(name, **fields)
 
 
 def _check_word(reader: FieldReader, index: int, word: Any) -> None:

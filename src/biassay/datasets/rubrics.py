@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from biassay.datasets.fields import FieldReader, bundled_names, parse_toml, read_definition
 from biassay.errors import UnknownNameError
@@ -51,10 +50,6 @@ def load_rubric(source: str) -> Rubric:
     if source not in rubric_names() and not source.lower().endswith(".toml"):
         known = ", ".join(rubric_names())
         raise UnknownNameError("rubric", source, rubric_names(), f"(one of {known}; or FILE.toml)")
-    return _parse_rubric(*read_definition("rubrics", source))
-
-
-def _parse_rubric(name: str, path: Path, text: str) -> Rubric:
+    name, path, text = read_definition("rubrics", source)
     reader = FieldReader(path, text)
-    fields = reader.table(parse_toml(path, text), "", set(_FIELDS))
-    return Rubric(name, **{field: reader.string(fields.get(field), field) for field in _FIELDS})
+    return Rubric(name, **reader.record(parse_toml(path, text), "", dict.fromkeys(_FIELDS, reader.string), _FIELDS))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from html import escape
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
-from biassay.datasets.fields import DATA, FieldReader, Location
+from biassay.datasets.fields import DATA, FieldReader, Location, Readers
 from biassay.errors import StimulusError
 
 ROLES = ("X", "Y", "A", "B")
+_MAX_COSINES = 10_000  # per fingerprint
 PRONOUN_SLOTS = ("{she}", "{her}", "{She}", "{Her}")
 WordRule = Literal["capitalised", "listed", "contains", "rest"]
 About = Literal["people", "method"]
@@ -240,53 +241,53 @@ class Test:
         )
 
 
-DESCRIPTION_FIELDS = frozenset({"about", "topic", "variant_of", "template", "direction", "language"})
-
-
-@dataclass(frozen=True)
-class Description:
-    """Descriptive fields of a test as its file states them; None for those it does not state."""
-
-    about: About | None = None
-    topic: str | None = None
-    variant_of: str | None = None
-    template: TemplateKind | None = None
-    direction: Direction | None = None
-    language: str | None = None
-
-
 @cache
 def load_topics() -> Mapping[str, str]:
     """Return the topics of tests with their descriptions."""
     return tomllib.loads((DATA / "topics.toml").read_text("utf-8"))
 
 
-def read_description(reader: FieldReader, fields: Mapping[str, Any], where: str) -> Description:
-    """Read the descriptive fields of a test.
+DESCRIPTION_FIELDS = ("about", "topic", "variant_of", "template", "direction", "language")
 
-    Parameters
-    ----------
-    reader : FieldReader
-        Reader of the file.
-    fields : mapping
-        Values by field; fields that are not descriptive are ignored.
-    where : str
-        Location of the fields in the file.
-    """
-    allowed = {
-        "about": get_args(About),
-        "topic": tuple(load_topics()),
-        "template": get_args(TemplateKind),
-        "direction": get_args(Direction),
+
+def get_description_readers(reader: FieldReader) -> Readers:
+    """Return the readers of the descriptive fields of a test, for `FieldReader.record`."""
+    choices = {"about": get_args(About), "topic": load_topics(), "template": get_args(TemplateKind)}
+    choices["direction"] = get_args(Direction)
+    return {
+        key: partial(reader.choice, allowed=tuple(choices[key])) if key in choices else reader.string
+        for key in DESCRIPTION_FIELDS
     }
 
-    def read(key: str) -> tuple[str, str]:
-        if key in allowed:
-            return key, reader.choice(fields[key], f"{where}.{key}", allowed[key])
-        return key, reader.string(fields[key], f"{where}.{key}")
 
-    stated = dict(reader.read_each(read, (key for key in (*allowed, "variant_of", "language") if key in fields)))
-    return Description(**cast("dict[str, Any]", stated))
+def read_source(reader: FieldReader, value: Any, where: str = "source") -> Source:
+    """Read the table [source] of a file."""
+    texts = dict.fromkeys(("name", "language", "citation", "licence", "version", "doi", "note"), reader.string)
+    readers = {**texts, "supplementary": reader.flag, **get_searched_readers(reader)}
+    return Source(**{"licence": "not stated", **reader.record(value, where, readers, ("name", "citation", "version"))})
+
+
+def get_searched_readers(reader: FieldReader) -> Readers:
+    """Return the readers of digests and fingerprints of searched models, for `FieldReader.record`."""
+
+    def read_fingerprints(value: Any, where: str) -> tuple[Fingerprint, ...]:
+        return reader.items(value, where, partial(_read_fingerprint, reader), "tables")
+
+    return {"searched_models": reader.distinct_words, "fingerprints": read_fingerprints}
+
+
+def _read_fingerprint(reader: FieldReader, value: Any, where: str) -> Fingerprint:
+    words = dict.fromkeys(("targets", "attributes"), reader.distinct_words)
+    fields = reader.record(value, where, {**words, "cosines": reader.keep}, ("targets", "attributes", "cosines"))
+    rows, (height, width) = fields["cosines"], (len(fields[key]) for key in words)
+    shaped = isinstance(rows, list) and len(rows) == height
+    if not shaped or not all(isinstance(row, list) and len(row) == width for row in rows):
+        reader.fail(f"{where}.cosines", f"expected a table of {height} by {width} numbers, one row per target")
+    if not all(type(number) in (int, float) and -1.0 <= number <= 1.0 for row in rows for number in row):
+        reader.fail(f"{where}.cosines", "expected numbers from -1 to 1")
+    if height * width > _MAX_COSINES:
+        reader.fail(f"{where}.cosines", f"expected at most {_MAX_COSINES:,} numbers, got {height * width:,}")
+    return Fingerprint(fields["targets"], fields["attributes"], tuple(tuple(map(float, row)) for row in rows))
 
 
 def read_pair_topics(reader: FieldReader, value: Any, where: str, pairs: Sequence[str]) -> dict[str, str]:
@@ -317,31 +318,31 @@ def read_pair_topics(reader: FieldReader, value: Any, where: str, pairs: Sequenc
     return topics
 
 
-def apply_description(test: Test, stated: Description, where: Location) -> Test:
+def apply_description(test: Test, stated: Mapping[str, Any], where: Location) -> Test:
     """Return a test with the descriptive fields of its file.
 
     Parameters
     ----------
     test : Test
         Test without description.
-    stated : Description
-        Fields that the file states.
+    stated : mapping
+        Descriptive fields that the file states.
     where : Location
         Location of the test, for the StimulusError if the stated template contradicts the texts.
     """
-    template = "given" if stated.template in (None, "none") else stated.template
+    template = stated.get("template")
     described = replace(
         test,
-        about=stated.about or test.about,
-        topic=stated.topic or test.topic,
-        variant_of=stated.variant_of,
-        direction=stated.direction,
-        stated_language=stated.language,
-        given_template=template,
+        about=stated.get("about", test.about),
+        topic=stated.get("topic", test.topic),
+        variant_of=stated.get("variant_of"),
+        direction=stated.get("direction"),
+        stated_language=stated.get("language"),
+        given_template="given" if template in (None, "none") else template,
     )
-    if stated.template not in (None, described.template):
+    if template not in (None, described.template):
         raise StimulusError(
-            f"{where}: the field 'template' is {stated.template!r}, but the texts of the test are "
+            f"{where}: the field 'template' is {template!r}, but the texts of the test are "
             f"{described.template!r}; correct or remove it"
         )
     return described
@@ -349,5 +350,4 @@ def apply_description(test: Test, stated: Description, where: Location) -> Test:
 
 def describe_test(test: Test) -> dict[str, str | None]:
     """Return the descriptive fields of a test by name."""
-    names = ("about", "topic", "variant_of", "template", "direction", "language")
-    return {name: getattr(test, name) for name in names}
+    return {name: getattr(test, name) for name in DESCRIPTION_FIELDS}

@@ -5,30 +5,29 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, get_args
 
 from biassay.datasets.fields import (
     FieldReader,
     Location,
+    Readers,
     attempt,
     collect_problems,
     describe_type,
     find_repeated,
     parse_json,
     parse_toml,
-    raise_problems,
 )
-from biassay.datasets.groups import GroupingEntry, read_grouping
+from biassay.datasets.groups import GroupingEntry, find_cluster_faults, read_grouping
 from biassay.datasets.schema import (
     DESCRIPTION_FIELDS,
     ROLES,
     Concept,
-    Description,
-    Fingerprint,
     GivenText,
     Source,
     TemplateClass,
@@ -36,13 +35,16 @@ from biassay.datasets.schema import (
     Test,
     WordRule,
     describe_test,
-    read_description,
+    get_description_readers,
+    get_searched_readers,
     read_pair_topics,
+    read_source,
 )
-from biassay.errors import StimulusError, find_nearest_names
+from biassay.errors import StimulusError
 from biassay.io import read_text
 
 GIVEN_FIELDS = frozenset({"examples", "words", "spans"})
+Result = TypeVar("Result")
 
 
 def read_given_texts(reader: FieldReader, fields: Mapping[str, Any], where: str) -> tuple[GivenText, ...]:
@@ -62,16 +64,17 @@ def read_given_texts(reader: FieldReader, fields: Mapping[str, Any], where: str)
     spans: Sequence[Any] = words
     if "words" in fields:
         words = reader.strings(fields["words"], f"{where}.words")
-        _check_length(reader, words, texts, f"{where}.words")
     if "spans" in fields:
         spans = fields["spans"] if isinstance(fields["spans"], list) else []
-        _check_length(reader, spans, texts, f"{where}.spans")
+    for key, values in (("words", words), ("spans", spans)):
+        if len(values) != len(texts):
+            expected = f"a list with one entry for each of the {len(texts)} examples"
+            reader.fail(f"{where}.{key}", f"expected {expected}, got {len(values)}")
+    if "spans" in fields:
         spans = [_read_span(reader, s, text, f"{where}.spans") for s, text in zip(spans, texts, strict=True)]
-    seen = set()
-    for text, word in zip(texts, words, strict=True):
-        if (text, word) in seen:
-            reader.fail(f"{where}.examples", f"the text {text!r} appears twice")
-        seen.add((text, word))
+    repeated = find_repeated(zip(texts, words, strict=True))
+    if repeated is not None:
+        reader.fail(f"{where}.examples", f"the text {repeated[0]!r} appears twice")
     return tuple(map(GivenText, texts, words, spans))
 
 
@@ -85,11 +88,6 @@ def dump_given_texts(given: Sequence[GivenText]) -> dict[str, list[Any]]:
     return fields
 
 
-def _check_length(reader: FieldReader, values: Sequence[Any], texts: Sequence[str], where: str) -> None:
-    if len(values) != len(texts):
-        reader.fail(where, f"expected a list with one entry for each of the {len(texts)} examples, got {len(values)}")
-
-
 def _read_span(reader: FieldReader, value: Any, text: str, where: str) -> tuple[int, int]:
     numbers = isinstance(value, list) and len(value) == 2 and all(type(n) is int for n in value)
     if not numbers or not 0 <= value[0] < value[1] <= len(text):
@@ -100,13 +98,7 @@ def _read_span(reader: FieldReader, value: Any, text: str, where: str) -> tuple[
 UNKNOWN_SOURCE = Source("user", "not stated", "not stated", "not stated")
 SENT_BIAS_ROLES = {"targ1": "X", "targ2": "Y", "attr1": "A", "attr2": "B"}
 _SENTENCE = re.compile(r"\s.*[.!?]\W*$", re.DOTALL)
-_TEST_KEYS = {
-    *("title", "X", "Y", "A", "B", "of", "alias", "targets", "attributes", "given_as_sentences"),
-    *DESCRIPTION_FIELDS,
-}
-_SOURCE_KEYS = ("name", "language", "citation", "licence", "version", "doi", "note")
-_SEARCHED_KEYS = ("searched_models", "fingerprints")
-_MAX_COSINES = 10_000  # per fingerprint
+_TEST_TEXTS = ("title", *ROLES, "of", "alias", "targets", "attributes")
 _SET_KINDS = ("bleached", "unbleached", "other")
 _TOP_LEVEL_KEYS = {"source", "concepts", "sets", "tests", "pairs", "sentences", "grouping", "groups"}
 _SLOT = re.compile(r"\{([^{}]*)\}")
@@ -128,7 +120,7 @@ class TestEntry:
     targets: str | None = None
     attributes: str | None = None
     given_as_sentences: bool = False
-    description: Description = field(default_factory=Description)
+    description: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def parent(self) -> str | None:
@@ -174,28 +166,28 @@ class DocumentReader(FieldReader):
     def read_toml(self, root: dict[str, Any]) -> Document:
         """Read a file in biassay's format."""
         self.table(root, "", _TOP_LEVEL_KEYS)
-        problems: list[str] = []
-        stated = "source" in root
-        source = attempt(problems, UNKNOWN_SOURCE, self.source, root["source"]) if stated else UNKNOWN_SOURCE
-        concepts: dict[str, Concept] = {}
-        sets: dict[str, TemplateSet] = {}
-        tests: list[TestEntry] = []
-        for name, value in self.table(root.get("concepts", {}), "concepts").items():
-            with collect_problems(problems):
-                concepts[name] = self.concept(name, value)
-        for name, value in self.table(root.get("sets", {}), "sets").items():
-            with collect_problems(problems):
-                sets[name] = self.template_set(name, value, source)
-        broken = (root.get("concepts", {}).keys() - concepts) | (root.get("sets", {}).keys() - sets)
-        for name, value in self.table(root.get("tests", {}), "tests").items():
-            mistakes: list[str] = []
-            tests.append(self.test(name, value, mistakes))
-            broken.update([name] if mistakes else [])
-            problems += mistakes
+        problems, broken = list[str](), set[str]()
+
+        def read_entries(kind: str, read: Callable[[str, Any], Result]) -> dict[str, Result]:
+            entries = {}
+            for name, value in self.table(root.get(kind, {}), kind).items():
+                earlier = len(problems)
+                with collect_problems(problems):
+                    entries[name] = read(name, value)
+                broken.update([name] if len(problems) > earlier else [])
+            return entries
+
+        source = UNKNOWN_SOURCE
+        if "source" in root:
+            source = attempt(problems, UNKNOWN_SOURCE, read_source, self, root["source"])
+        concepts = read_entries("concepts", self.concept)
+        sets = read_entries("sets", partial(self.template_set, source=source))
+        tests = list(read_entries("tests", partial(self.test, problems=problems)).values())
         with collect_problems(problems):
             tests.extend(self.paired_tests(root["pairs"]) if "pairs" in root else ())
         with collect_problems(problems):
-            tests.extend(self.sentence_tests(root.get("sentences", [])))
+            for entries in self.items(root.get("sentences", []), "sentences", self.sentence_tests, "tables"):
+                tests.extend(entries)
         repeated = find_repeated(entry.name for entry in tests)
         if repeated is not None:
             entry = next(entry for entry in tests if entry.name == repeated)
@@ -203,78 +195,21 @@ class DocumentReader(FieldReader):
         grouping = attempt(problems, None, read_grouping, self, root)
         return Document(source, concepts, sets, tuple(tests), grouping, tuple(problems), frozenset(broken))
 
-    def source(self, value: Any) -> Source:
-        """Read the table [source]."""
-        problems: list[str] = []
-        fields = self.known_fields(value, "source", {*_SOURCE_KEYS, "supplementary", *_SEARCHED_KEYS}, problems)
-        models, fingerprints = attempt(problems, ((), ()), self.read_searched_models, fields, "source")
-        where = "source.supplementary"
-        supplementary = attempt(problems, False, self.flag, fields.pop("supplementary", False), where)
-        texts = {"licence": UNKNOWN_SOURCE.licence}
-        for key, text in fields.items():
-            with collect_problems(problems):
-                texts[key] = self.string(text, f"source.{key}")
-        missing = [key for key in ("name", "citation", "version") if isinstance(value, dict) and key not in fields]
-        problems += [f"{self.format_location('source')}: the field {key!r} is missing" for key in missing]
-        raise_problems(problems)
-        return Source(**texts, supplementary=supplementary, searched_models=models, fingerprints=fingerprints)
-
-    def read_searched_models(
-        self, fields: dict[str, Any], where: str
-    ) -> tuple[tuple[str, ...], tuple[Fingerprint, ...]]:
-        """Remove digests and fingerprints of the searched models from `fields` and return them."""
-        models, fingerprints = (fields.pop(key, []) for key in _SEARCHED_KEYS)
-        where_prints = f"{where}.fingerprints"
-        if not isinstance(fingerprints, list):
-            self.fail(where_prints, f"expected a list of tables, got {describe_type(fingerprints)}")
-        digests = self.distinct_words(models, f"{where}.searched_models") if models != [] else ()
-        items = enumerate(fingerprints)
-        return digests, tuple(
-            self.read_each(lambda item: self.fingerprint(item[1], f"{where_prints}[{item[0]}]"), items)
-        )
-
-    def fingerprint(self, value: Any, where: str) -> Fingerprint:
-        """Read the cosines of a searched model."""
-        fields = self.table(value, where, {"targets", "attributes", "cosines"})
-        targets, attributes = (
-            self.distinct_words(fields.get(key), f"{where}.{key}") for key in ("targets", "attributes")
-        )
-        rows: Any = fields.get("cosines")
-        size = f"{len(targets)} by {len(attributes)}"
-        shaped = isinstance(rows, list) and len(rows) == len(targets)
-        if not shaped or not all(isinstance(row, list) and len(row) == len(attributes) for row in rows):
-            self.fail(f"{where}.cosines", f"expected a table of {size} numbers, one row per target")
-        numbers = [number for row in rows for number in row]
-        if not all(type(number) in (int, float) and -1.0 <= number <= 1.0 for number in numbers):
-            self.fail(f"{where}.cosines", "expected numbers from -1 to 1")
-        if len(numbers) > _MAX_COSINES:
-            self.fail(f"{where}.cosines", f"expected at most {_MAX_COSINES:,} numbers, got {len(numbers):,}")
-        return Fingerprint(targets, attributes, tuple(tuple(map(float, row)) for row in rows))
-
     def concept(self, name: str, value: Any) -> Concept:
         """Read a word set."""
         where = f"concepts.{name}"
-        problems: list[str] = []
-        fields = self.known_fields(value, where, {"label", "gender", "clusters", "source", *GIVEN_FIELDS}, problems)
-        gender: Any = None
-        if "gender" in fields:
-            gender = attempt(problems, None, self.choice, fields["gender"], f"{where}.gender", ("male", "female"))
-        label = attempt(problems, name, self.string, fields.get("label", name), f"{where}.label")
-        source = attempt(problems, "", self.string, fields["source"], f"{where}.source") if "source" in fields else ""
-        words, given = tuple[str, ...](), tuple[GivenText, ...]()
-        clusters: tuple[tuple[str, ...], ...] = ()
-        unknown = value.keys() - fields.keys() if isinstance(value, dict) else set()
-        if fields.keys() & GIVEN_FIELDS:
-            with collect_problems(problems):
-                if fields.keys() & GIVEN_FIELDS == {"words"}:
-                    words = self.words(fields["words"], f"{where}.words")
-                else:
-                    words, given = self.read_texts(fields, where)
-                clusters = self.clusters(fields, words, where)
-        elif isinstance(value, dict) and not any(find_nearest_names(key, GIVEN_FIELDS) for key in unknown):
-            problems.append(f"{self.format_location(where)}: the field 'words' is missing")
-        raise_problems(problems)
-        return Concept(name, label, words, gender, given, clusters, source)
+        gender = partial(self.choice, allowed=("male", "female"))
+        readers: Readers = {"label": self.string, "gender": gender, "source": self.string}
+        fields = self.record(value, where, {**readers, **dict.fromkeys(("clusters", *GIVEN_FIELDS), self.keep)})
+        if not fields.keys() & GIVEN_FIELDS:
+            self.fail(where, "the field 'words' is missing")
+        if fields.keys() & GIVEN_FIELDS == {"words"}:
+            words, given = self.words(fields["words"], f"{where}.words"), tuple[GivenText, ...]()
+        else:
+            words, given = self.read_texts(fields, where)
+        described = {key: fields[key] for key in readers if key in fields}
+        clusters = self.clusters(fields, words, where)
+        return Concept(**{"name": name, "label": name, **described}, words=words, given=given, clusters=clusters)
 
     def clusters(self, fields: Mapping[str, Any], words: Sequence[str], where: str) -> tuple[tuple[str, ...], ...]:
         """Read clusters of near-synonyms: lists of two or more words, each word in at most one list.
@@ -289,22 +224,10 @@ class DocumentReader(FieldReader):
             Place in the file, for messages.
         """
         where = f"{where}.clusters"
-        value = fields.get("clusters", [])
-        if not isinstance(value, list):
-            self.fail(where, f"expected a list of lists of words, got {describe_type(value)}")
-        clusters = self.read_each(lambda item: self.distinct_words(item[1], f"{where}[{item[0]}]"), enumerate(value))
-        known, owner = set(words), dict[str, int]()
-        mistakes: list[tuple[str, str]] = []
-        for i, cluster in enumerate(clusters):
-            if len(cluster) < 2:
-                mistakes.append((f"{where}[{i}]", f"a cluster needs at least two words, got only {cluster[0]!r}"))
-            for word in cluster:
-                if word not in known:
-                    mistakes.append((f"{where}[{i}]", f"{word!r} is not one of the words"))
-                if owner.setdefault(word, i) != i:
-                    mistakes.append((f"{where}[{i}]", f"{word!r} is already in another cluster"))
+        clusters = self.items(fields.get("clusters", []), where, self.distinct_words, "lists of words")
+        mistakes = [(f"{where}[{i}]", problem) for i, problem in find_cluster_faults(clusters, words)]
         self.read_each(lambda mistake: self.fail(*mistake), mistakes)
-        return tuple(clusters)
+        return clusters
 
     def read_texts(self, fields: dict[str, Any], where: str) -> tuple[tuple[str, ...], tuple[GivenText, ...]]:
         """Read finished texts and their words, or the texts as words if the file does not state them."""
@@ -325,30 +248,26 @@ class DocumentReader(FieldReader):
             Problems so far; extended.
         """
         where = f"tests.{name}"
-        fields = self.known_fields(value, where, _TEST_KEYS, problems)
-        given = fields.pop("given_as_sentences", False)
-        sentences = attempt(problems, False, self.flag, given, f"{where}.given_as_sentences")
-        attempt(problems, None, self._check_form, fields, where)
-        texts: dict[str, str] = {}
-        for key, text in fields.items():
-            with collect_problems(problems):
-                texts[key] = self.string(text, f"{where}.{key}")
+        readers: Readers = {**dict.fromkeys(_TEST_TEXTS, self.string), "given_as_sentences": self.flag}
+        fields = self.read_fields(value, where, {**readers, **get_description_readers(self)}, problems)
+        if isinstance(value, dict):
+            attempt(problems, None, self._check_form, value, where)
         return TestEntry(
             name,
             Location(self, where),
-            title=texts.get("title", ""),
-            roles={role: texts[role] for role in "XYAB" if role in texts},
-            derived_from=texts.get("of"),
-            alias=texts.get("alias"),
-            targets=texts.get("targets"),
-            attributes=texts.get("attributes"),
-            given_as_sentences=sentences,
-            description=attempt(problems, Description(), read_description, self, texts, where),
+            title=fields.get("title", ""),
+            roles={role: fields[role] for role in ROLES if role in fields},
+            derived_from=fields.get("of"),
+            alias=fields.get("alias"),
+            targets=fields.get("targets"),
+            attributes=fields.get("attributes"),
+            given_as_sentences=fields.get("given_as_sentences", False),
+            description={key: fields[key] for key in DESCRIPTION_FIELDS if key in fields},
         )
 
     def _check_form(self, fields: Mapping[str, Any], where: str) -> None:
         """Raise StimulusError unless a test has either four word sets or one parent."""
-        missing = [role for role in "XYAB" if role not in fields]
+        missing = [role for role in ROLES if role not in fields]
         complete = [not missing, "of" in fields, "alias" in fields]
         if sum(complete) != 1 or 0 < len(missing) < 4:
             self.fail(
@@ -362,43 +281,35 @@ class DocumentReader(FieldReader):
 
     def paired_tests(self, value: Any) -> Iterator[TestEntry]:
         """Yield a test for every pair of groups and every pair of attributes of the table [pairs]."""
-        fields = self.table(value, "pairs", {"groups", "attributes", "about", "topic", "topics"})
-        groups = self.texts_by_name(fields.get("groups"), "pairs.groups")
+        describing = {key: read for key, read in get_description_readers(self).items() if key in ("about", "topic")}
+        readers: Readers = {"groups": self.texts_by_name, "attributes": self.table, "topics": self.keep, **describing}
+        fields = self.record(value, "pairs", readers, ("groups", "attributes"))
+        groups, attributes = fields["groups"], fields["attributes"]
         if len(groups) < 2:
             self.fail("pairs.groups", f"expected at least two groups, got {len(groups)}")
-        attributes = self.table(fields.get("attributes"), "pairs.attributes")
         if not attributes:
             self.fail("pairs.attributes", "the table is empty; expected at least one NAME = [A, B]")
         for name, concepts in attributes.items():
             if len(self.strings(concepts, f"pairs.attributes.{name}")) != 2:
                 self.fail(f"pairs.attributes.{name}", f"expected the names of two concepts, got {len(concepts)}")
         names = [f"{first}-{second}" for (first, _), (second, _) in combinations(groups, 2)]
-        stated = read_description(self, {key: fields[key] for key in ("about", "topic") if key in fields}, "pairs")
-        location = Location(self, "pairs")
+        stated = {key: fields[key] for key in describing if key in fields}
         topics = read_pair_topics(self, fields.get("topics", {}), "pairs.topics", names)
         for pair, ((_, X), (_, Y)) in zip(names, combinations(groups, 2), strict=True):
-            description = replace(stated, topic=topics.get(pair, stated.topic))
+            description = stated | ({"topic": topics[pair]} if pair in topics else {})
             for name, (A, B) in attributes.items():
                 roles = {"X": X, "Y": Y, "A": A, "B": B}
-                yield TestEntry(f"{pair}-{name}", location, roles=roles, description=description)
+                yield TestEntry(f"{pair}-{name}", Location(self, "pairs"), roles=roles, description=description)
 
-    def sentence_tests(self, value: Any) -> Iterator[TestEntry]:
-        """Yield the tests of the tables [[sentences]]."""
-        if not isinstance(value, list):
-            self.fail("sentences", "expected a list of tables ([[sentences]])")
-        for i, item in enumerate(value):
-            where = f"sentences[{i}]"
-            fields = self.table(item, where, {"prefix", "targets", "attributes", "of"})
-            for key in ("prefix", "targets", "attributes"):
-                self.string(fields.get(key), f"{where}.{key}")
-            for name in self.strings(fields.get("of"), f"{where}.of"):
-                yield TestEntry(
-                    fields["prefix"] + name,
-                    Location(self, where),
-                    derived_from=name,
-                    targets=fields["targets"],
-                    attributes=fields["attributes"],
-                )
+    def sentence_tests(self, value: Any, where: str) -> list[TestEntry]:
+        """Read the tests of a table [[sentences]]."""
+        readers: Readers = {**dict.fromkeys(("prefix", "targets", "attributes"), self.string), "of": self.strings}
+        fields = self.record(value, where, readers, readers)
+        templates = {key: fields[key] for key in ("targets", "attributes")}
+        return [
+            TestEntry(fields["prefix"] + name, Location(self, where), derived_from=name, **templates)
+            for name in fields["of"]
+        ]
 
     def template_set(self, name: str, value: Any, source: Source) -> TemplateSet:
         """Read a template set.
@@ -413,30 +324,31 @@ class DocumentReader(FieldReader):
             Where the templates are from.
         """
         where = f"sets.{name}"
-        fields = self.table(value, where, {"title", "kind", "templates", "classes", "plurals", "articles"})
+        readers: Readers = {
+            "title": self.string,
+            "kind": partial(self.choice, allowed=_SET_KINDS),
+            "templates": self.templates,
+            "classes": partial(self.items, read=self.template_class, kind="tables"),
+            **dict.fromkeys(("plurals", "articles"), self.texts_by_name),
+        }
+        fields = self.record(value, where, readers)
         if ("templates" in fields) == ("classes" in fields):
             self.fail(where, "a set needs either 'templates' (for every word) or 'classes'")
         if "templates" in fields:
-            classes = [TemplateClass(name, "rest", self.templates(fields["templates"], f"{where}.templates"))]
-        elif isinstance(fields["classes"], list):
-            items = enumerate(fields["classes"])
-            classes = [self.template_class(item, f"{where}.classes[{i}]") for i, item in items]
-        else:
-            self.fail(f"{where}.classes", f"expected a list of tables, got {describe_type(fields['classes'])}")
-        pairs = {key: self.texts_by_name(fields.get(key, {}), f"{where}.{key}") for key in ("plurals", "articles")}
-        title = self.string(fields.get("title", name), f"{where}.title")
-        template_kind: Any = self.choice(fields.get("kind", "other"), f"{where}.kind", _SET_KINDS)
-        return TemplateSet(name, title, tuple(classes), source, **pairs, kind=template_kind)
+            fields["classes"] = (TemplateClass(name, "rest", fields.pop("templates")),)
+        return TemplateSet(**{"name": name, "title": name, **fields}, source=source)
 
     def template_class(self, value: Any, where: str) -> TemplateClass:
         """Read the templates of a class of words."""
-        fields = self.table(value, where, {"name", "rule", "words", "templates", "except_ending"})
-        rule = self.choice(fields.get("rule"), f"{where}.rule", get_args(WordRule))
-        words = self.strings(fields.get("words"), f"{where}.words") if rule in ("listed", "contains") else ()
-        ending = self.string(fields["except_ending"], f"{where}.except_ending") if "except_ending" in fields else ""
-        name = self.string(fields.get("name"), f"{where}.name")
-        templates = self.templates(fields.get("templates"), f"{where}.templates")
-        return TemplateClass(name, cast("WordRule", rule), templates, words, ending)
+        readers: Readers = {
+            **dict.fromkeys(("name", "except_ending"), self.string),
+            "rule": partial(self.choice, allowed=get_args(WordRule)),
+            "words": self.strings,
+            "templates": self.templates,
+        }
+        listed = isinstance(value, dict) and value.get("rule") in ("listed", "contains")
+        required = ("name", "rule", "templates", *(["words"] if listed else []))
+        return TemplateClass(**self.record(value, where, readers, required))
 
     def templates(self, value: Any, where: str) -> tuple[str, ...]:
         """Read a list of templates."""
@@ -454,53 +366,42 @@ class DocumentReader(FieldReader):
     def read_sent_bias(self, name: str, root: Any) -> Document:
         """Read a file in the sent-bias format."""
         problems: list[str] = []
-        roots = self.known_fields(root, "", set(SENT_BIAS_ROLES), problems)
-        concepts: dict[str, Concept] = {}
-        with_words: set[str] = set()  # sets that state the words of their texts, or the spans
-        for key in SENT_BIAS_ROLES if isinstance(root, dict) else ():
-            with collect_problems(problems):
-                concepts[key], fields = self._sent_bias_set(roots, key)
-                with_words |= {key} if len(fields.keys() & GIVEN_FIELDS) > 1 else set()
-        first = roots.get("targ1")
+        readers: Readers = dict.fromkeys(SENT_BIAS_ROLES, self.sent_bias_set)
+        sets = self.read_fields(root, "", readers, problems, SENT_BIAS_ROLES)
+        first = root.get("targ1") if isinstance(root, dict) else None
         value = first.get("test", {}) if isinstance(first, dict) else {}
-        stated = self.known_fields(value, "targ1.test", {*DESCRIPTION_FIELDS, *_SEARCHED_KEYS}, problems)
-        models, fingerprints = attempt(problems, ((), ()), self.read_searched_models, stated, "targ1.test")
-        description = attempt(problems, Description(), read_description, self, stated, "targ1.test")
-        finished = _find_finished_sets(concepts, with_words, description)
-        concepts = {key: c if key in finished else replace(c, given=()) for key, c in concepts.items()}
+        describing = {**get_description_readers(self), **get_searched_readers(self)}
+        stated = self.read_fields(value, "targ1.test", describing, problems)
+        description = {key: stated.pop(key) for key in DESCRIPTION_FIELDS if key in stated}
+        finished = _find_finished_sets(sets, description)
+        concepts = {key: c if key in finished else replace(c, given=()) for key, (c, _) in sets.items()}
         roles = {role: key for key, role in SENT_BIAS_ROLES.items()}
         entry = TestEntry(name, Location(self, ""), roles=roles, description=description)
         broken = frozenset([name, *(SENT_BIAS_ROLES.keys() - concepts.keys())] if problems else [])
-        source = replace(UNKNOWN_SOURCE, searched_models=models, fingerprints=fingerprints)
+        source = replace(UNKNOWN_SOURCE, **stated)
         return Document(source, concepts, {}, (entry,), None, tuple(problems), broken)
 
-    def _sent_bias_set(self, roots: Mapping[str, Any], key: str) -> tuple[Concept, dict[str, Any]]:
-        """Read one of the four sets."""
-        if key not in roots:
-            self.fail(key, f"the field is missing; a test has {', '.join(SENT_BIAS_ROLES)}")
-        problems: list[str] = []
-        extra = ("test",) if key == "targ1" else ()
-        fields = self.known_fields(roots[key], key, {"category", "clusters", *GIVEN_FIELDS, *extra}, problems)
-        label, words, given = key, tuple[str, ...](), tuple[GivenText, ...]()
-        clusters: tuple[tuple[str, ...], ...] = ()
-        if isinstance(roots[key], dict):
-            label = attempt(problems, key, self.string, fields.get("category"), f"{key}.category")
-            with collect_problems(problems):
-                words, given = self.read_texts(fields, key)
-                clusters = self.clusters(fields, words, key)
-        raise_problems(problems)
-        return Concept(key, label, words, given=given, clusters=clusters), fields
+    def sent_bias_set(self, value: Any, key: str) -> tuple[Concept, bool]:
+        """Read one of the four sets, and return whether it states the words of its texts, or the spans."""
+        raw = dict.fromkeys(("clusters", *GIVEN_FIELDS, *(("test",) if key == "targ1" else ())), self.keep)
+        fields = self.record(value, key, {"category": self.string, **raw}, ("category",))
+        words, given = self.read_texts(fields, key)
+        clusters = self.clusters(fields, words, key)
+        concept = Concept(key, fields["category"], words, given=given, clusters=clusters)
+        return concept, len(fields.keys() & GIVEN_FIELDS) > 1
 
 
-def _find_finished_sets(concepts: Mapping[str, Concept], with_words: set[str], description: Description) -> set[str]:
+def _find_finished_sets(sets: Mapping[str, tuple[Concept, bool]], description: Mapping[str, Any]) -> set[str]:
     """Return the sets of finished texts: those that state their words, or that look like sentences.
 
     If the file states how its texts were made, their look does not matter.
     """
-    sentences = {key for key, c in concepts.items() if any(_SENTENCE.search(text.text) for text in c.given)}
-    if description.template == "none":
+    with_words = {key for key, (_, states_words) in sets.items() if states_words}
+    sentences = {key for key, (c, _) in sets.items() if any(_SENTENCE.search(text.text) for text in c.given)}
+    template = description.get("template")
+    if template == "none":
         return with_words
-    return with_words | sentences or (set(concepts) if description.template else set())
+    return with_words | sentences or (set(sets) if template else set())
 
 
 _ROLE_KEYS = frozenset({*ROLES, *SENT_BIAS_ROLES})
@@ -622,37 +523,21 @@ def to_sent_bias(test: Test, texts: Mapping[str, Sequence[GivenText]]) -> str:
 
 def to_toml(*tests: Test) -> str:
     """Write tests of one source in biassay's format, with words and templates instead of finished texts."""
-    source = tests[0].source
-    lines = ["[source]"]
-    for key in ("name", "language", "citation", "doi", "licence", "version", "note"):
-        lines += _format_text(key, getattr(source, key))
-    if source.supplementary:
-        lines.append("supplementary = true")
-    if source.searched_models:
-        lines.append(f"searched_models = {_format_list(source.searched_models)}")
-    for fingerprint in source.fingerprints:
-        lines += ["", "[[source.fingerprints]]"]
-        lines += [f"{key} = {_format_list(getattr(fingerprint, key))}" for key in ("targets", "attributes")]
-        lines.append(f"cosines = {_format_list([list(row) for row in fingerprint.cosines])}")
-    concepts = {_concept_key(tests, test, role): test.concept(role) for test in tests for role in ROLES}
-    for key, concept in concepts.items():
-        lines += ["", f"[concepts.{_quote_toml(key)}]", f"label = {_quote_toml(concept.label)}"]
-        lines += [*_format_text("source", concept.source), *_format_text("gender", concept.gender)]
-        fields = dump_given_texts(concept.given) if concept.given else {"words": concept.words}
-        lines += [f"{field} = {_format_list(values)}" for field, values in fields.items()]
-        if concept.clusters:
-            lines.append(f"clusters = [{', '.join(map(_format_list, concept.clusters))}]")
-    for test in tests:
-        lines += ["", f"[tests.{_quote_toml(test.name)}]", f"title = {_quote_toml(test.title)}"]
-        lines += [f"{role} = {_quote_toml(_concept_key(tests, test, role))}" for role in ROLES]
-        for key, value in describe_test(test).items():
-            lines += _format_text(key, value)
-        for key, templates in (("targets", test.targets), ("attributes", test.attributes)):
-            lines += _format_text(key, None if templates is None else templates.name)
-    used = [templates for test in tests for templates in (test.targets, test.attributes) if templates is not None]
-    for templates in {templates.name: templates for templates in used}.values():
-        lines += ["", *_template_lines(templates)]
-    return "\n".join(lines) + "\n"
+    templates = {
+        templates.name: templates
+        for test in tests
+        for templates in (test.targets, test.attributes)
+        if templates is not None
+    }
+    content = {
+        "source": dataclasses.asdict(tests[0].source),
+        "concepts": {
+            _concept_key(tests, test, role): _dump_concept(test.concept(role)) for test in tests for role in ROLES
+        },
+        "tests": {test.name: _dump_test(tests, test) for test in tests},
+        "sets": {name: _dump_templates(template_set) for name, template_set in templates.items()},
+    }
+    return "\n".join(_iter_toml_lines(content)).lstrip() + "\n"
 
 
 def _concept_key(tests: Sequence[Test], test: Test, role: str) -> str:
@@ -660,31 +545,48 @@ def _concept_key(tests: Sequence[Test], test: Test, role: str) -> str:
     return role if len(tests) == 1 else test.concept(role).name
 
 
-def _template_lines(templates: TemplateSet) -> list[str]:
-    name = f"sets.{_quote_toml(templates.name)}"
-    lines = [f"[{name}]", f"title = {_quote_toml(templates.title)}", f"kind = {_quote_toml(templates.kind)}"]
-    for key, pairs in (("plurals", templates.plurals), ("articles", templates.articles)):
-        if pairs:
-            lines += ["", f"[{name}.{key}]", *(f"{_quote_toml(a)} = {_quote_toml(b)}" for a, b in pairs)]
-    for word_class in templates.classes:
-        lines += ["", f"[[{name}.classes]]"]
-        lines += [*_format_text("name", word_class.name), *_format_text("rule", word_class.rule)]
-        if word_class.words:
-            lines.append(f"words = {_format_list(sorted(word_class.words))}")
-        lines += _format_text("except_ending", word_class.except_ending)
-        lines.append(f"templates = {_format_list(word_class.templates)}")
-    return lines
+def _dump_concept(concept: Concept) -> dict[str, Any]:
+    texts = dump_given_texts(concept.given) if concept.given else {"words": concept.words}
+    stated = {"label": concept.label, "source": concept.source, "gender": concept.gender}
+    return {**stated, **texts, "clusters": concept.clusters}
 
 
-def _format_text(key: str, text: str | None) -> list[str]:
-    """Return the line of a field, or no line if it is empty."""
-    return [f"{key} = {_quote_toml(text)}"] if text else []
+def _dump_test(tests: Sequence[Test], test: Test) -> dict[str, Any]:
+    roles = {role: _concept_key(tests, test, role) for role in ROLES}
+    used = {"targets": test.targets, "attributes": test.attributes}
+    names = {key: templates.name for key, templates in used.items() if templates is not None}
+    return {"title": test.title, **roles, **describe_test(test), **names}
 
 
-def _quote_toml(text: str) -> str:
-    """Write a TOML basic string. JSON escapes are a subset of TOML's, but JSON does not escape DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _dump_templates(templates: TemplateSet) -> dict[str, Any]:
+    pairs = {"plurals": dict(templates.plurals), "articles": dict(templates.articles)}
+    classes = [dataclasses.asdict(replace(one, words=tuple(sorted(one.words)))) for one in templates.classes]
+    return {"title": templates.title, "kind": templates.kind, **pairs, "classes": classes}
 
 
-def _format_list(values: Iterable[object]) -> str:
-    return "[" + ", ".join(_quote_toml(value) if isinstance(value, str) else str(value) for value in values) + "]"
+def _iter_toml_lines(table: Mapping[str, Any], name: str = "") -> Iterator[str]:
+    """Yield the lines of a table, without empty values; its tables and lists of tables come last."""
+    stated = {key: value for key, value in table.items() if value not in (None, "", (), [], {}, False)}
+    nested = {key: value for key, value in stated.items() if isinstance(value, dict) or _holds_tables(value)}
+    yield from (f"{_format_key(key)} = {_format_toml(value)}" for key, value in stated.items() if key not in nested)
+    for key, value in nested.items():
+        path = f"{name}.{_format_key(key)}" if name else key
+        for inner in value if _holds_tables(value) else [value]:
+            if _holds_tables(value):
+                yield from ("", f"[[{path}]]")
+            elif not all(isinstance(entry, dict) for entry in inner.values()):
+                yield from ("", f"[{path}]")
+            yield from _iter_toml_lines(inner, path)
+
+
+def _format_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z_]+", key) else _format_toml(key)
+
+
+def _holds_tables(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], dict)
+
+
+def _format_toml(value: Any) -> str:
+    """Write a value. JSON escapes are a subset of TOML's, but JSON does not escape DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -28,7 +28,7 @@ def typical_components(test: Test | None = None) -> VarianceComponents:
     For a test outside the catalogue, these are medians over the main tests of its level; without a test, over the main
     tests of words.
     """
-    return _find_components(_load_standardized(), test)
+    return _find_components(_load_components(calibrated=False), test)
 
 
 def calibrated_components(test: Test) -> VarianceComponents:
@@ -36,7 +36,7 @@ def calibrated_components(test: Test) -> VarianceComponents:
 
     For a test outside the catalogue, these are medians over the main tests of its level.
     """
-    return _find_components(_load_calibrated(), test)
+    return _find_components(_load_components(calibrated=True), test)
 
 
 def _find_components(components: ComponentsByTest, test: Test | None) -> VarianceComponents:
@@ -57,27 +57,17 @@ def _load_file() -> Mapping[str, Any]:
 
 
 @cache
-def _load_calibrated() -> ComponentsByTest:
-    """Divide components by the squared SD of the cosines of their model."""
-    sds, tests = _load_file()["cosine_sd"], load_catalogue().tests
-    return {
-        name: [_scale(measured, sds[model][tests[name].level] ** 2) for model, measured in by_model.items()]
-        for name, by_model in _load_file()["tests"].items()
-    }
-
-
-@cache
-def _load_standardized() -> ComponentsByTest:
-    """Divide components by the variance of associations within target sets."""
-    result = {}
-    for name, by_model in _load_file()["tests"].items():
+def _load_components(*, calibrated: bool) -> ComponentsByTest:
+    """Divide components by the squared SD of cosines of their model, or by the variance of associations within sets."""
+    content = _load_file()
+    result: dict[str, list[VarianceComponents]] = {}
+    for name, by_model in content["tests"].items():
         test = load_catalogue().tests[name]
-        a, b = (len(set(concept.cluster_labels.values())) for concept in (test.A, test.B))
-        weight = 1.0 / a + 1.0 / b
-        result[name] = [
-            _scale(measured, max(measured["var_targets"], 0.0) + weight * measured["var_residual"])
-            for measured in by_model.values()
-        ]
+        weight = sum(1.0 / len(set(concept.cluster_labels.values())) for concept in (test.A, test.B))
+        for model, measured in by_model.items():
+            within = max(measured["var_targets"], 0.0) + weight * measured["var_residual"]
+            variance = content["cosine_sd"][model][test.level] ** 2 if calibrated else within
+            result.setdefault(name, []).append(_scale(measured, variance))
     return result
 
 

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from biassay.datasets.catalogue import collect_selected, select_tests
-from biassay.datasets.fields import DATA, parse_toml
-from biassay.datasets.schema import About, Concept, Source, Test, read_description
+from biassay.datasets.fields import DATA, Readers, parse_toml
+from biassay.datasets.schema import About, Concept, Source, Test, get_description_readers, read_source
 from biassay.datasets.stimulus_files import (
     UNKNOWN_SOURCE,
     DocumentReader,
@@ -25,8 +25,8 @@ from biassay.datasets.stimulus_files import (
 )
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.io import read_text
-from biassay.stats.crossed_responses import smallest_crossed_p
 from biassay.stats.permutation import smallest_p
+from biassay.stats.word_association import smallest_crossed_p
 
 PromptForm = Literal["list", "word", "decision"]
 APOSTROPHES = re.compile("['’‘ʼ`´]")
@@ -34,7 +34,6 @@ APOSTROPHES = re.compile("['’‘ʼ`´]")
 _PREFIX = "wat-"
 _GROUPS, _POLES = ("default", "stigmatised"), ("positive", "negative")
 _ROLES = (*_GROUPS, *_POLES)
-_DATASET_KEYS = {"title", "topic", "about", "published_as", "variant_of", *_ROLES}
 _FORMS: dict[PromptForm, tuple[str, ...]] = {"list": ("words",), "word": ("word",), "decision": ("topic", "other")}
 _SLOTS = ("first", "second", *(slot for slots in _FORMS.values() for slot in slots))
 _SLOT = re.compile(r"\{([^{}]*)\}")
@@ -162,7 +161,7 @@ class _WordAssociationReader(DocumentReader):
         self.table(root, "", {"source", "datasets", "wordings"})
         if not root.keys() - {"source"}:
             self.fail("", "the file defines nothing; expected tables [datasets.NAME] or [wordings.NAME]")
-        source = self.source(root["source"]) if "source" in root else UNKNOWN_SOURCE
+        source = read_source(self, root["source"]) if "source" in root else UNKNOWN_SOURCE
         datasets = self.table(root.get("datasets", {}), "datasets")
         wordings = self.table(root.get("wordings", {}), "wordings")
         return AssociationFile(
@@ -173,44 +172,31 @@ class _WordAssociationReader(DocumentReader):
 
     def dataset(self, name: str, value: Any, source: Source) -> WordAssociationTest:
         where = f"datasets.{name}"
-        fields = self.table(value, where, _DATASET_KEYS)
-        for role in _ROLES:
-            if role not in fields:
-                self.fail(where, f"the field {role!r} is missing; write {role} = {{ label = ..., words = [...] }}")
-        concepts = {role: self.word_set(role, fields[role], f"{where}.{role}") for role in _ROLES}
-        stated = read_description(self, fields, where)
-        texts = {key: self.string(fields[key], f"{where}.{key}") for key in ("title", "published_as") if key in fields}
-        test = WordAssociationTest(
-            name,
-            texts.get("title", name),
-            **concepts,
-            source=source,
-            topic=stated.topic or "other",
-            about=stated.about or "people",
-            published_as=texts.get("published_as", ""),
-            variant_of=stated.variant_of or "",
-        )
+        describing = get_description_readers(self)
+        readers: Readers = {
+            **dict.fromkeys(("title", "published_as"), self.string),
+            **{key: describing[key] for key in ("about", "topic", "variant_of")},
+            **{role: partial(self.word_set, role) for role in _ROLES},
+        }
+        fields = self.record(value, where, readers, _ROLES)
+        test = WordAssociationTest(**{"name": name, "title": name, **fields}, source=source)
         return _check_distinct(test, self.format_location(where))
 
     def word_set(self, role: str, value: Any, where: str) -> Concept:
-        fields = self.table(value, where, {"label", "words"})
-        if "words" not in fields:
-            self.fail(where, "the field 'words' is missing")
-        label = self.string(fields.get("label", role), f"{where}.label")
         read = self.distinct_words if role in _GROUPS else self.words  # a pole needs two words, a group only one
-        words = read(fields["words"], f"{where}.words")
+        fields = self.record(value, where, {"label": self.string, "words": read}, ["words"])
         first_spelling: dict[str, str] = {}
-        for word in words:
+        for word in fields["words"]:
             other = first_spelling.setdefault(fold_word(word), word)
             if other != word:
                 self.fail(f"{where}.words", f"{other!r} and {word!r} are spellings of one word")
-        return Concept(role, label, words)
+        return Concept(role, fields.get("label", role), fields["words"])
 
     def wording(self, name: str, value: Any, source: Source) -> Wording:
         where = f"wordings.{name}"
-        fields = self.table(value, where, {"text", "lower_case", "quoted"})
-        text = self.string(fields.get("text"), f"{where}.text")
-        slots = _SLOT.findall(text)
+        readers: Readers = {"text": self.string, **dict.fromkeys(("lower_case", "quoted"), self.flag)}
+        fields = self.record(value, where, readers, ["text"])
+        slots = _SLOT.findall(fields["text"])
         for slot in slots:
             if slot not in _SLOTS:
                 known = ", ".join(f"{{{name}}}" for name in _SLOTS)
@@ -223,13 +209,12 @@ class _WordAssociationReader(DocumentReader):
             self.fail(
                 f"{where}.text", "expected the slot {words} for a list, {word} for one word, or {topic} and {other}"
             )
-        flags = {key: self.flag(fields.get(key, False), f"{where}.{key}") for key in ("lower_case", "quoted")}
-        return Wording(name, text, source, **flags, form=forms[0])
+        return Wording(name, source=source, form=forms[0], **fields)
 
 
 class _WordAssociationMappingReader(MappingReader, _WordAssociationReader):
     def dataset_from_fields(self, value: Any) -> WordAssociationTest:
-        fields = self.table(value, "", _DATASET_KEYS)
+        fields = self.table(value, "")
         sets = {role: make_concept_fields(self, fields[role], role) for role in _ROLES if role in fields}
         return self.dataset(self.name, {**fields, **sets}, UNKNOWN_SOURCE)
 

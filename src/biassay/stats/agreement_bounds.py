@@ -15,8 +15,6 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from biassay.errors import UsageError
-
 Floats = NDArray[np.float64]
 
 
@@ -63,8 +61,6 @@ def share_bounds(successes: float, n: float, *, confidence: float = 0.95) -> tup
     >>> round(low, 3), high
     (0.863, 1.0)
     """
-    if not 0.0 <= successes <= n or n <= 0.0:
-        raise UsageError(f"expected between 0 and n successes, n above 0; got {successes} of {n}")
     tail = (1.0 - confidence) / 2.0
     return _clopper_pearson_low(successes, n, tail), 1.0 - _clopper_pearson_low(n - successes, n, tail)
 
@@ -121,10 +117,6 @@ def agreement_bounds(
     """
     scores = np.asarray(scores, dtype=np.float64)
     lowest, highest = within
-    if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
-        raise UsageError(f"expected one finite score per unit, got an array of shape {scores.shape}")
-    if not (math.isfinite(lowest) and math.isfinite(highest) and lowest <= null <= highest):
-        raise UsageError(f"expected a finite range that contains the null {null}, got {within}")
     weights = np.ones(len(scores)) if weights is None else np.asarray(weights, dtype=np.float64)
     shares = weights / weights.sum()
     n = min(float(1.0 / (shares**2).sum()), max_units)

@@ -138,7 +138,6 @@ def permute_groups(
         model distinguishes the groups.
     """
     x, y = _validate_pair(model, human)
-    _check_resampling(n)
     generator, observed = np.random.default_rng(rng), _kendall_tau(x.ravel(), y.ravel())[0]
     masks = None if domains is None else np.asarray(domains) == np.unique(np.asarray(domains))[:, None]
     draw = _group_shuffler(y) if masks is None or len(masks) == 1 else _domain_shuffler(y, masks)
@@ -222,7 +221,7 @@ def precision_at(model: ArrayLike, human: ArrayLike, k: int = 3, threshold: floa
 
 def human_means(ratings: ArrayLike) -> Floats:
     """Average `ratings` (annotators, groups, pairs) over annotators; NaN where none gave a rating."""
-    return nan_mean(_validate_ratings(ratings), axis=0)
+    return nan_mean(np.asarray(ratings, dtype=np.float64), axis=0)
 
 
 def _kendall_tau(x: Floats, y: Floats) -> tuple[float, float, int]:
@@ -261,20 +260,6 @@ def _validate_pair(model: ArrayLike, human: ArrayLike) -> tuple[Floats, Floats]:
     if x.ndim != 2 or x.shape != y.shape or 0 in x.shape:
         raise UsageError(f"model and human must have the same shape (groups, pairs), got {x.shape} and {y.shape}")
     return x, y
-
-
-def _validate_ratings(ratings: ArrayLike) -> Floats:
-    people = np.asarray(ratings, dtype=np.float64)
-    if people.ndim != 3:
-        raise UsageError(f"ratings must have the shape (annotators, groups, pairs), got {people.shape}")
-    return people
-
-
-def _check_resampling(n: int, confidence: float = CONFIDENCE) -> None:
-    if n < 1:
-        raise UsageError(f"the number of draws must be at least 1, got {n}")
-    if not 0.0 < confidence < 1.0:
-        raise UsageError(f"confidence must lie between 0 and 1, got {confidence}")
 
 
 @dataclass(frozen=True)
@@ -351,9 +336,8 @@ def alignment_intervals(
     ``groups``: Student's t intervals that leave out one domain at a time (`jackknife_interval`). ``both``: the half
     widths of the two others, added in quadrature, which counts annotators twice. docs/validity.md reports the coverage.
     """
-    people, generator = _validate_ratings(ratings), np.random.default_rng(rng)
+    people, generator = np.asarray(ratings, dtype=np.float64), np.random.default_rng(rng)
     x, y = _validate_pair(model, nan_mean(people, axis=0))
-    _check_resampling(n, confidence)
     drawn = _resample_annotators(people, n, generator)
     once = np.ones((1, len(x)))
     counts, blocks = block_counts(x, y), np.stack([block_counts(x, sample) for sample in drawn])
@@ -415,8 +399,7 @@ def noise_ceiling(ratings: ArrayLike, *, n: int, rng: Rng) -> NoiseCeiling:
     compared, so a model may exceed it. There is no formula for the full number of annotators: that of Spearman and
     Brown is for correlations of sums, not for ranks. The interval describes the splits of these annotators.
     """
-    people, generator = _validate_ratings(ratings), np.random.default_rng(rng)
-    _check_resampling(n)
+    people, generator = np.asarray(ratings, dtype=np.float64), np.random.default_rng(rng)
     raters = [len(_find_raters(people[:, g])) for g in range(people.shape[1])]
     if max(raters, default=0) < 2:
         raise UsageError(f"no group has two or more annotators (at most {max(raters, default=0)})")
@@ -503,10 +486,6 @@ def choose_templates(scores: ArrayLike, human: ArrayLike, names: Sequence[str]) 
     scores counts more.
     """
     x, y = np.asarray(scores, dtype=np.float64), np.asarray(human, dtype=np.float64)
-    if x.ndim != 3 or x.shape[1:] != y.shape or len(names) != len(x):
-        raise UsageError(
-            f"scores must have the shape (templates, groups, pairs), {(len(names), *y.shape)}, got {x.shape}"
-        )
     present = np.isfinite(x)
     cells = ~np.isnan(y) & present.any(axis=0)
     usable = [t for t in range(len(x)) if present[t][cells].all()]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from biassay.errors import UsageError
-
 
 def draw_balanced(levels: ArrayLike, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw n items so that the levels of every factor occur about equally often.
@@ -36,8 +34,6 @@ def draw_balanced(levels: ArrayLike, n: int, rng: np.random.Generator) -> NDArra
     [0, 0, 3, 3]
     """
     table = np.asarray(levels)
-    if table.ndim != 2 or n < 0:
-        raise UsageError(f"expected levels of shape (items, factors) and n of at least 0, got {table.shape} and {n}")
     codes = [np.unique(column, return_inverse=True)[1] for column in table.T]
     counts = [np.zeros(code.max() + 1 if len(code) else 0) for code in codes]
     tie_breaks = rng.random(len(table))

@@ -20,7 +20,6 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from biassay.errors import UsageError
 from biassay.stats.agreement_bounds import AgreementBounds, agreement_bounds
 from biassay.stats.skewness import invert_hall, transform_hall
 
@@ -82,8 +81,6 @@ class ClusterEstimate:
 def cluster_totals(values: ArrayLike, clusters: ArrayLike) -> Floats:
     """Sum the rows of `values` (items, m) by cluster. Return totals (clusters, m) of the sorted clusters."""
     values, clusters = np.asarray(values, dtype=np.float64), np.asarray(clusters)
-    if values.ndim != 2 or len(values) != len(clusters):
-        raise UsageError(f"expected one row for each of {len(clusters)} items, got an array of shape {values.shape}")
     names, indices = np.unique(clusters, return_inverse=True)
     return _sum_by_index(values, indices, len(names))
 
@@ -165,25 +162,28 @@ def cluster_estimate(
     >>> estimate.value, estimate.n_clusters
     (0.625, 4)
     """
-    totals = _validate_totals(totals, confidence)
+    every = np.asarray(totals, dtype=np.float64)
+    totals = np.asarray(every[(every != 0.0).any(axis=1)])
     n = len(totals)
     value = float(score(totals.sum(axis=0)[None])[0]) if n else math.nan
+    without = ClusterEstimate(value, math.nan, (math.nan, math.nan), math.nan, null, confidence, n, math.nan)
     if n < 2 or math.isnan(value):
-        return _estimate_without_interval(value, math.nan, null, confidence, n)
+        return without
     bounds = _bound_agreement(totals, score, null, confidence, within, weight)
     influence = _compute_influence(totals, value, score)
     if np.isnan(influence).any():  # a single cluster defines the score
-        return _estimate_from_bounds(value, math.nan, null, confidence, n, bounds)
+        return _apply_bounds(without, bounds)
     variance = float((influence**2).sum()) / (n * (n - 1))
     if math.sqrt(variance) <= _FLAT * max(1.0, abs(value)):
-        return _estimate_from_bounds(value, 0.0, null, confidence, n, bounds)
+        return _apply_bounds(replace(without, standard_error=0.0), bounds)
     skew = _skewness(influence) / math.sqrt(n)
     shares = _compute_shares(totals, weight)
     df = _degrees_of_freedom(shares, influence)
     if heavy_tails:
         kurtosis = float((influence**4).mean() / (influence**2).mean() ** 2)
         df = min(df, max(2.0 * n / max(kurtosis - 1.0, 1.0), 1.0))
-    return _estimate(value, variance, df, skew, influence, shares, null, confidence, within, bounds)
+    without = replace(without, standard_error=math.sqrt(variance), df=df)
+    return _add_interval(without, skew, influence, shares, within, bounds)
 
 
 def crossed_cluster_estimate(
@@ -249,7 +249,10 @@ def crossed_cluster_estimate(
     name_indices = _number(sorted({name for _, cell_names in cells for name in cell_names}))
     if math.isnan(plain.value) or not name_indices:
         return plain
-    value, n, n_names = plain.value, plain.n_clusters, len(name_indices)
+    n, n_names = plain.n_clusters, len(name_indices)
+    without = ClusterEstimate(
+        plain.value, math.nan, (math.nan, math.nan), math.nan, null, confidence, n, math.nan, n_names
+    )
     member = np.zeros((len(cells), n_names))
     for cell, (_, cell_names) in enumerate(cells):
         member[cell, [name_indices[name] for name in cell_names]] = 1.0
@@ -257,11 +260,10 @@ def crossed_cluster_estimate(
     shares = counts / counts.sum() if weight is None else _compute_shares(cell_totals, weight)
     factor, df_names, n_effective = _name_design(shares, member)
     if df_names <= LEAST_NAME_DF + _ROUNDING:
-        without = _estimate_without_interval(value, plain.standard_error, null, confidence, n)
-        return replace(without, n_names=n_names, df=df_names)
+        return replace(without, standard_error=plain.standard_error, df=df_names)
     bounds = _bound_agreement(totals, score, null, confidence, within, weight, max_units=n_effective)
     if math.isnan(plain.standard_error):  # a single cluster defines the score
-        return replace(_estimate_from_bounds(value, math.nan, null, confidence, n, bounds), n_names=n_names)
+        return _apply_bounds(without, bounds)
     slopes = _compute_slopes(cell_totals, score)
     influence_by_name = slopes[:, None] * member
     within_clusters = _sum_by_index(influence_by_name, cell_clusters, len(cluster_indices))
@@ -269,9 +271,9 @@ def crossed_cluster_estimate(
     v_names = factor * float((influence_by_name.sum(axis=0) ** 2).sum())
     v_both = factor * float((within_clusters**2).sum())
     variance = max(v_clusters + v_names - v_both, v_clusters, v_names)
-    if not variance > _NEGLIGIBLE * max(1.0, abs(value)) ** 2:  # neither templates nor names differ
-        return replace(_estimate_from_bounds(value, 0.0, null, confidence, n, bounds), n_names=n_names)
-    influence = _compute_influence(totals, value, score)
+    if not variance > _NEGLIGIBLE * max(1.0, abs(plain.value)) ** 2:  # neither templates nor names differ
+        return _apply_bounds(replace(without, standard_error=0.0), bounds)
+    influence = _compute_influence(totals, plain.value, score)
     cluster_shares = _compute_shares(totals, weight)
     df_clusters = _degrees_of_freedom(cluster_shares, influence)
     df = df_clusters
@@ -279,9 +281,8 @@ def crossed_cluster_estimate(
         parts = v_clusters**2 / df_clusters, v_names**2 / df_names, v_both**2 / (df_clusters * df_names)
         df = variance**2 / sum(parts)
     cubes = float((influence**3).sum()) / n**3 + float(((slopes @ member) ** 3).sum())
-    df, skew = min(df, df_clusters, df_names), cubes / variance**1.5
-    estimate = _estimate(value, variance, df, skew, influence, cluster_shares, null, confidence, within, bounds)
-    return replace(estimate, n_names=n_names)
+    without = replace(without, standard_error=math.sqrt(variance), df=min(df, df_clusters, df_names))
+    return _add_interval(without, cubes / variance**1.5, influence, cluster_shares, within, bounds)
 
 
 def _number(keys: Iterable[Key]) -> dict[Key, int]:
@@ -379,22 +380,34 @@ def _if_unanimous(bounds: AgreementBounds | None) -> AgreementBounds | None:
     return bounds if agree else None
 
 
-def _estimate(
-    value: float,
-    variance: float,
-    df: float,
+def _apply_bounds(without: ClusterEstimate, bounds: AgreementBounds | None) -> ClusterEstimate:
+    """Return the estimate that rests on the agreement of clusters alone."""
+    bounds = _if_unanimous(bounds)
+    if bounds is not None:
+        return replace(without, interval=bounds.interval, p_value=bounds.p_value)
+    if without.standard_error != 0.0:
+        return without
+    # the exact sign test of clusters that all have the same score
+    return replace(without, p_value=1.0 if without.value == without.null else 2.0 ** (1 - without.n_clusters))
+
+
+def _add_interval(
+    without: ClusterEstimate,
     skew: float,
     influence: Floats,
     shares: Floats,
-    null: float,
-    confidence: float,
     within: tuple[float, float],
     bounds: AgreementBounds | None,
 ) -> ClusterEstimate:
-    error = math.sqrt(variance)
+    """Add interval and p-value to an estimate with a standard error and degrees of freedom."""
+    squares = influence**2
+    total = float(squares.sum())
+    largest_share = float(squares.max()) / total if total > 0.0 else 1.0 / len(squares)
+    without = replace(without, largest_share=largest_share)
+    value, error, null, df = without.value, without.standard_error, without.null, without.df
+    confidence = without.confidence
     if df <= LEAST_DF + _ROUNDING:
-        estimate = _estimate_from_bounds(value, error, null, confidence, len(influence), bounds)
-        return replace(estimate, df=df, largest_share=_largest_share(influence))
+        return _apply_bounds(without, bounds)
     all_bounds, bounds = bounds, _if_unanimous(bounds)
     skew = skew if bounds is None else 0.0
     reach = float(scipy.special.stdtrit(df, 0.5 + confidence / 2.0))
@@ -402,9 +415,10 @@ def _estimate(
     high = value - error * min(-reach, float(invert_hall(-reach, skew)))
     t = (value - null) / error
     p = max(_two_sided_p(t, df), _two_sided_p(transform_hall(t, skew), df))
-    if np.isfinite(within).all() and _effective_number(shares) <= _FEW_CLUSTERS:
+    if np.isfinite(within).all() and 1.0 / float((shares**2).sum()) <= _FEW_CLUSTERS:
         below, above = _flip_signs(influence, shares)
-        p = max(p, _share_reached(below if value > null else above, abs(value - null)))
+        distances = below if value > null else above
+        p = max(p, float((distances >= abs(value - null) * (1.0 - _ROUNDING)).mean()))
         reaches = _largest_included(below, confidence), _largest_included(above, confidence)
         if math.isfinite(reaches[0]):
             low, high = min(low, value - reaches[0]), max(high, value + reaches[1])
@@ -412,17 +426,7 @@ def _estimate(
             bounds = all_bounds
     if bounds is not None:
         low, high, p = min(low, bounds.interval[0]), max(high, bounds.interval[1]), max(p, bounds.p_value)
-    return ClusterEstimate(
-        value=value,
-        standard_error=error,
-        interval=(max(low, within[0]), min(high, within[1])),
-        p_value=p,
-        null=null,
-        confidence=confidence,
-        n_clusters=len(influence),
-        largest_share=_largest_share(influence),
-        df=df,
-    )
+    return replace(without, interval=(max(low, within[0]), min(high, within[1])), p_value=p)
 
 
 def _flip_signs(influence: Floats, shares: Floats) -> tuple[Floats, Floats]:
@@ -458,25 +462,9 @@ def _flip_signs(influence: Floats, shares: Floats) -> tuple[Floats, Floats]:
     return tuple(np.append(np.inf, np.maximum(*ends)) for ends in ((same, -opposite), (opposite, -same)))  # type: ignore[return-value]
 
 
-def _share_reached(distances: Floats, distance: float) -> float:
-    return float((distances >= distance * (1.0 - _ROUNDING)).mean())
-
-
 def _largest_included(distances: Floats, confidence: float) -> float:
     """Return the largest distance whose p-value is above 1 - confidence."""
     return float(-np.sort(-distances)[int((1.0 - confidence) * len(distances) * (1.0 + _ROUNDING))])
-
-
-def _effective_number(shares: Floats) -> float:
-    """Return the number of clusters of equal weight with the same precision (Kish 1965)."""
-    return 1.0 / float((shares**2).sum())
-
-
-def _largest_share(influence: Floats) -> float:
-    """Return the share of the most influential cluster; 1 / G if none has any influence."""
-    squares = influence**2
-    total = float(squares.sum())
-    return float(squares.max()) / total if total > 0.0 else 1.0 / len(squares)
 
 
 def share_estimate(successes: int, n: int, *, confidence: float = 0.95) -> ClusterEstimate:
@@ -491,10 +479,8 @@ def share_estimate(successes: int, n: int, *, confidence: float = 0.95) -> Clust
     -------
     ClusterEstimate
     """
-    if not 0 <= successes <= n:
-        raise UsageError(f"expected between 0 and {n} successes, got {successes}")
     if not n:
-        return _estimate_without_interval(math.nan, math.nan, 0.5, confidence, 0)
+        return ClusterEstimate(math.nan, math.nan, (math.nan, math.nan), math.nan, 0.5, confidence, 0, math.nan)
     test = scipy.stats.binomtest(successes, n)
     interval = test.proportion_ci(confidence, method="wilson")
     share = successes / n
@@ -508,35 +494,6 @@ def share_estimate(successes: int, n: int, *, confidence: float = 0.95) -> Clust
         n_clusters=n,
         largest_share=1.0 / n,
     )
-
-
-def _validate_totals(totals: ArrayLike, confidence: float) -> Floats:
-    array = np.asarray(totals, dtype=np.float64)
-    if array.ndim != 2 or not np.isfinite(array).all():
-        raise UsageError(f"expected finite totals of shape (clusters, m), got an array of shape {array.shape}")
-    if not 0.0 < confidence < 1.0:
-        raise UsageError(f"confidence must lie between 0 and 1, got {confidence!r}")
-    return np.asarray(array[(array != 0.0).any(axis=1)])
-
-
-def _estimate_from_bounds(
-    value: float, error: float, null: float, confidence: float, n: int, bounds: AgreementBounds | None
-) -> ClusterEstimate:
-    """Return the estimate that rests on the agreement of clusters alone."""
-    bounds = _if_unanimous(bounds)
-    if bounds is None:
-        without = _estimate_without_interval(value, error, null, confidence, n)
-        return without if error > 0.0 or math.isnan(error) else replace(without, p_value=_test_signs(value, null, n))
-    return ClusterEstimate(value, error, bounds.interval, bounds.p_value, null, confidence, n, math.nan)
-
-
-def _test_signs(value: float, null: float, n: int) -> float:
-    """Return the p-value of the exact sign test if all clusters have the same score."""
-    return 1.0 if value == null else 2.0 ** (1 - n)
-
-
-def _estimate_without_interval(value: float, error: float, null: float, confidence: float, n: int) -> ClusterEstimate:
-    return ClusterEstimate(value, error, (math.nan, math.nan), math.nan, null, confidence, n, math.nan)
 
 
 def _skewness(influence: Floats) -> float:

@@ -88,20 +88,6 @@ class ContextPools:
         scales: FloatArray = self.scales[word][at]
         return scales
 
-    def take_unit_rows(self, word: int, at: NDArray[np.integer], out: FloatArray) -> None:
-        """Copy the rows `at` of one word into `out` (contexts, d), scaled to unit length.
-
-        Parameters
-        ----------
-        word : int
-            Index of the word.
-        at : (contexts,) int
-            Rows to copy.
-        out : (contexts, d) float
-            Array to fill.
-        """
-        out *= self.take_rows(word, at, out)[:, None]
-
 
 def _validate_vectors(array: FloatArray, where: str) -> FloatArray:
     array = np.asarray(array)
@@ -207,23 +193,20 @@ def _average_rows(pools: ContextPools, chosen: NDArray[np.integer], out: FloatAr
     """Write the mean over words of the chosen rows, scaled to unit length, into `out` (samples, d)."""
     out[:] = 0.0
     for word in range(len(pools.rows)):
-        pools.take_unit_rows(word, chosen[:, word], gathered)
+        gathered *= pools.take_rows(word, chosen[:, word], gathered)[:, None]
         out += gathered
     out /= len(pools.rows)
 
 
 def mean_directions(pools: ContextPools) -> NDArray[np.float64]:
     """Average the unit context vectors of every word, (words, d)."""
-    return np.stack([_mean_direction(pools, word) for word in range(len(pools.rows))])
-
-
-def _mean_direction(pools: ContextPools, word: int) -> NDArray[np.float64]:
-    total = np.zeros(pools.dimension)
-    for start in range(0, len(pools.rows[word]), _NORM_ROWS):
-        part = slice(start, start + _NORM_ROWS)
-        rows, scales = pools.rows[word][part].astype(np.float64), pools.scales[word][part].astype(np.float64)
-        total += np.einsum("i,ij->j", scales, rows)
-    return total / len(pools.rows[word])
+    means = np.zeros((len(pools.rows), pools.dimension))
+    for total, rows, scales in zip(means, pools.rows, pools.scales, strict=True):
+        for start in range(0, len(rows), _NORM_ROWS):
+            part = slice(start, start + _NORM_ROWS)
+            total += np.einsum("i,ij->j", scales[part].astype(np.float64), rows[part].astype(np.float64))
+        total /= len(rows)
+    return means
 
 
 _TINY = math.ulp(0.0)

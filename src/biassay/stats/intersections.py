@@ -12,7 +12,6 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from biassay.errors import UsageError
 from biassay.stats.agreement_bounds import agreement_bounds
 from biassay.stats.crossed import CONFIDENCE
 from biassay.stats.kendall import kendall_by_row
@@ -23,10 +22,11 @@ Indices = NDArray[np.intp]
 _ROUNDING = 1e-12
 
 
+@dataclass(frozen=True, eq=False)
 class PairedGroups:
-    """Validated scores of paired groups and of their components.
+    """Scores of paired groups and of their components.
 
-    Parameters
+    Attributes
     ----------
     scores : (n, traits)
         Scores of the paired groups; NaN is missing.
@@ -40,36 +40,12 @@ class PairedGroups:
         Domain of every single group, from 0.
     """
 
-    def __init__(
-        self,
-        scores: ArrayLike,
-        components: ArrayLike,
-        first: ArrayLike,
-        second: ArrayLike,
-        reverse: ArrayLike,
-        domains: ArrayLike,
-    ) -> None:
-        self.scores, self.components = (np.asarray(array, dtype=np.float64) for array in (scores, components))
-        if self.scores.ndim != 2 or self.components.ndim != 2 or self.scores.shape[1] != self.components.shape[1]:
-            raise UsageError(
-                "scores of paired groups and components must have the same traits, got shapes "
-                f"{self.scores.shape} and {self.components.shape}"
-            )
-        n, groups = len(self.scores), len(self.components)
-        self.first = _validate_indices("first", first, n, 0, groups)
-        self.second = _validate_indices("second", second, n, 0, groups)
-        self.reverse = _validate_indices("reverse", reverse, n, -1, n)
-        self.domains = _validate_indices("domains", domains, groups, 0, None)
-        self._check_reverse()
-
-    def _check_reverse(self) -> None:
-        pairs = np.flatnonzero(self.reverse >= 0)
-        other = self.reverse[pairs]
-        right = (self.first[other] == self.second[pairs]) & (self.second[other] == self.first[pairs])
-        wrong = pairs[~(right & (self.reverse[other] == pairs))]
-        if len(wrong):
-            i, j = int(wrong[0]), int(self.reverse[wrong[0]])
-            raise UsageError(f"the reverse of paired group {i} is {j}, which is not the same pair in the other order")
+    scores: Floats
+    components: Floats
+    first: Indices
+    second: Indices
+    reverse: Indices
+    domains: Indices
 
 
 @dataclass(frozen=True)
@@ -258,16 +234,6 @@ def _pair_mean(paired: PairedGroups, values: Floats, chosen: NDArray[np.bool_]) 
     return PairMean(mean, float(np.sqrt(max(independent, shared) / (n * (n - 1)))), n)
 
 
-def _validate_indices(what: str, values: ArrayLike, n: int, low: int, end: int | None) -> Indices:
-    array = np.asarray(values)
-    if array.shape != (n,) or (n and array.dtype.kind not in "iu"):
-        raise UsageError(f"{what} must be {n} integers, got {array.dtype} of shape {array.shape}")
-    if n and (array.min() < low or (end is not None and array.max() >= end)):
-        allowed = f"{low} or more" if end is None else f"from {low} to {end - 1}"
-        raise UsageError(f"{what} must be {allowed}, got {array.min()} to {array.max()}")
-    return array.astype(np.intp)
-
-
 _TIED = 1e-9  # relative difference of studentised residuals that are equal except for rounding
 
 
@@ -365,8 +331,6 @@ def emergence(paired: PairedGroups, *, top: int = 50) -> Emergence:
     .. [1] Cao, Y. T., Sotnikova, A., Daumé III, H., Rudinger, R., and Zou, L. (2022). Theory-grounded measurement of
        U.S. social stereotypes in English language models. NAACL, 1276-1295.
     """
-    if top < 0:
-        raise UsageError(f"top must be at least 0, got {top}")
     first, second = paired.components[paired.first], paired.components[paired.second]
     kinds = np.stack([paired.domains[paired.first], paired.domains[paired.second]], axis=1)
     blocks = np.unique(kinds, axis=0, return_inverse=True)[1].ravel()
@@ -394,11 +358,6 @@ def precision_recall(predicted: ArrayLike, truth: ArrayLike) -> PrecisionRecall:
     The random baseline predicts every cell with a probability of one half. Its precision is the share of true cells.
     """
     yes, true = np.asarray(predicted, dtype=bool), np.asarray(truth, dtype=bool)
-    if yes.shape != true.shape or not yes.size:
-        raise UsageError(
-            f"predicted and truth must have the same shape and not be empty, got {yes.shape} and {true.shape}"
-        )
-
     tp, fp, fn = (int(np.count_nonzero(part)) for part in (yes & true, yes & ~true, ~yes & true))
     return PrecisionRecall(
         precision=tp / (tp + fp) if tp + fp else np.nan,

@@ -128,8 +128,6 @@ def holm_by_question(
        hypotheses. Statistical Applications in Genetics and Molecular Biology, 11(1).
     """
     p, order = _sort_p_values(p_values, alpha)
-    if len(questions) != len(p):
-        raise UsageError(f"expected one question per p-value, got {len(questions)} questions and {len(p)} p-values")
     least = np.zeros(len(p)) if floors is None else _validate_floors(floors, p)
     pending = group_pairs((questions[i], i) for i in sorted(order.tolist()))
     first = {question: forms[0] for question, forms in pending.items()}
@@ -187,14 +185,9 @@ def benjamini_hochberg(p_values: ArrayLike, alpha: float = 0.01) -> Correction:
     array([0.03, 0.04, 0.04])
     """
     p, order = _sort_p_values(p_values, alpha)
-    return _restore_order(_step_up(p[order], np.ones(len(order), dtype=np.int64)), order, len(p), alpha)
-
-
-def _step_up(p_values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Adjust distinct p-values in ascending order that occur `counts` times each."""
-    ends = np.cumsum(counts)
-    adjusted = np.minimum.accumulate((p_values * counts.sum() / ends)[::-1])[::-1]
-    return np.asarray(np.minimum(adjusted, 1.0))
+    n = len(order)
+    adjusted = np.minimum.accumulate((p[order] * n / np.arange(1, n + 1))[::-1])[::-1]
+    return _restore_order(adjusted, order, len(p), alpha)
 
 
 def _validate_floors(floors: ArrayLike, p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -232,15 +225,10 @@ def _restore_order(stepped: NDArray[np.float64], order: NDArray[np.intp], n: int
 
 
 _Floats = NDArray[np.float64]
-_MAX_WAITING = 1 << 16  # p-values that are counted at once
-_ROUNDING = 1e-9  # relative amount by which rounding may put a q below its p
 
 
 class FdrAccumulator:
     """Collects the p-values of a large vocabulary and corrects them for the false discovery rate.
-
-    Permutations give few distinct p-values, so counts of them are enough. For words that EIBD detects and that may be
-    associated, pairs of p-values are stored as well.
 
     Attributes
     ----------
@@ -252,61 +240,41 @@ class FdrAccumulator:
     def __init__(self, alpha: float) -> None:
         self.alpha = alpha
         self.num_words = self.num_above = 0
-        self._values = np.empty(0)
-        # counts of all words, of those above a group, and of those above every group
-        self._counts = np.empty((3, 0), dtype=np.int64)
-        self._waiting: list[tuple[_Floats, NDArray[np.bool_]]] = []
-        self._pairs: list[_Floats] = []
-        self._num_excess = 0
+        self._p = [np.empty((0, 2))]
+        self._marks = [np.empty((0, 3), dtype=bool)]
 
     def add(self, p: _Floats, marks: NDArray[np.bool_]) -> None:
         """Add words with their p-values of the association and of the excess, (n, 2), and `marks` (n, 3).
 
         The marks are: above IBD's threshold, above it against every group, and detected by EIBD.
         """
-        above, every, eibd = marks.T
         self.num_words += len(p)
-        self.num_above += int(above.sum())
-        self._num_excess += int((~np.isnan(p[:, 1])).sum())
-        self._pairs.append(p[eibd & (p[:, 0] <= self.alpha * (1.0 + _ROUNDING))])
-        self._waiting.append((p[:, 0].copy(), np.stack([np.ones_like(above), above, above & every])))
-        if sum(len(waiting) for waiting, _ in self._waiting) >= _MAX_WAITING:
-            self._count()
-
-    def _count(self) -> None:
-        """Merge the waiting p-values into the counts."""
-        p = np.concatenate([self._values, *(waiting for waiting, _ in self._waiting)])
-        counts = np.concatenate([self._counts, *(marks for _, marks in self._waiting)], axis=1)
-        present = ~np.isnan(p)
-        self._values, indices = np.unique(p[present], return_inverse=True)
-        rows = (np.bincount(indices, row[present], len(self._values)) for row in counts)
-        self._counts = np.stack([row.astype(np.int64) for row in rows])
-        self._waiting = []
+        self.num_above += int(marks[:, 0].sum())
+        self._p.append(p.copy())
+        self._marks.append(marks.copy())
 
     def correct(self) -> FdrResult:
         """Apply Benjamini and Hochberg's correction to all p-values so far."""
-        self._count()
-        adjusted = _step_up(self._values, self._counts[0])
-        significant = adjusted <= self.alpha
-        pairs = np.concatenate([np.empty((0, 2)), *self._pairs])
-        chosen = pairs[significant[np.searchsorted(self._values, pairs[:, 0])]]
-        excess = np.sort(chosen[~np.isnan(chosen[:, 1]), 1])
+        self._p, self._marks = [np.concatenate(self._p)], [np.concatenate(self._marks)]  # frees memory
+        (p, p_excess), (above, every, eibd) = self._p[0].T, self._marks[0].T
+        correction = benjamini_hochberg(p, self.alpha)
+        significant, tested = correction.rejected, ~np.isnan(p_excess)
         # All other words count with a p-value of 1. Correcting all words before choosing some would be wrong: the
         # chosen words contain more than their share of false discoveries (Katsevich et al. 2023).
-        others = self._num_excess - len(excess)
-        values = np.append(excess, 1.0) if others else excess
-        counts = np.append(np.ones(len(excess), dtype=np.int64), others)[: len(values)]
-        adjusted_excess = _step_up(values, counts)
-        _, num_associated, num_every = self._counts[:, significant].sum(axis=1).tolist()
+        chosen = eibd & significant
+        of_chosen = benjamini_hochberg(np.where(chosen, p_excess, np.where(tested, 1.0, np.nan)), self.alpha)
+        values, first = np.unique(p[~np.isnan(p)], return_index=True)
+        values_excess = np.where(chosen, p_excess, 1.0)[tested]
+        values_excess, first_excess = np.unique(values_excess, return_index=True)
         return FdrResult(
-            values=self._values,
-            adjusted=adjusted,
-            values_excess=values,
-            adjusted_excess=adjusted_excess,
-            num_associated=num_associated,
-            num_every=num_every,
-            num_eibd=len(chosen),
-            num_emergent=int((adjusted_excess[: len(excess)] <= self.alpha).sum()),
+            values=values,
+            adjusted=correction.adjusted[~np.isnan(p)][first],
+            values_excess=values_excess,
+            adjusted_excess=of_chosen.adjusted[tested][first_excess],
+            num_associated=int((above & significant).sum()),
+            num_every=int((above & every & significant).sum()),
+            num_eibd=int(chosen.sum()),
+            num_emergent=int((chosen & of_chosen.rejected).sum()),
         )
 
 

@@ -27,7 +27,7 @@ J. Besag and P. Clifford (1991). Sequential Monte Carlo p-values. Biometrika 78.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import array_api_compat
@@ -172,38 +172,34 @@ class NamePermutations:
         squared = (residuals**2).sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             excess = _signed_square(residuals @ self._excess) / squared[:, None]
-        parts = (
-            centred,
-            centred**2,
-            residuals,
-            squared,
-            _lower_by_rounding(_signed_square(largest)),
-            _lower_by_rounding(excess),
-        )
-        words = _WordStatistics(*(part.astype(np.float32) for part in parts))
-        counters = [_ExceedanceCounter(np.isnan(observed), self._stop) for observed in (largest, excess)]
+        observed = (_lower_by_rounding(_signed_square(largest)), _lower_by_rounding(excess))
+        parts = (centred, centred**2, residuals, squared, *observed)
+        words = [part.astype(np.float32) for part in parts]
+        counters = [_ExceedanceCounter(np.isnan(undefined), self._stop) for undefined in (largest, excess)]
         done = 0
-        for permutations in self._batches():
+        for matrices in self._batches():
             active = np.union1d(counters[0].active_words, counters[1].active_words)
             if not len(active):
                 break
-            self._count(words.rows(active), permutations, active, done, counters)
-            done += permutations.n
+            self._count([part[active] for part in words], matrices, active, done, counters)
+            done += matrices[0].shape[2]
         return PermutedTails(*(counter.p_values(self.permutations) for counter in counters))
 
-    def _batches(self) -> Iterator[_PermutationMatrices]:
+    def _batches(self) -> Iterator[tuple[_F32, _F32, _F32, _F32]]:
+        """Yield matrices (rows, names, permutations) that turn cosines of words into statistics of the groups.
+
+        They give means and sums of the groups, the excess of the targets, and the residuals that categories explain.
+        """
         for start in range(0, self.permutations, _PERMUTATIONS_PER_BATCH):
             orders = self._orders[start : start + _PERMUTATIONS_PER_BATCH].astype(np.intp)
             member = (np.arange(len(self._sizes))[:, None, None] == self._groups[orders].T).astype(np.float32)
             means = member / self._sizes[:, None, None].astype(np.float32)
-            yield _PermutationMatrices(
-                means, member, _permute_columns(self._excess, orders), _permute_columns(self._additive, orders)
-            )
+            yield means, member, _permute_columns(self._excess, orders), _permute_columns(self._additive, orders)
 
     def _count(
         self,
-        words: _WordStatistics,
-        permutations: _PermutationMatrices,
+        words: Sequence[_F32],
+        permutations: Sequence[_F32],
         indices: NDArray[np.intp],
         done: int,
         counters: Sequence[_ExceedanceCounter],
@@ -211,16 +207,18 @@ class NamePermutations:
         """Count in both counters where a batch of permutations reaches the observed statistics of some words."""
         step = _WORDS_PER_BATCH if self.to_device is None else _WORDS_PER_DEVICE_BATCH
         to_device = self.to_device or np.asarray
-        matrices = [to_device(matrix) for matrix in permutations.matrices]
-        for start in range(0, len(words.centred), step):
-            tile, tile_indices = words.rows(slice(start, start + step)), indices[start : start + step]
+        matrices = [to_device(matrix) for matrix in permutations]
+        for start in range(0, len(indices), step):
+            rows = slice(start, start + step)
+            centred, squared_cosines, residuals, squared, largest, observed_excess = (part[rows] for part in words)
+            sources = (centred, squared_cosines, residuals, residuals)
             means, squares, excess, explained = (
-                to_device(source) @ matrix for source, matrix in zip(tile.sources, matrices, strict=True)
+                to_device(source) @ matrix for source, matrix in zip(sources, matrices, strict=True)
             )
             scores = _permuted_scores(means, squares, self._sizes, self._pairs, self.targets)
-            counters[0].add(tile_indices, done, scores, to_device(tile.largest))
-            scaled_excess = _permuted_excess(excess, explained, to_device(tile.squared))
-            counters[1].add(tile_indices, done, scaled_excess, to_device(tile.excess))
+            counters[0].add(indices[rows], done, scores, to_device(largest))
+            scaled_excess = _permuted_excess(excess, explained, to_device(squared))
+            counters[1].add(indices[rows], done, scaled_excess, to_device(observed_excess))
 
 
 def _permuted_scores(
@@ -255,44 +253,6 @@ def _permuted_excess(excess: Any, explained: Any, squared: Any) -> Any:
     for i in range(explained.shape[0]):
         unexplained = unexplained - explained[i, ...] * explained[i, ...]
     return excess * xp.abs(excess) / unexplained
-
-
-@dataclass(frozen=True, eq=False)
-class _WordStatistics:
-    """Centred cosines of words, their squares, residuals of the sum of categories, and observed statistics."""
-
-    centred: _F32
-    squares: _F32
-    residuals: _F32
-    squared: _F32  # sum of squared residuals
-    largest: _F32
-    excess: _F32
-
-    @property
-    def sources(self) -> tuple[_F32, ...]:
-        """Arrays to multiply with each of `_PermutationMatrices.matrices`."""
-        return self.centred, self.squares, self.residuals, self.residuals
-
-    def rows(self, rows: slice | NDArray[np.intp]) -> _WordStatistics:
-        return _WordStatistics(*(getattr(self, field.name)[rows] for field in fields(self)))
-
-
-@dataclass(frozen=True, eq=False)
-class _PermutationMatrices:
-    """Matrices (rows, names, permutations) that turn cosines of words with names into statistics of the groups."""
-
-    means: _F32
-    members: _F32
-    excess: _F32
-    additive: _F32
-
-    @property
-    def n(self) -> int:
-        return int(self.means.shape[2])
-
-    @property
-    def matrices(self) -> tuple[_F32, ...]:
-        return self.means, self.members, self.excess, self.additive
 
 
 def _list_pairs(targets: Sequence[int], groups: int) -> list[tuple[int, int]]:

@@ -114,10 +114,7 @@ class CrossedDesign:
         _check_share("alpha", alpha)
         _check_share("power", power)
         critical = self._skewed_critical_values(alpha / 2.0)
-        shift = _find_shift(
-            lambda x: _detection_rate_above(x, critical), np.isfinite(critical).mean(), power, lowest=-1
-        )
-        return None if shift is None else shift * math.sqrt(self.V)
+        return self._find_difference(lambda x: _detection_rate_above(x, critical), critical, power, lowest=-1)
 
     def smallest_difference(self, alpha: float = ALPHA, power: float = POWER) -> float | None:
         """Return the smallest D with this power, or None if there is none because there is too often no p-value."""
@@ -126,21 +123,29 @@ class CrossedDesign:
         if not alpha < power:
             raise UsageError(f"the power must exceed alpha, got power {power:g} and alpha {alpha:g}")
         critical = self._critical_values(alpha / 2.0)
-        shift = _find_shift(lambda x: _detection_rate(x, critical), np.isfinite(critical).mean(), power, lowest=0)
-        return None if shift is None else shift * math.sqrt(self.V)
+        return self._find_difference(lambda x: _detection_rate(x, critical), critical, power, lowest=0)
 
-    def _critical_values(self, tail: float) -> Floats:
-        """Return the smallest significant D at every point, in standard deviations of D."""
+    def _find_difference(
+        self, rate: Callable[[float], float], critical: Floats, power: float, *, lowest: int
+    ) -> float | None:
+        """Return the D at which an increasing detection rate reaches a power, searched from `lowest` times the end."""
+        limit, high = np.isfinite(critical).mean(), 4.0
+        if limit <= power:
+            return None
+        while rate(high) <= power:
+            high *= 2.0
+        return _find_root(lambda shift: rate(shift) - power, lowest * high, high) * math.sqrt(self.V)
+
+    def _critical_values(self, tail: float, skewness: Floats | float = 0.0) -> Floats:
+        """Return the smallest significant D at every point, in standard deviations, with t corrected for skewness."""
         V, df = self._estimates
         t = np.exp(_log_t(tail)(1.0 / np.maximum(df, LEAST_DF)))
-        return np.where(df >= LEAST_DF, t * np.sqrt(V / self.V), np.inf)
+        corrected = np.maximum(t, invert_hall(t, skewness))
+        return np.where(df >= LEAST_DF, corrected * np.sqrt(V / self.V), np.inf)
 
     def _skewed_critical_values(self, tail: float) -> Floats:
-        """Return the smallest significant D if t is corrected for skewness, (values of the skewness, points)."""
-        V, df = self._estimates
-        t = np.exp(_log_t(tail)(1.0 / np.maximum(df, LEAST_DF)))
-        corrected = np.maximum(t, invert_hall(t, _SKEWNESS_POINTS[:, None] * self._skewness_error))
-        return np.where(df >= LEAST_DF, corrected * np.sqrt(V / self.V), np.inf)
+        """Return the smallest significant D for several values of the skewness, (values, points)."""
+        return self._critical_values(tail, _SKEWNESS_POINTS[:, None] * self._skewness_error)
 
     @cached_property
     def _skewness_error(self) -> Floats:
@@ -285,19 +290,6 @@ def find_smallest(reached: Callable[[int], bool]) -> int | None:
 def _check_share(name: str, value: float) -> None:
     if not 0.0 < value < 1.0:
         raise UsageError(f"{name} must lie between 0 and 1, got {value:g}")
-
-
-def _find_shift(rate: Callable[[float], float], limit: float, power: float, *, lowest: int) -> float | None:
-    """Return the shift at which an increasing detection rate, bounded by `limit`, reaches a power.
-
-    The shift is searched from `lowest` times the upper end, which is 0 or minus that end. None if the limit is too low.
-    """
-    if limit <= power:
-        return None
-    high = 4.0
-    while rate(high) <= power:
-        high *= 2.0
-    return _find_root(lambda shift: rate(shift) - power, lowest * high, high)
 
 
 def _find_root(function: Callable[[float], float], low: float, high: float) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from biassay.errors import UsageError
 from biassay.stats.agreement_bounds import share_bounds
 from biassay.stats.crossed import CONFIDENCE
 
@@ -76,15 +75,7 @@ def relative_decisions(
     RelativeDecisions
     """
     decided, task = np.asarray(follows, dtype=np.float64), np.asarray(tasks)
-    if decided.ndim != 1 or task.shape != decided.shape or not len(decided):
-        raise UsageError(f"expected one task per decision, got shapes {decided.shape} and {task.shape}")
-    if not np.isin(decided[~np.isnan(decided)], (0.0, 1.0)).all():
-        raise UsageError("decisions must be 1, 0 or NaN")
-    if not 0.0 < confidence < 1.0:
-        raise UsageError(f"the confidence must lie between 0 and 1, got {confidence}")
     order = np.zeros(len(decided), dtype=bool) if orders is None else np.asarray(orders, dtype=bool)
-    if order.shape != decided.shape:
-        raise UsageError(f"orders must have one value for each of {len(decided)} decisions, got shape {order.shape}")
     sides = (False,) if orders is None else (False, True)
     parsed = ~np.isnan(decided)
     names = np.unique(task)

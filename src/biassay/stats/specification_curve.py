@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from biassay.errors import UsageError
 
 _MAX_EXACT = 20_000  # splits of words; of more, a sample is drawn
 _SAMPLED_SPLITS = 9_999
@@ -66,10 +64,6 @@ def joint_test(scores: ArrayLike, n: int, *, rng: np.random.Generator | int | No
     relabelled together, so their correlation needs no model.
     """
     table = np.asarray(scores, dtype=np.float64)
-    if table.ndim != 2 or not len(table) or not 0 < n < table.shape[1]:
-        raise UsageError(f"scores must be a table (specifications, words) with {n} words of X and some of Y")
-    if not np.isfinite(table).all():
-        raise UsageError("scores must be finite numbers")
     words = table.shape[1]
     centred = table - table.mean(axis=1, keepdims=True)
     spread = centred.std(axis=1, ddof=1)
@@ -79,14 +73,8 @@ def joint_test(scores: ArrayLike, n: int, *, rng: np.random.Generator | int | No
     effects[~flat] = scaled[:, :n].mean(axis=1) - scaled[:, n:].mean(axis=1)
     if flat.all():
         return JointResult(effects, math.nan, math.nan, 0, exact=False)
-    observed = float(np.median(effects[~flat]))
     exact = math.comb(words, n) <= _MAX_EXACT
-    reached = splits = 0
-    for labels in _iter_split_weights(words, n, exact, np.random.default_rng(rng)):
-        medians = np.median(scaled @ labels, axis=0)
-        reached += int((np.abs(medians) >= abs(observed) - 1e-9).sum())
-        splits += labels.shape[1]
-    return JointResult(effects, observed, reached / splits, splits, exact)
+    return _compare_medians(effects, scaled, _iter_split_weights(words, n, exact, np.random.default_rng(rng)), exact)
 
 
 def joint_sign_test(values: ArrayLike, *, rng: np.random.Generator | int | None = None) -> JointResult:
@@ -109,8 +97,6 @@ def joint_sign_test(values: ArrayLike, *, rng: np.random.Generator | int | None 
     change in all specifications together.
     """
     table = np.asarray(values, dtype=np.float64)
-    if table.ndim != 2 or not len(table):
-        raise UsageError(f"values must be a table (specifications, units), got an array of shape {table.shape}")
     n = table.shape[1]
     effects = np.full(len(table), np.nan)
     spread = np.sqrt((table**2).mean(axis=1)) if n else np.zeros(len(table))
@@ -119,16 +105,23 @@ def joint_sign_test(values: ArrayLike, *, rng: np.random.Generator | int | None 
         return JointResult(effects, math.nan, math.nan, 0, exact=False)
     scaled = table[used] / spread[used, None]
     effects[used] = scaled.mean(axis=1)
-    observed = float(np.median(effects[used]))
     exact = 2**n <= _MAX_EXACT
     if exact:
         signs = 1.0 - 2.0 * ((np.arange(2**n)[None] >> np.arange(n)[:, None]) & 1)
     else:
         signs = np.random.default_rng(rng).choice([-1.0, 1.0], (n, _SAMPLED_SPLITS + 1))
         signs[:, 0] = 1.0
-    medians = np.median(scaled @ signs / n, axis=0)
-    reached = int((np.abs(medians) >= abs(observed) - 1e-9).sum())
-    return JointResult(effects, observed, reached / signs.shape[1], signs.shape[1], exact)
+    return _compare_medians(effects, scaled, [signs / n], exact)
+
+
+def _compare_medians(effects: Floats, scaled: Floats, weights: Iterable[Floats], exact: bool) -> JointResult:
+    """Compare the median effect with those under weights (units, relabellings) of the scaled values."""
+    observed = float(np.nanmedian(effects))
+    reached = splits = 0
+    for labels in weights:
+        reached += int((np.abs(np.median(scaled @ labels, axis=0)) >= abs(observed) - 1e-9).sum())
+        splits += labels.shape[1]
+    return JointResult(effects, observed, reached / splits, splits, exact)
 
 
 def _iter_split_weights(words: int, n: int, exact: bool, rng: np.random.Generator) -> Iterator[Floats]:

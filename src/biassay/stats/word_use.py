@@ -9,7 +9,6 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from biassay.errors import UsageError
 from biassay.stats.multiple_testing import benjamini_hochberg
 
 Floats = NDArray[np.float64]
@@ -69,11 +68,7 @@ def compare_word_use(counts: ArrayLike, groups: Sequence[str], *, prior_weight: 
        evaluation for identifying the content of political conflict. Political Analysis, 16(4), 372-403.
     """
     table = np.asarray(counts, dtype=np.float64)
-    if table.ndim != 2 or len(table) != len(groups):
-        raise UsageError(f"expected one row of counts per unit and group, got {table.shape} for {len(groups)} groups")
     totals = table.sum(axis=0)
-    if not table.size or not (totals > 0.0).all():
-        raise UsageError("every word must be used at least once")
     weight = float(table.sum() / len(table)) if prior_weight is None else float(prior_weight)
     prior = weight * totals / totals.sum()
     labels = np.array(groups)

@@ -10,7 +10,6 @@ import pytest
 import biassay
 from biassay.datasets.catalogue import select_grouping
 from biassay.datasets.groups import Grouping
-from biassay.stats import multiple_testing as counting
 from biassay.stats.multiple_testing import FdrAccumulator, benjamini_hochberg
 from biassay.studies.discovery.measure import GroupNameVectors, RankedWords, VocabularySearch
 from biassay.studies.discovery.results import count_needed_at_floor, find_needed_permutations
@@ -79,10 +78,7 @@ def test_words_of_the_group_alone_are_found_and_few_others(grouping: Grouping) -
     ("words", "grain", "lost"), [(3000, 1000, 0.1), (3000, 10**9, 0.1), (40, 20, 1.0), (40, 5, 0.0)]
 )
 @pytest.mark.parametrize("alpha", [0.05, 0.4])
-def test_counts_of_p_values_give_the_correction_of_all(
-    words: int, grain: int, lost: float, alpha: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(counting, "_MAX_WAITING", 500)
+def test_counts_of_p_values_give_the_correction_of_all(words: int, grain: int, lost: float, alpha: float) -> None:
     rng = np.random.default_rng(words + grain)
     p = np.ceil(rng.beta(0.2, 1.0, (words, 2)) * grain).clip(1) / grain
     p[rng.random(words) < lost] = np.nan

@@ -52,14 +52,10 @@ def _pair_groups(abc: AbcStimuli, groups: Sequence[SocialGroup], singles: int, s
     parts = [tuple(names[part] for part in group.parts) for group in groups[singles:]]
     indices = {pair: index for index, pair in enumerate(parts)}
     domains = list(abc.domains)
-    return PairedGroups(
-        scores[singles:],
-        scores[:singles],
-        [first for first, _ in parts],
-        [second for _, second in parts],
-        [indices.get((second, first), -1) for first, second in parts],
-        [domains.index(group.domain) for group in groups[:singles]],
-    )
+    first, second = np.array(parts, dtype=np.intp).reshape(-1, 2).T
+    reverse = np.array([indices.get((second, first), -1) for first, second in parts], dtype=np.intp)
+    by_group = np.array([domains.index(group.domain) for group in groups[:singles]], dtype=np.intp)
+    return PairedGroups(scores[singles:], scores[:singles], first, second, reverse, by_group)
 
 
 def _measure_pairs(

@@ -21,7 +21,7 @@ from biassay.results.paired_comparison import (
 )
 from biassay.results.run_data import RunData
 from biassay.results.views import RunSlice
-from biassay.stats.crossed_responses import (
+from biassay.stats.word_association import (
     CrossedResponses,
     WordsOnlyResult,
     crossed_response_test,

@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from biassay.cache.outputs import ModelOutputs
-from biassay.datasets.bbq import Bbq, BbqItem, read_bbq
+from biassay.datasets.bbq import UNKNOWN_WORDINGS, Bbq, BbqItem, read_bbq, read_kobbq, read_mbbq
 from biassay.datasets.benchmark_files import FlaggedItems
-from biassay.datasets.multilingual_bbq import UNKNOWN_WORDINGS, read_kobbq, read_mbbq
 from biassay.prompts.choices import OptionOrder, ParsedChoice, parse_choice
 from biassay.prompts.requests import Prompt
 from biassay.results.run_data import none_if_nan
