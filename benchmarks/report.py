@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from biassay.studies.associations.corrections import decide_associations
+from biassay.studies.associations.results import decide_associations
 
 import biassay
 from biassay.runs.run import Run
