@@ -125,13 +125,3 @@ def test_language_models_interrupted_or_not_give_the_same_bits_and_need_no_token
         store = stores.for_model(last.identity, BLANKS)
         assert fetch_missing(BlankHandler(last), blanks, store) == 0
     assert bits(store.get(blanks)) == bits(whole.get(blanks))
-
-
-def test_a_file_that_another_process_removed_is_missing(tmp_path: Path) -> None:
-    file = kept(tmp_path, ASKED[:2])
-    store = opened(tmp_path)
-    file.unlink()
-    assert store.missing(ASKED[:2]) == ASKED[:2]
-    assert store.damaged == []
-    with pytest.raises(MeasurementError, match="she is"):
-        store.get(ASKED[:1])

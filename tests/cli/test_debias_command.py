@@ -314,15 +314,15 @@ def test_vocabularies_and_every_representation_are_erased(tmp_path: Path) -> Non
         " ".join([word, *map(str, row)]) for word, row in zip(words, rng.normal(size=(len(words), 20)), strict=True)
     )
     path.write_text("\n".join(lines) + "\n")
+    from biassay.runs.fetch import RequestFetcher, RunOptions
     from biassay.runs.models import open_models, parse_model_specs
-    from biassay.runs.options import RunOptions
     from biassay.studies.study import Requests
 
     options = RunOptions()
     (opened,) = open_models(
         parse_model_specs(f"vectors:{path}?erase=mean-projection:gender"), ("texts",), options.listener
     )
-    outputs, _, _ = options.fetcher.fetch(opened, Requests(texts=words))
+    outputs, _, _ = RequestFetcher(options).fetch(opened, Requests(texts=words))
     vectors = outputs.texts(words).vectors
     assert np.concatenate([block.vectors for block in outputs.vocabulary()]) == pytest.approx(vectors)
     assert outputs.read_texts(words).vectors == pytest.approx(vectors)

@@ -1,4 +1,4 @@
-"""``biassay report`` of models, tests and folders with long, hostile or equal names."""
+"""``biassay report`` and ``compare`` of models, tests and folders with long, hostile or equal names."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def test_hostile_and_long_names_are_safe_and_distinct_names_of_files(cli: Cli, g
 
 
 @pytest.mark.parametrize("model", ["\x1b[2Jgone", "a\x9bb", "\u202eabc"])
-def test_a_name_cannot_steer_the_terminal(model: str, cli: Cli, glove: Run, tmp_path: Path) -> None:
-    code, stdout, _ = cli("report", renamed(glove, model).save(tmp_path / "run"))
-    assert code == 0
-    assert not re.search(r"[\x1b\x9b\u202e]", stdout)
+def test_a_name_cannot_steer_the_terminal(model: str, cli: Cli, glove: Run, mine: Run, tmp_path: Path) -> None:
+    plain, hostile = glove.save(tmp_path / "one"), renamed(mine, model).save(tmp_path / "two")
+    for command in (("report", hostile), ("compare", plain, hostile)):
+        code, stdout, _ = cli(*command)
+        assert code == 0
+        assert not re.search(r"[\x1b\x9b\u202e]", stdout)

@@ -15,8 +15,6 @@ from .conftest import Cli
 from .shown_runs import line_of, manifest_in, stored
 from .small_tests import measured
 
-PAPER = ["model", "options", "test", "p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2"]
-
 
 @pytest.mark.slow
 def test_the_installed_command_prints_a_table_and_writes_the_run_folder(tmp_path: Path) -> None:
@@ -60,22 +58,6 @@ def test_json_on_stdout_is_what_the_folder_holds(tmp_path: Path, cli: Cli) -> No
     assert printed["results"] == stored(out)
     assert printed["manifest"] == manifest_in(out)
     assert "glove: measuring: 2 of 2 tests" in stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("patterns", "names"),
-    [
-        (("weat7", "weat6", "weat9"), ["weat7", "weat6", "weat9"]),
-        (("sent-weat[67]",), ["sent-weat6", "sent-weat7"]),
-        (("weat6", "weat6", "weat6*"), ["weat6", "weat6b"]),
-        (("C6", "weat6"), ["C6", "weat6"]),
-        (("I?",), ["I1", "I2", "I3", "I4"]),
-    ],
-)
-def test_tests_takes_names_patterns_and_aliases(patterns: tuple[str, ...], names: list[str], cli: Cli) -> None:
-    _, stdout, _ = cli("run", "glove", "--max-unknown", "1", "--json", "--tests", ",".join(patterns))
-    assert list(measured(stdout)) == names
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ import pytest
 from biassay.runs.run import Run
 
 from .conftest import Cli
-from .shown_runs import files
 from .small_tests import write_test
 
 BIASSAY = [sys.executable, "-c", "from biassay.cli import main; main()"]
@@ -113,18 +112,6 @@ def interrupted_run(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, *
     out = tmp_path / "run"
     assert cli("run", *models, NEVER, "--tests", test, "--out", out)[0] == 1
     return out
-
-
-def test_resume_refuses_a_test_file_that_changed(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    test = write_test(tmp_path / "own.json")
-    out = interrupted_run(tmp_path, cli, monkeypatch, test=test)
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
-    test.write_text(test.read_text().replace("x0", "x9"))
-    code, stdout, stderr = cli("run", "--resume", out, NEVER)
-    assert (code, stdout) == (2, "")
-    assert "'own' has changed" in stderr
-    assert "go on with" not in stderr
-    assert files(out) == before
 
 
 TEMPLATES = """

@@ -7,21 +7,10 @@ from pathlib import Path
 import pytest
 from tests.results.made_runs import result, run_of
 
-from biassay.errors import RunFolderError, UsageError
-from biassay.runs.folders import load_run_data, name_folders
+from biassay.errors import UsageError
+from biassay.runs.folders import name_folders
 
 RUN = run_of("one", [result("m", "t")])
-
-
-def test_what_is_no_run_is_named(tmp_path: Path) -> None:
-    for folder in (tmp_path / "nowhere", tmp_path):
-        with pytest.raises(RunFolderError, match=str(folder)):
-            load_run_data(folder)
-    RUN.save(tmp_path / "inside")
-    with pytest.raises(RunFolderError, match="inside"):
-        load_run_data(tmp_path)
-    with pytest.raises(RunFolderError, match=r"inside"):
-        load_run_data(tmp_path / "inside" / "manifest.json")
 
 
 # ---- names of folders

@@ -155,3 +155,21 @@ def test_a_closed_connection_leaves_nothing_behind(served: Served, caplog: pytes
         assert client.get("/health").status_code == 200
     assert rows_of(served, "SELECT count(*) FROM participants") == before
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+@pytest.mark.parametrize(
+    "rating",
+    [
+        *("", " ", "-1", "101", "1e1", "50.0", "0x10", "+5", "NaN", "inf", "٥٠", "⁵", "5 0", "9" * 400, "\0", "50\0"),
+        *("none", "[50]", "50,", "½"),
+    ],
+)
+def test_what_is_no_whole_number_up_to_100_is_no_rating(study: Callable[..., Place], rating: str) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    person.go("group")
+    page = person.send(**{**person.answers(), "pair-2": rating})
+    assert page.status == 400
+    assert "cold – warm" in page.alert
+    assert place.rows("SELECT * FROM annotations") == []

@@ -25,15 +25,8 @@ def changes() -> dict[str, Any]:
     other = {**study.texts.sections, "done": {**study.texts["done"], "title": "Thanks"}}
     return {
         "groups": {"groups": (*GROUPS, "cats")},
-        "pairs": {"pairs": (*study.pairs, ("a", "b"))},
         "rules": {"rules": replace(study.rules, tolerance=11)},
-        "target": {"annotations": 3},
         "texts": {"texts": replace(study.texts, sections=other)},
-        "link": {"link_demographics": True},
-        "researcher": {"researcher": "Ada"},
-        "contact": {"contact": "ada@example.org"},
-        "approval": {"approval": "Board 7"},
-        "spread": {"rules": replace(study.rules, spread=2)},
     }
 
 

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.cache.codecs import Codec
-from biassay.cache.files import make_cache_folder, remove_stale_files, write_to_cache
-from biassay.cache.remote import RemoteCache, SyncedFolder
+from biassay.cache.files import RemoteCache, SyncedFolder, make_cache_folder, remove_stale_files, write_to_cache
 from biassay.cache_usage import record_use
 from biassay.errors import MeasurementError, VectorError
 from biassay.io import open_file, remove_damaged

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from biassay.cli.common import make_console, make_listener
+from biassay.cli.listings import make_console
 from biassay.cli.options import PathOrUrl
+from biassay.cli.progress import make_listener
 from biassay.cli.report import print_files, report_options
 from biassay.errors import UsageError
 from biassay.io import make_printable, write_atomically
@@ -27,8 +28,7 @@ from biassay.results.comparison import (
     list_unmeasured_models,
     summarize_verdicts,
 )
-from biassay.runs.compare import compare_runs
-from biassay.runs.gate_looks import spend_alpha, take_look
+from biassay.runs.compare import compare_runs, spend_alpha, take_look
 from biassay.runs.reports import get_presenter
 
 GATE_FAILED = 3

@@ -13,8 +13,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from biassay.cli.common import make_console, make_listener
-from biassay.cli.listings import make_table, print_json, print_table
+from biassay.cli.listings import make_console, make_table, print_json, print_table
 from biassay.cli.options import (
     SectionedCommand,
     apply_options,
@@ -25,6 +24,7 @@ from biassay.cli.options import (
     quiet_option,
     sectioned_option,
 )
+from biassay.cli.progress import make_listener
 from biassay.corpus.contexts import AbcCoverage, TestCoverage, abc_coverage, abc_words, coverage
 from biassay.corpus.files import FORMATS
 from biassay.datasets.abc_model import load_abc

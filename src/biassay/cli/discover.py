@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from biassay.cli.common import check_new_file
 from biassay.cli.listings import print_records
-from biassay.cli.options import SectionedCommand
-from biassay.cli.runs import CliRunOptions, finish_run, run_or_resume, study_options
+from biassay.cli.options import SectionedCommand, check_new_file
+from biassay.cli.studies import CliRunOptions, finish_run, run_or_resume, study_options
 from biassay.datasets.catalogue import select_grouping
 from biassay.datasets.groups import Grouping
 from biassay.datasets.stimulus_files import to_toml

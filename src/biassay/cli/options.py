@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import UnionType
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import click
 
 from biassay.engines.base import Executor
+from biassay.errors import UsageError
 from biassay.object_storage import is_url
 from biassay.studies.settings import SettingSpec, get_setting_specs
 
@@ -232,3 +234,25 @@ def _get_value_type(annotation: Any) -> Any:
     if isinstance(annotation, UnionType) or typing.get_origin(annotation) is typing.Union:
         annotation = next(part for part in typing.get_args(annotation) if part is not type(None))
     return annotation if annotation in (int, float) else str
+
+
+_MIN_PREFIX = 2  # letters
+
+
+def suggest_tests(name: str) -> str | None:
+    """Return how to select the tests with this name or prefix, or None if there are none."""
+    from biassay.datasets.catalogue import select_tests  # needed for a mistake only
+
+    for pattern, suggestion in ((name, name), (f"{name}*", f'"{name}*"')):
+        with suppress(UsageError):
+            if len(name) >= _MIN_PREFIX and select_tests(pattern):
+                return suggestion
+    return None
+
+
+def check_new_file(path: Path) -> None:
+    """Raise if a file exists, or if its folder does not."""
+    if path.exists():
+        raise UsageError(f"{path} exists; choose another file")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist")

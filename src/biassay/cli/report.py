@@ -10,8 +10,9 @@ from typing import Any
 import click
 from rich.console import Console, Group
 
-from biassay.cli.common import make_console, make_listener
+from biassay.cli.listings import make_console
 from biassay.cli.options import apply_options, json_option, multi_option, quiet_option
+from biassay.cli.progress import make_listener
 from biassay.errors import format_install_command
 from biassay.reporting.charts.base import can_draw
 from biassay.reporting.formats import format_count

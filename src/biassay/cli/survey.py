@@ -13,9 +13,8 @@ import click
 from rich.markup import escape
 
 from biassay.cli import SuggestingGroup
-from biassay.cli.common import check_new_file, make_console
-from biassay.cli.listings import make_table, print_json, print_table
-from biassay.cli.options import json_option, multi_option
+from biassay.cli.listings import make_console, make_table, print_json, print_table
+from biassay.cli.options import check_new_file, json_option, multi_option
 from biassay.errors import MissingExtraError, UsageError
 from biassay.io import write_atomically
 

@@ -13,9 +13,8 @@ import click
 from rich.markup import escape
 
 from biassay.cli import SuggestingGroup
-from biassay.cli.common import check_new_file, make_console
-from biassay.cli.listings import print_json, print_lines, print_records, print_rows
-from biassay.cli.options import json_option
+from biassay.cli.listings import make_console, print_json, print_lines, print_records, print_rows
+from biassay.cli.options import check_new_file, json_option
 from biassay.cli.tests_power import show_power
 from biassay.cli.word_association_tests import (
     match_word_association_tests,

@@ -9,8 +9,7 @@ from typing import Literal
 import click
 from rich.markup import escape
 
-from biassay.cli.common import make_console
-from biassay.cli.listings import print_lines
+from biassay.cli.listings import make_console, print_lines
 from biassay.datasets.schema import load_topics
 from biassay.datasets.word_associations import (
     WordAssociationTest,
