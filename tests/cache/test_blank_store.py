@@ -11,9 +11,8 @@ import pytest
 from tests.blanks import blank
 from tests.models.tiny_models import save_tiny
 
-from biassay.cache.codecs import BLANKS
 from biassay.cache.handlers import BlankHandler, fetch_missing
-from biassay.cache.responses import ModelCache, ResponseCache
+from biassay.cache.responses import BLANKS, ModelCache, ResponseCache
 from biassay.errors import MeasurementError, ModelError
 from biassay.models.base import BlankScores, Identity
 from biassay.models.registry import open_model

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from biassay.cache.codecs import TEXTS as CODEC
 from biassay.cache.handlers import ProgressCallback, RepresentationHandler, fetch_missing
+from biassay.cache.responses import TEXTS as CODEC
 from biassay.cache.responses import ModelCache, RepresentationCaches, ResponseCache
 from biassay.models.base import Encoder, Identity, Span, TextEmbeddings
 

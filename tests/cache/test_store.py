@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from biassay.cache.codecs import TEXTS as CODEC
+from biassay.cache.responses import TEXTS as CODEC
 from biassay.cache.responses import ModelCache, ResponseCache, get_file_name
 from biassay.models.base import Identity, TextEmbeddings
 

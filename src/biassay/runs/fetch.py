@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 
-from biassay.cache.codecs import BLANKS, LIKELIHOODS, RANKS, REPLIES, TEXTS, TOKENS, Codec
 from biassay.cache.context_vectors import METADATA_FILE, ShardStore, StoreMetadata
 from biassay.cache.files import RemoteCache
 from biassay.cache.handlers import (
@@ -30,7 +29,18 @@ from biassay.cache.handlers import (
     stream_missing,
 )
 from biassay.cache.outputs import ModelOutputs
-from biassay.cache.responses import ModelCache, RepresentationCaches, ResponseCache
+from biassay.cache.responses import (
+    BLANKS,
+    LIKELIHOODS,
+    RANKS,
+    REPLIES,
+    TEXTS,
+    TOKENS,
+    Codec,
+    ModelCache,
+    RepresentationCaches,
+    ResponseCache,
+)
 from biassay.cache_usage import lock_cache
 from biassay.corpus.contexts import Contexts, cut_window
 from biassay.engines.base import Executor

@@ -12,9 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 import biassay
-from biassay.cache.codecs import TEXTS
 from biassay.cache.outputs import Capabilities, ModelOutputs
-from biassay.cache.responses import ResponseCache
+from biassay.cache.responses import TEXTS, ResponseCache
 from biassay.models.base import Identity, Representation, TextEmbeddings
 from biassay.studies.robustness.results import RobustnessResult, Specification
 from biassay.studies.robustness.settings import RobustnessSettings
