@@ -45,14 +45,14 @@ def test_a_translation_must_have_every_text(tmp_path: Path) -> None:
         ('direction = "ltr"', 'direction = "up"', "direction must be 'ltr' or 'rtl', got 'up'"),
         ('direction = "ltr"', "", "direction is missing"),
         ('language = "en"', "language = 1", "language is missing"),
-        ("[skip]\n", "[skipp]\n", "the table [skip] is missing"),
+        ("[skip]\n", "[skipp]\n", "is missing or empty"),
         ('button = "Begin"', 'button = " "', "[consent] button is missing or empty"),
         ('button = "Begin"', "button = 3", "[consent] button is missing or empty"),
         ('button = "Begin"', 'button = "Begin {now}"', "[consent] button: nothing is known of {now}"),
         ("{minutes} minutes", "{minuten} Minuten", "[consent] body: nothing is known of {minuten}"),
         ('button = "Begin"', 'button = "Begin"\nbutton2 = "x"', "[consent] button2: there is no such text"),
-        ("[skip]\n", "[more]\na = 'b'\n[skip]\n", "more: there is no such part"),
-        ("[skip]", "[skip", "not a file of texts"),
+        ("[skip]\n", "[more]\na = 'b'\n[skip]\n", "[more] a: there is no such text"),
+        ("[skip]", "[skip", "not valid TOML"),
     ],
 )
 def test_what_is_wrong_with_a_translation_is_said(old: str, new: str, said: str, tmp_path: Path) -> None:
