@@ -15,8 +15,12 @@ from rich.markup import escape
 from biassay.cli import SuggestingGroup
 from biassay.cli.listings import make_console, make_table, print_json, print_table
 from biassay.cli.options import check_new_file, json_option, multi_option
+from biassay.datasets.abc_model import load_abc
+from biassay.datasets.human_ratings import read_human_ratings
 from biassay.errors import MissingExtraError, UsageError
 from biassay.io import write_atomically
+from biassay.survey.links import make_signed_link
+from biassay.survey.study import SurveyStudy, format_response_study, read_bundled_study, read_study
 
 TOKEN_VARIABLE = "BIASSAY_SURVEY_TOKEN"
 _DATABASE_VARIABLE = "BIASSAY_SURVEY_DATABASE"
@@ -82,8 +86,6 @@ def read_secret(variable: str, what: str, least: int) -> str | None:
 
 def get_link_key(study: str) -> str | None:
     """Return the key that signs links, or None if the study does not sign links."""
-    from biassay.survey.study import read_study
-
     if not read_study(study).pool.signed:
         return None
     key = read_secret(_LINK_KEY_VARIABLE, "a key", 32)
@@ -92,7 +94,7 @@ def get_link_key(study: str) -> str | None:
     return key
 
 
-def find_missing_disclosures(study: Any) -> list[str]:
+def find_missing_disclosures(study: SurveyStudy) -> list[str]:
     """List the disclosures to participants that the study file lacks."""
     missing = [name for name in ("researcher", "contact", "approval") if not getattr(study, name)]
     return [f"missing from the consent page: {', '.join(missing)} (fields of the study file)"] if missing else []
@@ -121,8 +123,6 @@ def open_store(study: str, database: str | None, *, new: bool = False) -> Any:
         from biassay.survey.store import Store
     except ImportError as error:
         raise MissingExtraError("the survey", "survey") from error
-    from biassay.survey.study import read_study
-
     read = read_study(study)
     if database is None and Path(read.name).name != read.name:
         raise UsageError(f"the study name {read.name!r} cannot be a file name; choose a database with --database")
@@ -178,8 +178,6 @@ def command() -> None:
 )
 def new(file: Path, texts: Path | None, responses: Path | None, labels: int) -> None:
     """Write a study file to edit and serve."""
-    from biassay.survey.study import read_bundled_study
-
     for path in filter(None, (file, texts)):
         check_new_file(path)
     if responses is None:
@@ -187,7 +185,6 @@ def new(file: Path, texts: Path | None, responses: Path | None, labels: int) -> 
     else:
         from biassay.runs.folders import load_run_data
         from biassay.studies.audit.labelling import draw_responses, list_rubrics
-        from biassay.survey.study import format_response_study
 
         run = load_run_data(responses)
         drawn, bundled = draw_responses(run, labels), "responses"
@@ -208,8 +205,6 @@ def new(file: Path, texts: Path | None, responses: Path | None, labels: int) -> 
 @study_argument
 def check(study: str) -> None:
     """Check a study file and summarize it."""
-    from biassay.survey.study import read_study
-
     read = read_study(study)
     what = "text" if read.responses else "group"
     click.echo(f"{read.name} ({read.digest}): {len(read.groups)} {what}s, {len(read.pairs)} pairs of traits")
@@ -309,9 +304,6 @@ def links(study: str, numbers: tuple[str, ...], site: str) -> None:
 
     The key comes from $BIASSAY_SURVEY_LINK_KEY, as for `serve`.
     """
-    from biassay.survey.links import make_signed_link
-    from biassay.survey.study import read_study
-
     if not site.startswith(("https://", "http://")):
         raise UsageError(f"--site: expected a URL that starts with https://, got {site!r}")
     key = get_link_key(study)
@@ -390,8 +382,6 @@ def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_j
 
     To select annotators, the study must link demographics to ratings.
     """
-    from biassay.datasets.human_ratings import read_human_ratings
-
     ratings = read_human_ratings(file)
     for pair in annotators:
         field, equals, value = pair.partition("=")
@@ -421,10 +411,8 @@ def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_j
         console.print(f"fewer than {_FEW_ANNOTATIONS} annotators: {', '.join(few)}", markup=False, highlight=False)
 
 
-def _is_known(study: Any) -> bool:
+def _is_known(study: SurveyStudy) -> bool:
     """Return whether all groups and traits of a study are bundled ones."""
-    from biassay.datasets.abc_model import load_abc
-
     abc = load_abc()
     groups = {name for group in abc.groups for name in group.human}
     pairs = {(pair.left, pair.right) for pair in abc.pairs}

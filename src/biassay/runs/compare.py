@@ -191,7 +191,7 @@ class WrittenReport:
 
 
 def report_runs(
-    folders: Sequence[PathLike],
+    given: Sequence[PathLike | RunData],
     *,
     out: PathLike | None = None,
     published: PathLike | None = None,
@@ -200,11 +200,11 @@ def report_runs(
     mixed: bool = False,
     listener: Listener | None = None,
 ) -> WrittenReport:
-    """Write one report of one or several run folders.
+    """Write one report of one or several runs.
 
     Parameters
     ----------
-    folders : sequence of path
+    given : sequence of path or run
     out : path, optional
         The HTML file. By default report.html in the run folder, or in the current folder if there are several runs.
     published : path, optional
@@ -217,10 +217,11 @@ def report_runs(
         If True, accept runs of one study that differ in protocol or stimuli.
     listener : Listener, optional
     """
-    if not folders:
+    if not given:
         raise UsageError("no run folder given; name at least one")
-    runs = restrict_to_tests(_name_runs(folders), tests)
-    path = Path(out) if out is not None else Path(folders[0]) / REPORT_FILE if len(folders) == 1 else Path(REPORT_FILE)
+    runs = restrict_to_tests(_name_runs(given), tests)
+    own_folder = given[0] if len(given) == 1 and not isinstance(given[0], RunData) else "."
+    path = Path(own_folder) / REPORT_FILE if out is None else Path(out)
     listener = listener or default_listener()
     _check_report_path(path)
     _check_publication_folder(published, path)
@@ -326,11 +327,8 @@ def report(runs: PathLike | RunData | Sequence[PathLike | RunData], out: PathLik
     >>> biassay.report(biassay.run("glove", "weat6"), "page.html").name
     'page.html'
     """
-    given = [runs] if isinstance(runs, str | os.PathLike | RunData) else list(runs)
-    path = Path(out)
-    _check_report_path(path)
-    write_atomically(path, render_page(with_presenters(group_runs(_name_runs(given)))).encode())
-    return path
+    report_runs([runs] if isinstance(runs, str | os.PathLike | RunData) else list(runs), out=out)
+    return Path(out)
 
 
 def compare(

@@ -48,7 +48,7 @@ from biassay.engines.local import LocalExecutor
 from biassay.errors import BudgetError, UnknownNameError, UsageError
 from biassay.io import default_cache
 from biassay.models.backend import ERASE
-from biassay.models.base import ContextEmbeddings, Identity, Span, StreamingModel, WordEncoder
+from biassay.models.base import ContextEmbeddings, Identity, Reply, Span, StreamingModel, WordEncoder
 from biassay.models.registry import can_split_texts, open_model, parse_model
 from biassay.models.token_budget import TokenBudget
 from biassay.models.vector_files import HasVocabulary
@@ -217,23 +217,12 @@ class RunOptions:
             yield
 
 
-@dataclass(frozen=True)
 class RequestFetcher:
     """Fetch outputs from the cache, else from models, and cache them."""
 
-    options: RunOptions
-
-    @property
-    def _listener(self) -> Listener:
-        return self.options.listener
-
-    @property
-    def _engine(self) -> Executor | None:
-        return self.options.engine
-
-    @property
-    def _responses(self) -> ResponseCache:
-        return ResponseCache(self.options.cache_folder, self.options.remote_cache)
+    def __init__(self, options: RunOptions) -> None:
+        self._options, self._listener, self._engine = options, options.listener, options.engine
+        self._responses = ResponseCache(options.cache_folder, options.remote_cache)
 
     def fetch(self, model: OpenedModel, requests: Requests) -> tuple[ModelOutputs, int, int]:
         """Fetch the outputs for all requests to a model.
@@ -326,7 +315,7 @@ class RequestFetcher:
     ) -> ModelCache[Any, Any] | None:
         """Open the cache of numbers that a study requests while it measures."""
         opened = model.first_with(method)
-        return None if opened is None else ResponseCache(self.options.cache_folder).for_model(opened.identity, codec)
+        return None if opened is None else ResponseCache(self._options.cache_folder).for_model(opened.identity, codec)
 
     def _fetch_kind(
         self, model: OpenedModel, kind: RequestKind, requests: Sequence[Any], *, accepts_part: bool
@@ -352,21 +341,18 @@ class RequestFetcher:
                 break
         self._report_damaged(cache.damaged)
         if kind == "replies":
-            prompts = list(dict.fromkeys(requests))
-            self._report_truncated(model, [prompt for prompt in prompts if not prompt.options], cache)
-            if is_streamed:
-                self._report_unanswered(model, prompts, cache)
+            prompts = [prompt for prompt in dict.fromkeys(requests) if is_streamed or not prompt.options]
+            self._report_incomplete(model, prompts, cache.get(prompts))
         return cache, fetched
 
-    def _report_truncated(self, model: OpenedModel, prompts: Sequence[Any], cache: ModelCache[Any, Any]) -> None:
-        truncated = sum(reply.finish_reason == "length" for reply in cache.get(prompts)) if prompts else 0
-        if truncated:
+    def _report_incomplete(self, model: OpenedModel, prompts: Sequence[Any], replies: Sequence[Reply]) -> None:
+        """Count the replies that were cut off, filtered or failed. Replies that choose an option are never cut off."""
+        texts = [reply for prompt, reply in zip(prompts, replies, strict=True) if not prompt.options]
+        if truncated := sum(reply.finish_reason == "length" for reply in texts):
             self._listener.notice(
-                f"{model.label}: {truncated:,} of {len(prompts):,} responses were cut off by max_tokens=; increase it"
+                f"{model.label}: {truncated:,} of {len(texts):,} responses were cut off by max_tokens=; increase it"
             )
-
-    def _report_unanswered(self, model: OpenedModel, prompts: Sequence[Any], cache: ModelCache[Any, Any]) -> None:
-        reasons = Counter(reply.finish_reason for reply in cache.get(prompts))
+        reasons = Counter(reply.finish_reason for reply in replies)
         counts = [f"{reasons['filter']:,} filtered by the endpoint"] * bool(reasons["filter"])
         counts += [f"{reasons['failed']:,} failed after retries (run the command again to retry only these)"] * bool(
             reasons["failed"]
@@ -379,7 +365,7 @@ class RequestFetcher:
     ) -> int:
         """Send requests to an endpoint, always from this process, because the endpoint does the work."""
         opened, kind = model.opened[spec.kind], _KINDS[spec.kind]
-        budget = self.options.token_budget
+        budget = self._options.token_budget
         before = budget.tokens_in, budget.tokens_out
 
         def announce(missing: Sequence[Any]) -> None:
@@ -463,10 +449,10 @@ class RequestFetcher:
             shard_rows=SHARD_ROWS,
         )
         breaks = [contexts.get_rows(stimulus).start for stimulus in contexts.stimuli]
-        if self.options.vectors is not None:
-            return ShardStore.open(Path(self.options.vectors) / model.slug, metadata, breaks)
-        folder = self.options.cache_folder / "contexts" / metadata.key
-        store = ShardStore.open(folder, metadata, breaks, self.options.remote_cache, in_cache=True)
+        if self._options.vectors is not None:
+            return ShardStore.open(Path(self._options.vectors) / model.slug, metadata, breaks)
+        folder = self._options.cache_folder / "contexts" / metadata.key
+        store = ShardStore.open(folder, metadata, breaks, self._options.remote_cache, in_cache=True)
         with suppress(OSError):  # the time of the last use, for `biassay cache`
             os.utime(folder / METADATA_FILE)
         return store
