@@ -7,8 +7,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +16,11 @@ from click.core import ParameterSource
 from biassay.cli import COMMAND_SUMMARIES
 from biassay.cli.listings import make_console
 from biassay.cli.options import (
-    OUTPUT_OPTIONS,
-    RUN_OPTIONS,
+    CliRunOptions,
     Decorator,
     SectionedCommand,
     apply_options,
-    budget_option,
-    json_option,
     open_engine,
-    quiet_option,
     settings_options,
     suggest_tests,
 )
@@ -43,35 +37,8 @@ from biassay.runs.run import Run
 from biassay.studies.registry import get_study
 from biassay.studies.settings import get_setting_specs
 
-
-@dataclass(frozen=True)
-class CliRunOptions:
-    """Options of every command that measures."""
-
-    out: Path | None = None
-    resumed: Path | None = None
-    cache: Path | str | None = None
-    engine: str = "local"
-    address: str | None = None
-    gpus: float | None = None
-    everything: bool = False
-    quiet: bool = False
-    as_json: bool = False
-
-    @classmethod
-    def pop_from(cls, given: dict[str, Any]) -> CliRunOptions:
-        """Move the options out of all arguments of a command."""
-        return cls(**{field.name: given.pop(field.name) for field in dataclasses.fields(cls) if field.name in given})
-
-    @property
-    def folder(self) -> Path | None:
-        """Folder of the run, if it has one."""
-        return self.resumed or self.out
-
-
-_RESUME_OPTION_NAMES = {field.name for field in dataclasses.fields(CliRunOptions)} - {"out"} | {
-    *("models", "folder", "vectors", "budget")
-}
+_ALL_OPTION_NAMES = {field.name for field in dataclasses.fields(CliRunOptions)}
+_RESUME_OPTION_NAMES = _ALL_OPTION_NAMES - {"out"} | {"models", "folder", "vectors"}
 """Arguments that are accepted together with --resume."""
 _REPEATED_OPTION_NAMES = ("cache", "vectors", "engine", "address", "gpus", "budget")
 """Arguments that a later `biassay resume` needs again."""
@@ -91,11 +58,9 @@ def study_options(settings: type, *, budget: bool = False, models: str = "MODEL 
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        command = apply_options((*OUTPUT_OPTIONS, *RUN_OPTIONS), command)
-        command = budget_option(command) if budget else command
+        names = _ALL_OPTION_NAMES - (set() if budget else {"budget"})
         argument = click.argument("models", nargs=-1, metavar=models)
-        decorated: Callable[..., Any] = argument(settings_options(settings)(command))
-        return decorated
+        return apply_options((argument, settings_options(settings), settings_options(CliRunOptions, names)), command)
 
     return decorate
 
@@ -141,20 +106,24 @@ def run_or_resume(study: str, models: tuple[str, ...], given: dict[str, Any], op
     models : tuple of str
         Models to measure.
     given : dict
-        Settings of the study, and ``budget``.
+        Settings of the study.
     options : CliRunOptions
         Options that do not belong to a study.
     """
     if options.resumed is not None:
         _check_resume_options()
     engine = open_engine(options.engine, options.address, options.gpus)
-    budget = given.pop("budget", None)
     with (
         _suggest_tests_option(given.get("tests")),
         _hint_resume(options),
         make_listener(quiet=options.quiet) as listener,
     ):
-        common = {"cache": options.cache, "engine": engine, "listener": listener, "budget": budget}
+        common: dict[str, Any] = {
+            "cache": options.cache,
+            "engine": engine,
+            "listener": listener,
+            "budget": options.budget,
+        }
         if options.resumed is not None:
             return resume(options.resumed, models or None, vectors=given.get("vectors"), **common)
         return measure(study, models, given, out=options.out, **common)
@@ -427,8 +396,7 @@ def debias(models: Models, given: dict[str, Any]) -> None:
 @click.option(
     "--vectors", type=click.Path(path_type=Path), help="Use this folder of context vectors, if the run had one."
 )
-@budget_option
-@partial(apply_options, RUN_OPTIONS)
+@settings_options(CliRunOptions, _ALL_OPTION_NAMES - {"out", "resumed"})
 def _resume(folder: Path, models: tuple[str, ...], **given: Any) -> None:
     """Continue an interrupted run of any study.
 
@@ -437,20 +405,14 @@ def _resume(folder: Path, models: tuple[str, ...], **given: Any) -> None:
     --vectors. The judge of an audit counts as a model.
     """
     options = CliRunOptions.pop_from({**given, "resumed": folder})
-    settings = {name: given[name] for name in ("vectors", "budget")}
-    finish_run(run_or_resume("", models, settings, options), options)
+    finish_run(run_or_resume("", models, {"vectors": given["vectors"]}, options), options)
 
 
 @click.command("import")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG ...", type=click.Path(path_type=Path))
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Set the significance level.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the run to this new folder.")
-@click.option("--all", "everything", is_flag=True, help="Print all rows and columns.")
-@quiet_option
-@json_option
-def _import(
-    logs: tuple[Path, ...], alpha: float, out: Path | None, everything: bool, quiet: bool, as_json: bool
-) -> None:
+@settings_options(CliRunOptions, ("out", "everything", "quiet", "as_json"))
+def _import(logs: tuple[Path, ...], alpha: float, **given: Any) -> None:
     """Score BBQ, CrowS-Pairs or StereoSet from responses that another tool logged.
 
     A LOG is a sample log of lm-evaluation-harness (samples_TASK_DATE.jsonl, made with --log_samples), a log of Inspect
@@ -459,9 +421,10 @@ def _import(
     """
     from biassay.runs.log_import import import_logs  # only this command needs the readers
 
-    with make_listener(quiet=quiet) as listener:
-        run = import_logs(logs, alpha=alpha, out=out, listener=listener)
-    finish_run(run, CliRunOptions(out=out, everything=everything, quiet=quiet, as_json=as_json))
+    options = CliRunOptions.pop_from(given)
+    with make_listener(quiet=options.quiet) as listener:
+        run = import_logs(logs, alpha=alpha, out=options.out, listener=listener)
+    finish_run(run, options)
 
 
 _COMMANDS = {"import": _import, "resume": _resume}

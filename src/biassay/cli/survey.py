@@ -6,6 +6,7 @@ import ipaddress
 import logging
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from rich.markup import escape
 
 from biassay.cli import SuggestingGroup
 from biassay.cli.listings import make_console, make_table, print_json, print_table
-from biassay.cli.options import check_new_file, json_option, multi_option
+from biassay.cli.options import check_new_file, checked_options, json_option, multi_option
 from biassay.datasets.abc_model import load_abc
 from biassay.datasets.human_ratings import read_human_ratings
 from biassay.errors import MissingExtraError, UsageError
 from biassay.io import write_atomically
+from biassay.studies.settings import setting
 from biassay.survey.links import make_signed_link
 from biassay.survey.study import SurveyStudy, format_response_study, read_bundled_study, read_study
 
@@ -225,42 +227,38 @@ def check(study: str) -> None:
         click.echo(line)
 
 
+@dataclass(frozen=True)
+class ServeOptions:
+    """Options of `biassay survey serve`."""
+
+    host: str = setting("127.0.0.1", "Listen on this IP address; 0.0.0.0 accepts connections from elsewhere.")
+    port: int = setting(8000, "Listen on this port.", low=0, high=65535)
+    https: bool = setting(False, "Require https for cookies.")
+    begin: int = setting(
+        60,
+        "Let at most this many people per minute begin from one IP address. Use 0 for no limit.",
+        low=0,
+        option="--begin-limit",
+    )
+    page: int = setting(
+        120,
+        "Accept at most this many pages per minute from a participant. Use 0 for no limit.",
+        low=0,
+        option="--page-limit",
+    )
+    unfinished: int = setting(
+        60,
+        "Let at most this many people from one IP address take part at the same time. Use 0 for no limit.",
+        low=0,
+        option="--unfinished-limit",
+    )
+
+
 @command.command("serve")
 @study_argument
 @database_option
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Listen on this IP address; 0.0.0.0 accepts connections from elsewhere.",
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Listen on this port.")
-@click.option("--https", is_flag=True, help="Require https for cookies.")
+@checked_options(ServeOptions)
 @proxies_option
-@click.option(
-    "--begin-limit",
-    "begin",
-    type=click.IntRange(min=0),
-    default=60,
-    show_default=True,
-    help="Let at most this many people per minute begin from one IP address. Use 0 for no limit.",
-)
-@click.option(
-    "--page-limit",
-    "page",
-    type=click.IntRange(min=0),
-    default=120,
-    show_default=True,
-    help="Accept at most this many pages per minute from a participant. Use 0 for no limit.",
-)
-@click.option(
-    "--unfinished-limit",
-    "unfinished",
-    type=click.IntRange(min=0),
-    default=60,
-    show_default=True,
-    help="Let at most this many people from one IP address take part at the same time. Use 0 for no limit.",
-)
 def serve(
     study: str,
     database: str | None,

@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 
 from biassay.cli.listings import make_table, print_json, print_table
-from biassay.cli.options import SectionedCommand, json_option, multi_option, sectioned_option
+from biassay.cli.options import SectionedCommand, json_option, settings_options
 from biassay.cli.word_association_tests import match_word_association_tests
 from biassay.datasets.catalogue import select_tests
 from biassay.datasets.schema import ROLES, Test
@@ -26,6 +26,7 @@ from biassay.runs.folders import load_run_data
 from biassay.stats.crossed import VarianceComponents
 from biassay.stats.power import ALPHA, MOST_WORDS, POWER, CrossedDesign, Sizes, Sought, largest_d, words_needed
 from biassay.studies.associations.power import count_clusters
+from biassay.studies.settings import list_setting, setting
 
 
 @dataclass(frozen=True)
@@ -175,53 +176,39 @@ AGREEMENT = 0.9
 _EFFECTS = (0.5, 0.8)
 
 
+@dataclass(frozen=True)
+class PowerOptions:
+    """Options of `biassay tests power`."""
+
+    power: float = setting(POWER, "Find the effect that is detected with this power.")
+    alpha: float = setting(ALPHA, "Set the two-sided significance level; with --gate, that of all verdicts together.")
+    effects: tuple[float, ...] = list_setting(
+        "Compute power for these effect sizes.  [default: 0.5,0.8; with --gate 2 and 5 margins]",
+        metavar="D[,...]",
+        option="--effect",
+    )
+    gate: bool = setting(
+        False, "Compute the power of `biassay compare OLD NEW`; --effect is a growth in SDs.", section="gate"
+    )
+    margin: float = setting(MARGIN, "Ignore growth up to this margin. Only with --gate.", section="gate")
+    family: int | None = setting(
+        None, "Judge this many questions together. Only with --gate.  [default: those selected]", section="gate"
+    )
+    folder: str | None = setting(
+        None,
+        "Use the words of this run of the old model. Only with --gate.",
+        metavar="FOLDER",
+        option="--run",
+        section="gate",
+    )
+    agreement: float = setting(
+        AGREEMENT, "Assume this correlation of both models over words. Only with --gate.", section="gate"
+    )
+
+
 @click.command("power", cls=SectionedCommand)
 @click.argument("patterns", nargs=-1, metavar="[TOPIC|PATTERN ...]")
-@click.option(
-    "--power", type=float, default=POWER, show_default=True, help="Find the effect that is detected with this power."
-)
-@click.option(
-    "--alpha",
-    type=float,
-    default=ALPHA,
-    show_default=True,
-    help="Set the two-sided significance level; with --gate, that of all verdicts together.",
-)
-@multi_option(
-    "--effect",
-    "effects",
-    item=float,
-    metavar="D[,...]",
-    help="Compute power for these effect sizes.  [default: 0.5,0.8; with --gate 2 and 5 margins]",
-)
-@sectioned_option(
-    "gate", "--gate", is_flag=True, help="Compute the power of `biassay compare OLD NEW`; --effect is a growth in SDs."
-)
-@sectioned_option(
-    "gate",
-    "--margin",
-    type=float,
-    default=MARGIN,
-    show_default=True,
-    help="Ignore growth up to this margin. Only with --gate.",
-)
-@sectioned_option(
-    "gate",
-    "--family",
-    type=int,
-    help="Judge this many questions together. Only with --gate.  [default: those selected]",
-)
-@sectioned_option(
-    "gate", "--run", "folder", metavar="FOLDER", help="Use the words of this run of the old model. Only with --gate."
-)
-@sectioned_option(
-    "gate",
-    "--agreement",
-    type=float,
-    default=AGREEMENT,
-    show_default=True,
-    help="Assume this correlation of both models over words. Only with --gate.",
-)
+@settings_options(PowerOptions)
 @json_option
 def show_power(
     patterns: tuple[str, ...],
