@@ -11,9 +11,8 @@ import pytest
 from tests.blanks import blank
 from tests.models.tiny_models import save_tiny
 
-from biassay.cache.codecs import BLANKS
 from biassay.cache.handlers import BlankHandler, fetch_missing
-from biassay.cache.responses import ModelCache, ResponseCache
+from biassay.cache.responses import BLANKS, ModelCache, ResponseCache
 from biassay.errors import MeasurementError, ModelError
 from biassay.models.base import BlankScores, Identity
 from biassay.models.registry import open_model
@@ -125,13 +124,3 @@ def test_language_models_interrupted_or_not_give_the_same_bits_and_need_no_token
         store = stores.for_model(last.identity, BLANKS)
         assert fetch_missing(BlankHandler(last), blanks, store) == 0
     assert bits(store.get(blanks)) == bits(whole.get(blanks))
-
-
-def test_a_file_that_another_process_removed_is_missing(tmp_path: Path) -> None:
-    file = kept(tmp_path, ASKED[:2])
-    store = opened(tmp_path)
-    file.unlink()
-    assert store.missing(ASKED[:2]) == ASKED[:2]
-    assert store.damaged == []
-    with pytest.raises(MeasurementError, match="she is"):
-        store.get(ASKED[:1])

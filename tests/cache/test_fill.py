@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from biassay.cache.codecs import TEXTS as CODEC
 from biassay.cache.handlers import ProgressCallback, RepresentationHandler, fetch_missing
+from biassay.cache.responses import TEXTS as CODEC
 from biassay.cache.responses import ModelCache, RepresentationCaches, ResponseCache
-from biassay.errors import VectorError
 from biassay.models.base import Encoder, Identity, Span, TextEmbeddings
 
 TEXTS = [f"text number {i}" for i in range(60)]
@@ -111,24 +110,7 @@ def test_each_distinct_text_is_encoded_once_in_batches(tmp_path: Path) -> None:
     assert set(encoder.prepared[0]) == set(TEXTS[:7])
 
 
-def test_batch_is_stored_before_progress_is_told(tmp_path: Path) -> None:
-    encoder, left = Counting(), []
-
-    def look(*_: int) -> None:
-        left.append(len(store_in(tmp_path, encoder).missing(TEXTS[:10])))
-
-    encode_missing(encoder, TEXTS[:10], store_in(tmp_path, encoder), look)
-    assert left == [6, 2, 0]
-
-
 # Refused
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_vector_that_is_not_finite_names_its_text(value: float, tmp_path: Path) -> None:
-    encoder = Giving([[1, 2], [value, 1], [3, 4]])
-    with pytest.raises(VectorError, match="'counting': the vector of 'text number 1' is not finite"):
-        encode_missing(encoder, TEXTS[:3], store_in(tmp_path, encoder))
 
 
 def test_vectors_whose_squares_are_too_large_or_too_small_for_single_precision_are_kept(tmp_path: Path) -> None:
@@ -138,13 +120,6 @@ def test_vectors_whose_squares_are_too_large_or_too_small_for_single_precision_a
     np.testing.assert_array_equal(
         store.get(TEXTS[:3]).vectors, np.array([[1e30, 1e30], [1e-30, 0], [3, 4]], dtype=np.float32)
     )
-
-
-@pytest.mark.parametrize("count", [0, 2, 4])
-def test_wrong_number_of_vectors_is_refused(count: int, tmp_path: Path) -> None:
-    encoder = Giving(np.ones((count, 2)))
-    with pytest.raises(VectorError, match=f"'counting' gave {count} vectors for 3 texts"):
-        encode_missing(encoder, TEXTS[:3], store_in(tmp_path, encoder))
 
 
 # Damage and interruption

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from biassay.cache.codecs import LIKELIHOODS, REPLIES
 from biassay.cache.handlers import LikelihoodHandler, ReplyHandler, fetch_missing, stream_missing
-from biassay.cache.responses import ModelCache, ResponseCache
+from biassay.cache.responses import LIKELIHOODS, REPLIES, ModelCache, ResponseCache
 from biassay.errors import MeasurementError, ModelError, UsageError
 from biassay.models.base import FINISH_REASONS, Identity, Reply, TokenLikelihoods
 from biassay.models.token_budget import TokenBudget

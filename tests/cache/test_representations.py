@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from biassay.cache.codecs import TEXTS as CODEC
 from biassay.cache.handlers import RepresentationHandler, fetch_missing
 from biassay.cache.outputs import Capabilities, ModelOutputs
+from biassay.cache.responses import TEXTS as CODEC
 from biassay.cache.responses import ModelCache, RepresentationCaches, ResponseCache
 from biassay.errors import ModelError, UsageError, VectorError
 from biassay.models.base import Identity, Representation, TextEmbeddings, default_representation

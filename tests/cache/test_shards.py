@@ -7,7 +7,6 @@ import errno
 import io
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from tests.damage import damages
 
 from biassay.cache.context_vectors import ShardStore, StoreMetadata
-from biassay.errors import MeasurementError, RunFolderError, StorageError, UsageError, VectorError
+from biassay.errors import RunFolderError, StorageError, VectorError
 
 ROWS, D = 23, 5
 ABOUT = StoreMetadata(
@@ -61,7 +60,7 @@ def shard_files(folder: Path) -> list[Path]:
 def test_what_was_written_is_read_back_by_another_process(tmp_path: Path, dtype: Any) -> None:
     filled(tmp_path, dtype=dtype)
     store = ShardStore.open(tmp_path, dataclasses.replace(ABOUT, dtype=dtype))
-    assert (store.complete, store.dimension, store.verify()) == (True, D, ())
+    assert (store.missing(), store.verify()) == ((), ())
     read = store.read(slice(None))
     assert read.dtype == np.dtype(dtype)
     np.testing.assert_array_equal(read, all_vectors().astype(dtype))
@@ -86,7 +85,7 @@ def test_a_number_too_large_for_float16_is_refused(tmp_path: Path) -> None:
     assert not shard_files(tmp_path)
     vectors[4, 2] = -65_504
     store.write(1, vectors)
-    assert store.read(np.array([14]))[0, 2] == -65_504
+    assert store.read(slice(14, 15))[0, 2] == -65_504
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
@@ -95,27 +94,6 @@ def test_a_vector_that_is_partly_not_finite_is_refused(tmp_path: Path, value: fl
     vectors[7, 0] = value
     with pytest.raises(VectorError, match="row 17 is not finite"):
         ShardStore.open(tmp_path, ABOUT).write(1, vectors)
-
-
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"contexts": "ffff", "rows": 24}, ["contexts was '0123abcd', now 'ffff'", "rows was 23, now 24"]),
-        ({"revision": None}, ["revision was 'revision 1', now None"]),
-        (
-            {"settings": (("word", "mean"), ("layer", "-1"))},
-            ["settings was {'word': 'last'.*}, now {'word': 'mean'.*}"],
-        ),
-        ({"window": "sentence"}, ["window was '9', now 'sentence'"]),
-        ({"dtype": "float16"}, ["dtype was 'float32', now 'float16'"]),
-        ({"shard_rows": 5}, ["shard_rows was 10, now 5"]),
-    ],
-)
-def test_a_store_of_something_else_is_refused(tmp_path: Path, changes: dict[str, Any], named: list[str]) -> None:
-    filled(tmp_path)
-    with pytest.raises(RunFolderError, match=f"holds other vectors: {'; '.join(named)}; choose another folder"):
-        ShardStore.open(tmp_path, dataclasses.replace(ABOUT, **changes))
-    assert ShardStore.open(tmp_path, ABOUT).complete
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b"9" * 5000])
@@ -154,20 +132,6 @@ def flip(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
     file.write_bytes(content)
-
-
-def test_an_altered_file_is_found_out_when_it_is_read(tmp_path: Path) -> None:
-    filled(tmp_path)
-    altered = shard_files(tmp_path)[1]
-    flip(altered)
-    store = ShardStore.open(tmp_path, ABOUT)
-    assert store.complete  # its size is right
-    np.testing.assert_array_equal(store.read(slice(0, 10)), all_vectors()[:10])
-    with pytest.raises(MeasurementError, match=f"{altered.name}: damaged and removed; run again"):
-        store.read(slice(9, 11))
-    assert (store.missing(), store.damaged, altered.exists()) == ((1,), [altered.name], False)
-    fill(store)
-    np.testing.assert_array_equal(store.read(slice(None)), all_vectors())
 
 
 def test_damaged_shards_are_removed_or_read_as_they_were(tmp_path: Path) -> None:
@@ -252,18 +216,6 @@ def test_of_two_files_of_one_shard_the_intact_one_stays(tmp_path: Path) -> None:
     np.testing.assert_array_equal(store.read(slice(None)), all_vectors())
 
 
-def test_leftovers_are_removed_when_they_are_old(tmp_path: Path) -> None:
-    filled(tmp_path)
-    old, young, foreign = tmp_path / ".000001-x.npy.1.tmp", tmp_path / ".000001-x.npy.2.tmp", tmp_path / "notes.txt"
-    for path in (old, young, foreign):
-        path.write_bytes(b"half")
-    yesterday = time.time() - 25 * 3600
-    os.utime(old, (yesterday, yesterday))
-    store = ShardStore.open(tmp_path, ABOUT)
-    assert [path.exists() for path in (old, young, foreign)] == [False, True, True]
-    assert (store.complete, store.damaged) == (True, [])
-
-
 def test_a_folder_that_is_not_a_store_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(RunFolderError, match=r"not empty \(it holds thesis\.txt\)"):
@@ -280,29 +232,3 @@ def test_a_store_that_was_deleted_is_created_again(tmp_path: Path) -> None:
     store.write(1, all_vectors()[10:20])
     assert (store.verify(), store.missing(), store.damaged) == ((0,), (0, 2), [])
     assert ShardStore.open(tmp_path / "kept", ABOUT).missing() == (0, 2)
-
-
-@pytest.mark.parametrize("shape", [(9, D), (11, D), (10,), (10, 0)])
-def test_a_shard_of_the_wrong_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    with pytest.raises(VectorError, match="shard 0 takes 10 vectors"):
-        ShardStore.open(tmp_path, ABOUT).write(0, np.zeros(shape, dtype=np.float32))
-
-
-def test_another_dimension_is_refused_in_the_next_process_too(tmp_path: Path) -> None:
-    ShardStore.open(tmp_path, ABOUT).write(0, all_vectors()[:10])
-    with pytest.raises(VectorError, match=f"vectors of 7 numbers, those in .* have {D}"):
-        ShardStore.open(tmp_path, ABOUT).write(1, np.zeros((10, 7), dtype=np.float32))
-
-
-def test_shards_that_are_there_or_cannot_be_are_refused(tmp_path: Path) -> None:
-    store = filled(tmp_path)
-    with pytest.raises(VectorError, match=r"shard 1 is already in"):
-        store.write(1, all_vectors()[10:20])
-    with pytest.raises(VectorError, match=r"no shard 3: .* shards 0 to 2"):
-        store.write(3, all_vectors()[:10])
-
-
-@pytest.mark.parametrize("changes", [{"rows": 0}, {"shard_rows": 0}, {"dtype": "int8"}])
-def test_a_store_that_cannot_be(changes: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"at least 1|float16 or float32"):
-        dataclasses.replace(ABOUT, **changes)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from biassay.cache.codecs import TEXTS as CODEC
+from biassay.cache.responses import TEXTS as CODEC
 from biassay.cache.responses import ModelCache, ResponseCache, get_file_name
 from biassay.models.base import Identity, TextEmbeddings
 
@@ -102,40 +102,6 @@ def test_without_a_folder_or_a_revision_nothing_is_written(revision: str | None,
 # Damage
 
 
-def _truncated(content: bytes) -> bytes:
-    return content[: len(content) * 2 // 3]
-
-
-def _short_of_one(content: bytes) -> bytes:
-    return content[:-1]
-
-
-def _garbage(content: bytes) -> bytes:
-    return np.random.default_rng(1).bytes(len(content))
-
-
-def _empty(_: bytes) -> bytes:
-    return b""
-
-
-def _of_a_vector(content: bytes) -> bytes:
-    """Flip one bit of one number, which only a hash detects."""
-    place = content.index(vectors_of(TEXTS).tobytes()) + 9
-    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
-
-
-def _of_a_key(content: bytes) -> bytes:
-    place = content.index(hashlib.blake2b(TEXTS[0].encode(), digest_size=16).digest())
-    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
-
-
-def _lengthened(content: bytes) -> bytes:
-    return content + b"\0"
-
-
-DAMAGES = [_truncated, _short_of_one, _garbage, _empty, _of_a_vector, _of_a_key, _lengthened]
-
-
 def test_any_single_flipped_byte_is_found_out(tmp_path: Path) -> None:
     open_store(tmp_path).add(TEXTS, encoded(TEXTS))
     (file,) = files_in(tmp_path)
@@ -163,6 +129,3 @@ def test_a_file_that_no_store_writes_is_left_alone(save: Callable[..., None], tm
     store = open_store(tmp_path)
     assert (store.missing(TEXTS), store.damaged) == (TEXTS, [])
     assert foreign.exists()
-
-
-# Temporary files

@@ -29,25 +29,6 @@ def endpoint() -> Iterator[Endpoint]:
         yield server
 
 
-def test_asked_until_a_budget_is_spent_then_resumed(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
-    model, run, cache = model_of(endpoint), tmp_path / "run", ("--cache", tmp_path / "cache", "--quiet")
-    tests = ("--tests", ",".join(NAMES), "--wordings", "bai2025", "--n-answers", "20")
-    code, _, said = cli("ask", model, *tests, "--budget", "700", "--out", run, *cache)
-    assert (code, "biassay resume" in said) == (1, True)
-    first = len(endpoint.seen)
-    assert 0 < first < 40
-    assert cli("resume", run, "--model", model, "--budget", "100000", *cache)[0] == 0
-    assert len(endpoint.seen) == 40
-    assert (run / "results.tsv").read_text().count("\n") >= 3
-    assert (run / "report.html").is_file()
-    code, stdout, _ = cli("ask", model, *tests, "--json", *cache)
-    rows = json.loads(stdout)["results"]
-    assert [(row["test"], row["outcome"]["effect_size"], row["complete"]) for row in rows] == [
-        (name, 1.0, 20) for name in NAMES
-    ]
-    assert (code, len(endpoint.seen)) == (0, 40)
-
-
 def test_a_paper_and_a_page(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
     arguments = ("--tests", "wat-racism", "--wordings", "bai2025", "--n-answers", "4", "--cache", tmp_path / "cache")
     code, stdout, _ = cli("ask", model_of(endpoint), *arguments, "--out", tmp_path / "run")
@@ -71,10 +52,6 @@ def test_a_run_is_compared_with_a_model_that_is_asked_the_same(cli: Cli, endpoin
     assert (row["item"], row["effect_baseline"], row["effect_model"]) == ("wat-racism", 1.0, -1.0)
     code, _, said = cli("compare", tmp_path / "old", new, "--tests", "wat-height", *cache)
     assert (code, "wat-height" in said) == (2, True)
-
-
-def test_a_model_is_needed(cli: Cli) -> None:
-    assert cli("ask")[0] == 2
 
 
 def test_a_model_without_a_chat_template_is_refused_with_what_to_do(cli: Cli, tmp_path: Path) -> None:

@@ -99,16 +99,6 @@ def test_filtered_and_failed_questions_of_bbq_are_counted(
     assert sum((row.unanswered or 0.0) * row.replies for row in rows) == pytest.approx(3)
 
 
-@pytest.mark.parametrize("status", [404, 401])
-def test_nothing_answered_leaves_nothing(cli: Cli, endpoint: Endpoint, tmp_path: Path, status: int) -> None:
-    out, good = tmp_path / "run", endpoint.always
-    endpoint.always = lambda _: Reply(status)
-    code, _, stderr = cli("ask", model_of(endpoint), "--tests", "wat-racism", *ASKED, "--out", out)
-    assert (code, out.exists(), "biassay resume" in stderr) == (1, False, False)
-    endpoint.always = good
-    assert cli("ask", model_of(endpoint), "--tests", "wat-racism", *ASKED, "--out", out)[0] == 0
-
-
 @pytest.mark.parametrize(
     ("destination", "warned"),
     [

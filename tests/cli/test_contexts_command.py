@@ -181,12 +181,12 @@ def test_wrong_usage_leaves_nothing(cli: Cli, corpus: Path, own_test: Path, tmp_
         ((*out, *own), "missing argument 'CORPUS ...'"),
         ((corpus, *out, "--tests", "sent-weat6"), "'weat6' is the same with words"),
         ((corpus, *out, "--tests", "C77"), "C77"),
-        ((corpus, *out, *own, "-k", 0), "'--per-stimulus': 0 is not in the range x>=1"),
-        ((corpus, *out, *own, "--seed", -1), "'--seed': -1 is not in the range x>=0"),
-        ((corpus, *out, *own, "--max-bad", 1.5), "'--max-bad': 1.5 is not in the range 0.0<=x<=1.0"),
-        ((corpus, *out, *own, "--max-bad", -0.5), "'--max-bad': -0.5 is not in the range 0.0<=x<=1.0"),
-        ((corpus, *out, *own, "--min-contexts", 0), "'--min-contexts': 0 is not in the range x>=1"),
-        ((corpus, *out, *own, "--workers", 0), "'--workers': 0 is not in the range x>=1"),
+        ((corpus, *out, *own, "-k", 0), "per_stimulus must be at least 1, got 0"),
+        ((corpus, *out, *own, "--seed", -1), "seed must be at least 0, got -1"),
+        ((corpus, *out, *own, "--max-bad", 1.5), "max_bad must be at least 0 and at most 1, got 1.5"),
+        ((corpus, *out, *own, "--max-bad", -0.5), "max_bad must be at least 0 and at most 1, got -0.5"),
+        ((corpus, *out, *own, "--min-contexts", 0), "min_contexts must be at least 1, got 0"),
+        ((corpus, *out, *own, "--workers", 0), "workers must be at least 1, got 0"),
         ((corpus, *out, *own, "--address", "127.0.0.1:6379"), "--address requires --engine ray"),
     ):
         code, stdout, stderr = cli("contexts", *args)

@@ -16,7 +16,7 @@ import biassay
 from biassay.cli import main
 from biassay.datasets.catalogue import select_tests
 from biassay.datasets.concepts import load_concept
-from biassay.errors import InsufficientVocabularyError
+from biassay.errors import InsufficientVocabularyError, UsageError
 from biassay.models.erasure import erasure_method_names
 from biassay.runs.run import Run
 from biassay.studies.debiasing import measure
@@ -181,6 +181,17 @@ def test_plurals_pronouns_and_words_in_sentences_are_the_same_words(cli: Cli, tm
         code, _, stderr = cli("run", f"glove?erase=mean-projection:{path}", "--tests", own)
         assert code == 2
         assert "is fitted on words of own: king, he, queen, woman" in stderr
+
+
+@pytest.mark.extras
+def test_weat6_by_leace_fitted_on_its_own_words_is_refused(tmp_path: Path) -> None:
+    (test,) = select_tests("weat6")
+    path = write_concept(tmp_path / "own.toml", male=list(test.X.words), female=list(test.Y.words))
+    with pytest.raises(UsageError, match="leace:own is fitted on words of weat6: John"):
+        biassay.run(f"glove?erase=leace:{path}", "weat6")
+    erased = biassay.run(["glove", "glove?erase=leace:gender"], "weat6")
+    assert [row.calibrated_difference > 0.5 for row in erased.results] == [True, True]
+    assert erased.results[1].effect_size < erased.results[0].effect_size
 
 
 def test_too_few_words_make_the_model_fail_with_advice(cli: Cli, tmp_path: Path) -> None:

@@ -1,21 +1,23 @@
-"""Interrupted ``biassay run`` that resumes with ``--resume``."""
+"""Interrupted ``biassay run`` that resumes with ``--resume``, and a disk that is full at any moment."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from biassay.runs.run import Run
 
 from .conftest import Cli
-from .shown_runs import files
 from .small_tests import write_test
 
 BIASSAY = [sys.executable, "-c", "from biassay.cli import main; main()"]
@@ -115,18 +117,6 @@ def interrupted_run(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, *
     return out
 
 
-def test_resume_refuses_a_test_file_that_changed(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    test = write_test(tmp_path / "own.json")
-    out = interrupted_run(tmp_path, cli, monkeypatch, test=test)
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
-    test.write_text(test.read_text().replace("x0", "x9"))
-    code, stdout, stderr = cli("run", "--resume", out, NEVER)
-    assert (code, stdout) == (2, "")
-    assert "'own' has changed" in stderr
-    assert "go on with" not in stderr
-    assert files(out) == before
-
-
 TEMPLATES = """
 [sets.s]
 plurals = { "x0" = "x" }
@@ -179,3 +169,60 @@ def test_a_resume_that_fails_takes_nothing_from_the_folder(
     assert "zero vector" in stderr
     assert (out / "notes.txt").read_text() == "mine"
     assert Run.load(out).manifest.status == "running"
+
+
+class Full:
+    """The real function, until the disk is full."""
+
+    def __init__(self, call: int, real: Callable[..., Any]) -> None:
+        self.left, self.real = call, real
+
+    def __call__(self, *args: Any) -> Any:
+        self.left -= 1
+        if self.left <= 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return self.real(*args)
+
+
+# The manifest, 3 of the store, 3 of what was measured, 4 of the run, the report, 2 at the end. Cached vectors do not
+# wait for the disk.
+FILES = {"fsync": 13, "replace": 14}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("measured_once")
+@pytest.mark.parametrize("function", ["fsync", "replace"])
+@pytest.mark.parametrize("call", range(1, 16, 2))
+def test_a_full_disk_at_any_moment(
+    function: str, call: int, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    out = tmp_path / "run"
+    full = Full(call, getattr(os, function))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, function, full)
+        code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "--out", out)
+    if full.left > 0:
+        assert code == 0
+        assert call > FILES[function]
+        return
+    assert (code, stdout) == (1, "")
+    assert "No space left on device" in stderr
+    assert not [path for folder in (out, own_cache) for path in folder.rglob(".*")]
+    assert not [path for path in out.rglob("*") if path.stat().st_size == 0]
+    if (out / "manifest.json").exists():
+        assert Run.load(out).manifest.status == "running"
+        assert f"biassay resume {out}" in " ".join(stderr.split())
+        assert cli("run", "--resume", out)[0] == 0
+        assert Run.load(out).manifest.status == "complete"
+
+
+def test_a_disk_that_is_full_from_the_start_does_not_block_the_folder(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run"
+    for call in (1, 2, 3):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", Full(call, os.fsync))
+            assert cli("run", "glove", "--tests", "weat6", "--out", out)[0] == 1
+        assert not out.exists() or not list(out.iterdir())
+    assert cli("run", "glove", "--tests", "weat6", "--out", out)[0] == 0

@@ -111,15 +111,6 @@ def test_show_joins_the_words_of_a_cluster_and_names_the_source_of_a_list(cli: C
     assert "source: Caliskan et al. 2017, WEAT 7 and 8" in shown
 
 
-def test_show_of_a_supplementary_test(cli: Cli) -> None:
-    code, stdout, _ = cli("show", "EM-EF-career")
-    assert code == 0
-    assert "European American males or European American females, Career or Family" in stdout
-    for words in ("Andrew, Brad, Frank", "Carrie, Colleen, Ellen", "executive, management", "home, parents"):
-        assert words in stdout
-    assert "Tables 3 and 4" in " ".join(stdout.split())
-
-
 def test_list_as_json_describes_every_test(cli: Cli) -> None:
     code, stdout, _ = cli("list", "--json")
     assert code == 0

@@ -15,7 +15,7 @@ import pytest
 from biassay.engines import ray_cluster
 from biassay.engines.ray_cluster import RayExecutor
 from biassay.errors import MeasurementError, UsageError
-from biassay.runs.prefetch import ModelPrefetcher
+from biassay.runs.fetch import ModelPrefetcher
 
 from .ray_stand_in import ActorDiedError, RayError, RayTaskError, StandIn
 

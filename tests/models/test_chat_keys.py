@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from biassay.cache.codecs import REPLIES
 from biassay.cache.handlers import stream_missing
-from biassay.cache.responses import ResponseCache
+from biassay.cache.responses import REPLIES, ResponseCache
 from biassay.errors import BiassayError, UsageError
 from biassay.models.registry import get_required_consents, open_model
 from biassay.models.token_budget import TokenBudget

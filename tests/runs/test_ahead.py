@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from biassay.engines.local import LocalExecutor
-from biassay.runs.prefetch import ModelPrefetcher
+from biassay.runs.fetch import ModelPrefetcher
 
 
 class Two(LocalExecutor):

@@ -12,7 +12,7 @@ from tests.cli.small_tests import write_test, write_vectors
 
 import biassay
 from biassay.cli import main
-from biassay.runs.gate_looks import spend_alpha, take_look
+from biassay.runs.compare import spend_alpha, take_look
 
 
 def test_alpha_is_spent_over_all_looks() -> None:

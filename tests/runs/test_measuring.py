@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from biassay.runs import measurement_cache
 from biassay.runs.run import Run
 from biassay.studies.associations.study import STUDY
 
-from .test_engine import Notes, write_test, write_vectors
+from .test_engine import write_test, write_vectors
 
 pytestmark = pytest.mark.usefixtures("measured_once")
 
@@ -48,13 +48,6 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-class Lengths:
-    """An encoder whose weights nobody can name."""
-
-    def encode(self, texts: Sequence[str]) -> Any:
-        return [[len(text), text.count("a"), text.count("e"), 1.0] for text in texts]
-
-
 def kept(cache: Path) -> list[Path]:
     return sorted((cache / "measured").iterdir())
 
@@ -75,17 +68,6 @@ def test_the_second_time_nothing_is_measured(measure: Measure, counted: list[str
     assert first.manifest.run_id != second.manifest.run_id
     tables = [(tmp_path / name / "results.tsv").read_bytes() for name in ("first", "second")]
     assert tables[0] == tables[1]
-
-
-class Steps(Notes):
-    """Notes what begins, too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.begun: list[str] = []
-
-    def begin(self, _who: str, what: str) -> None:
-        self.begun.append(what)
 
 
 def test_a_model_is_kept_by_itself_and_corrections_are_of_the_run(
@@ -163,12 +145,6 @@ def test_code_that_changed_under_a_process_keeps_nothing(
     same(measure(), measure())
     assert len(counted) == 2
     assert not (own_cache / "measured").exists()
-
-
-class Counted(Lengths):
-    """One whose weights have a name, and which learns to count tokens."""
-
-    revision = "1"
 
 
 def test_what_nobody_asked_for_in_a_month_is_removed(measure: Measure, own_cache: Path) -> None:

@@ -15,7 +15,7 @@ from biassay.errors import UnknownNameError
 from biassay.results.run_data import BaseRecord, RunData
 from biassay.results.run_folder import StudySchema
 from biassay.results.tables import Column, TableSpec
-from biassay.runs.options import RunOptions
+from biassay.runs.fetch import RunOptions
 from biassay.runs.runner import run_study
 from biassay.studies.settings import setting
 from biassay.studies.study import Array, Event, Requests, Row, Study

@@ -1,4 +1,4 @@
-"""A run as its user holds it, and the functions that take and give runs."""
+"""`Run`: parts, tables, comparisons and reports; run folders that are read back and named."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from biassay.cache.outputs import ModelOutputs
 from biassay.errors import UnknownNameError, UsageError
 from biassay.models.base import TextEmbeddings
 from biassay.runs.compare import report
+from biassay.runs.folders import name_folders
 from biassay.runs.run import Run
 from biassay.studies.associations import study
 from biassay.studies.associations.inputs import GIVEN_AS_WORDS
@@ -103,3 +104,26 @@ def test_wrong_words_are_refused_before_anything_is_written(tmp_path: Path) -> N
         with pytest.raises(biassay.BiassayError):
             biassay.run("glove", wrong, out=tmp_path / "run")  # type: ignore[arg-type]
     assert not (tmp_path / "run").exists()
+
+
+RUN = run_of("one", [result("m", "t")])
+
+
+# ---- names of folders
+
+
+def test_folders_of_one_name_get_the_part_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert name_folders([Path("a/run"), Path("b/run")]) == ["a/run", "b/run"]
+    assert name_folders([Path("a/x/run"), Path("b/x/run"), Path("other")])[:2] == ["a/x/run", "b/x/run"]
+    names = name_folders([Path("run"), Path("run/run"), Path("run/run/run")])
+    assert len(set(names)) == 3
+
+
+def test_a_folder_named_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "link").symlink_to("a")
+    for again in (Path("a"), Path("b/../a"), tmp_path / "a", Path("link")):
+        with pytest.raises(UsageError, match="a is named twice"):
+            name_folders([Path("a"), Path("b"), again])

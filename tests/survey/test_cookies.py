@@ -1,4 +1,4 @@
-"""What an attacker tries with cookies: none that was changed, signed by others or is old opens anything."""
+"""What an attacker tries with cookies: none that is changed, old, or of somebody else opens anything."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 import pytest
 from tests.survey import attacks
-from tests.survey.attacks import named, use
-from tests.survey.walks import TOKEN, Place, log_in
+from tests.survey.attacks import at_once, client_of, named, rows_of, use
+from tests.survey.serving import Served
+from tests.survey.walks import TOKEN, Place, Walker, cookie_of, log_in
 
 pytestmark = pytest.mark.extras
 
+served = attacks.served
 study = attacks.study
 
 
@@ -119,3 +121,42 @@ def test_no_page_names_the_number_that_the_cookie_hides(study: Callable[..., Pla
         assert mine not in person.page.html
         assert "abc123" not in person.page.html
         person.answer()
+
+
+def test_naming_somebody_else_changes_nobody_else(study: Callable[..., Place]) -> None:
+    place = study()
+    victim, attacker = place.browser(), place.browser()
+    victim.begin("victim")
+    victim.go("group")
+    number, code = place.rows("SELECT id, code FROM participants")[0]
+    before = place.everything()
+    attacker.get("/")
+    names = dict.fromkeys(
+        ("participant", "p", "id", "participant_id", "biassay", "code", "pool_id", "nonce", "n"), number
+    )
+    for path in ("/page", "/begin"):
+        answer = attacker.client.post(path, params=names, data={**victim.page.hidden, **names, "pair-0": "1"})
+        assert answer.status_code == 403
+    sent = {**attacker.page.hidden, **names, "step": victim.page.step, **victim.answers()}
+    assert attacker.post("/page", sent).kind == "consent"
+    own, researchers = named(attacker), named(attacker, "biassay_researcher")
+    for header in (f"{own}={number}", f"{own}={code}", f"{researchers}={number}", f"participant={number}"):
+        attacker.client.cookies.clear()
+        assert attacker.client.get("/page", params=names, headers={"cookie": header}).text.count('name="agree"') == 1
+    assert place.everything() == before
+
+
+def test_a_button_pressed_many_times_at_once_begins_once(served: Served) -> None:
+    before = rows_of(served, "SELECT count(*) FROM participants")[0][0]
+    with client_of(served) as client:
+        page = Walker(client).get("/")
+        cookie = cookie_of(client)
+    assert cookie is not None
+
+    def pressed() -> str:
+        with client_of(served) as window:
+            window.cookies.set(*cookie)
+            return Walker(window).post("/begin", {**page.hidden, "agree": "yes"}).kind
+
+    assert set(at_once([pressed] * 8)) == {"instructions"}
+    assert rows_of(served, "SELECT count(*) FROM participants")[0][0] == before + 1

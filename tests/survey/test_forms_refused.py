@@ -1,16 +1,20 @@
-"""What an attacker sends: forms of others, bodies that are large or broken, and connections closed midway."""
+"""What an attacker sends: forms of others, broken or endless bodies, and connections closed midway."""
 
 from __future__ import annotations
 
 import http.client
 import logging
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from tests.survey import attacks
 from tests.survey.attacks import POSTS, client_of, named, rows_of
-from tests.survey.serving import Served
-from tests.survey.walks import FORM, TOKEN, Place, log_in, read_page
+from tests.survey.serving import Served, listening
+from tests.survey.walks import FORM, TOKEN, Place, log_in, opened, read_page
+
+from biassay.survey import security
 
 pytestmark = pytest.mark.extras
 
@@ -155,3 +159,64 @@ def test_a_closed_connection_leaves_nothing_behind(served: Served, caplog: pytes
         assert client.get("/health").status_code == 200
     assert rows_of(served, "SELECT count(*) FROM participants") == before
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+@pytest.mark.parametrize(
+    "rating",
+    [
+        *("", " ", "-1", "101", "1e1", "50.0", "0x10", "+5", "NaN", "inf", "٥٠", "⁵", "5 0", "9" * 400, "\0", "50\0"),
+        *("none", "[50]", "50,", "½"),
+    ],
+)
+def test_what_is_no_whole_number_up_to_100_is_no_rating(study: Callable[..., Place], rating: str) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    person.go("group")
+    page = person.send(**{**person.answers(), "pair-2": rating})
+    assert page.status == 400
+    assert "cold – warm" in page.alert
+    assert place.rows("SELECT * FROM annotations") == []
+
+
+HEAD = b"GET /health HTTP/1.1\r\nHost: x\r\n"
+POST = f"POST /begin HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\nContent-Length: 100\r\n\r\ntoken=".encode()
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A study served by this process that waits for a fifth of a second only."""
+    with pytest.MonkeyPatch.context() as patch, opened(tmp_path_factory.mktemp("slow")) as place:
+        patch.setattr(security, "RECEIVE_SECONDS", 0.2)
+        with listening(place.app) as found:
+            yield found
+
+
+def connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
+
+
+def until_closed(connection: socket.socket) -> bytes:
+    """All that comes before the server closes the connection; an error if it does not."""
+    found = b""
+    while part := connection.recv(65536):
+        found += part
+    return found
+
+
+def test_a_body_that_does_not_end_is_given_up(port: int) -> None:
+    with connected(port) as slow:
+        slow.sendall(POST)
+        answer = until_closed(slow)
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"x-content-type-options: nosniff" in answer.lower()
+
+
+def test_a_body_that_is_too_large_and_does_not_end_is_given_up(port: int) -> None:
+    """It is refused at once; what comes afterwards is not waited for."""
+    with connected(port) as slow:
+        slow.sendall(POST.replace(b": 100", b": 900000") + b"x" * 70_000)
+        assert slow.recv(65536).startswith(b"HTTP/1.1 413")
+        with suppress(ConnectionError):  # closed, or reset because of what was not read
+            slow.sendall(b"x")
+            until_closed(slow)

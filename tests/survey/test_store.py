@@ -1,46 +1,35 @@
-"""What happens to participants, in a SQLite file and in PostgreSQL: nothing is lost, doubled or counted wrongly."""
+"""What happens to participants, and what may change once somebody has begun; in a SQLite file and in PostgreSQL."""
 
 from __future__ import annotations
 
-import json
-import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
+from biassay.errors import UsageError
 from biassay.survey.database import (
     annotations_table,
     demographics_table,
     participants_table,
     places_table,
+    studies_table,
 )
 from biassay.survey.participants import DuplicateParticipantError, QuotaFullError
 from biassay.survey.store import Identifier, Store
+from biassay.survey.study import ParticipantPool
 
 from . import stores
-from .people import GROUPS, Clock, Person, check_counts, counters, fill, go_on, rows, take_part
-from .stores import FAULTS, MINUTES, begun, in_both, row
+from .people import GROUPS, Clock, Person, check_counts, counters, fill, go_on, opened, rows, small_study, take_part
+from .stores import MINUTES, begun, in_both, row
 
 pytestmark = pytest.mark.extras
 clock, store, url = stores.clock, stores.store, stores.url
 
 
 # One participant
-
-
-def test_who_comes_to_the_first_group_holds_places_and_nobody_before(store: Store) -> None:
-    someone = begun(store)
-    assert (someone.status, someone.step, someone.asked) == ("active", 0, ())
-    assert store.find(someone.id) == someone
-    assert store.count_missing() == dict.fromkeys(GROUPS, 2)
-    check_counts(store)
-    after = go_on(store, someone, Person(), until=1)
-    assert len(set(after.asked)) == 3
-    assert counters(store) == {group: (0, int(group in after.asked)) for group in GROUPS}
-    assert store.count_missing() == {group: 2 - (group in after.asked) for group in GROUPS}
-    check_counts(store)
 
 
 def test_who_reads_the_instructions_when_the_last_place_is_taken_waits_for_another(store: Store) -> None:
@@ -55,45 +44,6 @@ def test_who_reads_the_instructions_when_the_last_place_is_taken_waits_for_anoth
     assert store.delete(others[0], by="id")
     assert store.save_step(late.id, 0, {})
     assert store.count_missing() == dict.fromkeys(GROUPS, 0)
-    check_counts(store)
-
-
-@in_both
-def test_every_answer_is_written_as_it_was_given(store: Store) -> None:
-    rng = random.Random(1)
-    said = {group: [rng.randrange(51, 101) for _ in range(3)] for group in GROUPS}
-    facts = (("Gender", "Woman"), ("Race", "White,Asian"))
-    who = take_part(store, Person(said=lambda group, _: said[group], facts=facts))
-    someone = store.find(who)
-    assert someone is not None
-    pages = sorted((page for page in rows(store, annotations_table)), key=lambda page: page["place"])
-    asked = [*someone.asked, someone.asked[someone.repeated]]
-    assert [page["group_name"] for page in pages] == asked
-    assert [json.loads(page["ratings"]) for page in pages] == [said[group] for group in asked]
-    assert [page["seconds"] for page in pages] == [20.0] * 4
-    assert [json.loads(fact["answers"]) for fact in rows(store, demographics_table)] == [dict(facts)]
-    kept = row(store, who)
-    assert (kept["status"], kept["agreement"], kept["reasons"]) == ("valid", 1.0, "[]")
-    assert kept["which_group"] == someone.asked[0]
-    assert (kept["high"], kept["low"]) == ("wealthy", "poor")
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_the_rejected_free_their_places_and_their_answers_are_kept(store: Store, fault: str) -> None:
-    who = take_part(store, Person(fault=fault))
-    kept = row(store, who)
-    assert (kept["status"], json.loads(kept["reasons"])) == ("rejected", [fault])
-    assert len(rows(store, annotations_table)) == 4
-    assert counters(store) == dict.fromkeys(GROUPS, (0, 0))
-    check_counts(store)
-
-
-def test_an_answer_after_the_time_limit_is_not_written(store: Store, clock: Clock) -> None:
-    someone = begun(store)
-    someone = go_on(store, someone, Person(), until=1)
-    clock.now += MINUTES * 60 + 0.5
-    assert not store.save_step(someone.id, 1, Person().given(store, someone, 1))
-    assert rows(store, annotations_table) == []
     check_counts(store)
 
 
@@ -152,18 +102,6 @@ def test_a_pool_number_takes_part_once(store: Store) -> None:
 WHOLE = {"ratings": [90, 10, 80], "since": 0.0, "which_group": "men", "high": "warm", "low": "cold", "answers": {}}
 
 
-def test_an_answer_is_taken_at_its_step_only(store: Store) -> None:
-    someone = begun(store)
-    for step in range(len(store.steps) - 1):
-        for other in (*range(-2, step), *range(step + 1, len(store.steps) + 2)):
-            given = WHOLE if step == 0 else Person().given(store, someone, min(max(other, 0), len(store.steps) - 1))
-            assert not store.save_step(someone.id, other, given), (step, other)
-        assert store.find(someone.id).step == step
-        someone = go_on(store, replace(someone, step=step), Person(), until=step + 1)
-    assert len(rows(store, annotations_table)) == 4
-    check_counts(store)
-
-
 @in_both
 @pytest.mark.parametrize("act", ["begin", "hold", "answer", "finish", "reject", "give up", "delete"])
 def test_what_fails_at_any_statement_changes_nothing(store: Store, clock: Clock, act: str) -> None:
@@ -212,3 +150,80 @@ def broken_at(engine: sa.Engine, statement: int, act: Callable[[], object]) -> b
     finally:
         sa.event.remove(engine, "after_cursor_execute", break_)
     return True
+
+
+clock, store, url = stores.clock, stores.store, stores.url
+
+
+def changes() -> dict[str, Any]:
+    study = small_study()
+    other = {**study.texts.sections, "done": {**study.texts["done"], "title": "Thanks"}}
+    return {
+        "groups": {"groups": (*GROUPS, "cats")},
+        "rules": {"rules": replace(study.rules, tolerance=11)},
+        "texts": {"texts": replace(study.texts, sections=other)},
+    }
+
+
+@pytest.mark.parametrize("change", list(changes()))
+def test_a_study_is_frozen_once_somebody_has_begun(store: Store, url: str, change: str) -> None:
+    before = rows(store, studies_table)
+    begun(store)
+    other = small_study(session_minutes=MINUTES, **changes()[change])
+    with pytest.raises(UsageError, match="cannot change once somebody has taken part") as error, opened(url, other):
+        pass
+    assert store.study.digest in str(error.value)
+    assert other.digest in str(error.value)
+    assert rows(store, studies_table) == before
+    check_counts(store)
+
+
+@in_both
+def test_a_pool_may_be_mended_while_a_study_runs(store: Store, url: str) -> None:
+    who = take_part(store, pool_id="p1")
+    other = small_study(
+        session_minutes=MINUTES, pool=ParticipantPool("PID", "https://pool.example/", "C1", required=True)
+    )
+    assert other.pool != store.study.pool
+    before = rows(store, studies_table)
+    with opened(url, other, clock=store.clock) as again:
+        assert again.secret == store.secret
+        assert again.find(who) == store.find(who)
+        assert rows(again, studies_table) == [{**before[0], "definition": other.definition}]
+        assert store.add_participant() is not None  # who serves it as it was may go on
+        check_counts(again)
+
+
+@pytest.mark.parametrize("kept", [Person(), Person(fault="too fast"), None], ids=["valid", "rejected", "absent"])
+def test_a_study_is_frozen_while_anybody_is_left_who_is_not_deleted(
+    store: Store, url: str, kept: Person | None
+) -> None:
+    gone = take_part(store)
+    left = take_part(store, kept, until=None if kept else 2)
+    assert store.delete(gone, by="id")
+    other = small_study(session_minutes=MINUTES, **changes()["groups"])
+    store.clock.now += MINUTES * 60 + 1  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="cannot change once somebody has taken part"), opened(url, other):
+        pass
+    assert store.delete(left, by="id")
+    with opened(url, other, clock=store.clock) as new:
+        assert new.secret == store.secret
+        assert rows(new, participants_table) == []
+        assert new.find(gone) is None
+        assert counters(new) == dict.fromkeys((*GROUPS, "cats"), (0, 0))
+        assert rows(new, studies_table)[0]["digest"] == other.digest
+        fill(new)
+        check_counts(new)
+        with pytest.raises(UsageError, match="study"):
+            store.add_participant()
+
+
+def test_a_process_that_serves_the_study_as_it_was_lets_nobody_begin(store: Store, url: str) -> None:
+    """Otherwise answers to one study would be kept under the definition of another."""
+    other = small_study(session_minutes=MINUTES, **changes()["rules"])
+    with opened(url, other) as new:
+        with pytest.raises(UsageError, match="study"):
+            store.add_participant()
+        assert rows(new, participants_table) == []
+        begun(new)
+        assert rows(new, studies_table)[0]["digest"] == other.digest

@@ -16,14 +16,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.cache.files import CACHE_OPTION, make_cache_folder, make_npy_header, remove_stale_files, write_to_cache
-from biassay.cache.remote import RemoteCache, SyncedFolder
-from biassay.errors import MeasurementError, RunFolderError, UsageError, VectorError
+from biassay.cache.files import (
+    CACHE_OPTION,
+    RemoteCache,
+    SyncedFolder,
+    make_cache_folder,
+    make_npy_header,
+    remove_stale_files,
+    write_to_cache,
+)
+from biassay.errors import MeasurementError, RunFolderError, VectorError
 from biassay.io import open_file, read_json, remove_damaged
 
 METADATA_FILE = "about.json"
@@ -62,13 +69,6 @@ class StoreMetadata:
     window: str
     dtype: StoredDtype
     shard_rows: int
-
-    def __post_init__(self) -> None:
-        if self.dtype not in get_args(StoredDtype):
-            raise UsageError(f"vectors are stored as float16 or float32, got {self.dtype!r}")
-        for name, value in (("rows", self.rows), ("shard_rows", self.shard_rows)):
-            if value < 1:
-                raise UsageError(f"a store of vectors needs {name} of at least 1, got {value}")
 
     @property
     def key(self) -> str:
@@ -226,24 +226,12 @@ class ShardStore:
         """Number of shards of a complete store."""
         return len(self._starts)
 
-    @property
-    def complete(self) -> bool:
-        """Whether no shard is missing."""
-        return not self.missing()
-
-    @property
-    def dimension(self) -> int | None:
-        """Length of a vector, or None if there is none yet."""
-        return self._dimension
-
     def missing(self) -> tuple[int, ...]:
         """Return the numbers of the missing shards."""
         return tuple(number for number in range(self.shards) if number not in self._files)
 
     def get_rows(self, number: int) -> range:
         """Return the rows of a shard."""
-        if not 0 <= number < self.shards:
-            raise VectorError(f"there is no shard {number}: {self._folder} has shards 0 to {self.shards - 1}")
         end = self._starts[number + 1] if number + 1 < self.shards else self.metadata.rows
         return range(int(self._starts[number]), int(end))
 
@@ -256,8 +244,6 @@ class ShardStore:
 
     def write(self, number: int, vectors: NDArray[np.float32]) -> None:
         """Store the vectors (n, d) of a shard, all or none. A row of NaN is a word without a vector."""
-        if number in self._files:
-            raise VectorError(f"shard {number} is already in {self._folder}")
         self._check_vectors(number, vectors)
         buffer = io.BytesIO()
         np.save(buffer, self._convert(number, vectors), allow_pickle=False)
@@ -297,21 +283,14 @@ class ShardStore:
             )
         return converted
 
-    def read(self, rows: slice | NDArray[np.integer]) -> NDArray[Any]:
+    def read(self, rows: slice) -> NDArray[Any]:
         """Return the vectors (n, d) of some rows, as stored. A row of NaN is a word without a vector."""
-        wanted = np.arange(*rows.indices(self.metadata.rows)) if isinstance(rows, slice) else np.asarray(rows)
-        if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
-            raise VectorError(f"rows are a slice or an array (n,) of integers, got {wanted.dtype} {wanted.shape}")
-        if len(wanted) and not 0 <= wanted.min() <= wanted.max() < self.metadata.rows:
-            raise VectorError(f"rows go from 0 to {self.metadata.rows - 1}, got {wanted.min()} to {wanted.max()}")
-        numbers = np.searchsorted(self._starts, wanted, side="right") - 1
-        offsets = wanted - self._starts[numbers]
-        vectors = np.empty((len(wanted), self._dimension or 0), dtype=self.metadata.dtype)
-        order = np.argsort(numbers, kind="stable")
-        for part in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
-            if len(part):
-                vectors[part] = self._load_shard(int(numbers[part[0]]))[offsets[part]]
-        return vectors
+        start, stop, _ = rows.indices(self.metadata.rows)
+        parts = [np.empty((0, self._dimension or 0), dtype=self.metadata.dtype)]
+        for number in self.find_shards(slice(start, stop)):
+            first = self.get_rows(number).start
+            parts.append(self._load_shard(number)[max(start - first, 0) : stop - first])
+        return np.concatenate(parts)
 
     def _load_shard(self, number: int) -> NDArray[Any]:
         """Map a shard into memory. Its hash is checked the first time."""

@@ -7,9 +7,9 @@ next batches before they are fetched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -32,29 +32,40 @@ _BATCHES_AHEAD = 2  # one in the model, one on its way there
 _FILES_PER_MERGE = 256
 ProgressCallback = Callable[[int, int], None]
 Request = TypeVar("Request", bound=Hashable)
-Request_contra = TypeVar("Request_contra", bound=Hashable, contravariant=True)
 Outputs = TypeVar("Outputs")
-Outputs_co = TypeVar("Outputs_co", covariant=True)
 Outputs_contra = TypeVar("Outputs_contra", contravariant=True)
 
 
-class RequestHandler(Protocol[Request_contra, Outputs_co]):
-    """Handle one kind of request to a model."""
+class RequestHandler(Generic[Request, Outputs]):
+    """Handle one kind of request by the methods of a model.
 
-    def prepare(self, requests: Sequence[Request_contra]) -> None:
-        """Receive all requests before the first batch."""
+    The model may have ``prefetch(requests)``, to prepare the next batch in a background thread.
+    """
 
-    def batches(self, requests: Sequence[Request_contra]) -> Sequence[Sequence[int]]:
-        """Return the indices of the requests of every batch."""
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._name = f"model {model.identity.name!r}"
 
-    def prefetch(self, requests: Sequence[Request_contra]) -> None:
+    def prepare(self, requests: Sequence[Request]) -> None:
+        """Pass all requests to the model."""
+        self._model.prepare(requests)
+
+    def batches(self, requests: Sequence[Request]) -> Sequence[Sequence[int]]:
+        """Return the indices of the requests of every batch, as the model chooses them."""
+        batches: Sequence[Sequence[int]] = self._model.batches(requests)
+        return batches
+
+    def prefetch(self, requests: Sequence[Request]) -> None:
         """Start on a batch that is fetched soon. The first batch is never prefetched."""
+        if hasattr(self._model, "prefetch"):
+            self._model.prefetch(requests)
 
-    def fetch(self, requests: Sequence[Request_contra]) -> Outputs_co:
-        """Return the outputs of a batch."""
+    def fetch(self, requests: Sequence[Request]) -> Outputs:
+        """Return the checked outputs of a batch."""
+        raise NotImplementedError
 
     def cancel(self) -> None:
-        """Stop work on prefetched batches, because the run was interrupted."""
+        """Stop work on prefetched batches, because the run was interrupted. Only tokenized ones need no stop."""
 
 
 class CacheWriter(Protocol[Request, Outputs_contra]):
@@ -149,35 +160,7 @@ def iter_batches(
         yield handler.fetch(batch)
 
 
-class _ModelHandler:
-    """Handle requests by the methods of a model.
-
-    The model may have ``prefetch(requests)``, to prepare the next batch in a background thread.
-    """
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._name = f"model {model.identity.name!r}"
-
-    def prepare(self, requests: Sequence[Any]) -> None:
-        """Pass all requests to the model."""
-        self._model.prepare(requests)
-
-    def batches(self, requests: Sequence[Any]) -> Sequence[Sequence[int]]:
-        """Return the batches that the model chooses."""
-        batches: Sequence[Sequence[int]] = self._model.batches(requests)
-        return batches
-
-    def prefetch(self, requests: Sequence[Any]) -> None:
-        """Pass the next batch to a model that prefetches."""
-        if hasattr(self._model, "prefetch"):
-            self._model.prefetch(requests)
-
-    def cancel(self) -> None:
-        """Do nothing, because prefetched requests are only tokenized."""
-
-
-class RepresentationHandler(_ModelHandler):
+class RepresentationHandler(RequestHandler[str, Mapping[str, TextEmbeddings]]):
     """Encode texts, all representations in one pass.
 
     The encoder may have ``prefetch_representations(texts, names)``, to start on the next batches, and
@@ -245,7 +228,7 @@ def _check_vectors(name: str, texts: Sequence[str], encoded: TextEmbeddings, *, 
             raise VectorError(f"{name}: the vector of {texts[row]!r} is zero, so it has no direction")
 
 
-class BlankHandler(_ModelHandler):
+class BlankHandler(RequestHandler[Blank, Sequence[BlankScores]]):
     """Fill blanks with a language model."""
 
     def fetch(self, requests: Sequence[Blank]) -> list[BlankScores]:
@@ -256,7 +239,7 @@ class BlankHandler(_ModelHandler):
         return scores
 
 
-class ReplyHandler(_ModelHandler):
+class ReplyHandler(RequestHandler[Prompt, Sequence[Reply]]):
     """Fetch replies to prompts."""
 
     def fetch(self, requests: Sequence[Prompt]) -> list[Reply]:
@@ -267,7 +250,7 @@ class ReplyHandler(_ModelHandler):
         return replies
 
 
-class LikelihoodHandler(_ModelHandler):
+class LikelihoodHandler(RequestHandler[LikelihoodRequest, Sequence[TokenLikelihoods]]):
     """Fetch likelihoods of texts."""
 
     def fetch(self, requests: Sequence[LikelihoodRequest]) -> list[TokenLikelihoods]:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.cache.codecs import RANKS, TOKENS
 from biassay.cache.context_vectors import ShardStore
-from biassay.cache.responses import ModelCache
+from biassay.cache.responses import RANKS, TOKENS, ModelCache
 from biassay.errors import ModelError, UsageError
 from biassay.models.base import Identity, Reply, Representation, TextEmbeddings, TokenLikelihoods
 from biassay.models.erasure import Eraser, Erasure

@@ -52,7 +52,7 @@ _COMMANDS = {
     "run": ("studies", "Run association tests on models (WEAT, SEAT, CEAT)."),
     "audit": ("studies", "Test whether scores or selection change when only the name in a document changes."),
     "contexts": ("contexts", "Find the contexts of test words in a corpus."),
-    "resume": ("runs", "Continue an interrupted run."),
+    "resume": ("studies", "Continue an interrupted run."),
     "discover": ("discover", "Find the words that models associate with intersectional groups (IBD, EIBD)."),
     "stereotypes": ("stereotypes", "Measure which traits language models associate with social groups (ABC model)."),
     "robustness": ("studies", "Measure results under many analysis choices or prompts."),
@@ -68,10 +68,10 @@ _COMMANDS = {
     "compare": ("compare", "Compare models or runs, and fail if the new one is worse."),
     "survey": ("survey", "Run a survey of how people see groups."),
     "tests": ("tests", "List, search, show, check and export tests."),
-    "models": ("models", "List the model backends, or show the settings of one."),
-    "metrics": ("metrics", "List the metrics of association tests, or show one."),
-    "outcomes": ("outcomes", "List the outcomes of responses, or show one."),
-    "erasure": ("erasure", "List the methods and concepts of erasure, or show one."),
+    "models": ("catalogues", "List the model backends, or show the settings of one."),
+    "metrics": ("catalogues", "List the metrics of association tests, or show one."),
+    "outcomes": ("catalogues", "List the outcomes of responses, or show one."),
+    "erasure": ("catalogues", "List the methods and concepts of erasure, or show one."),
     "cache": ("cache", "List cached outputs by model, and remove them."),
     "doctor": ("doctor", "Check versions, device, cache and every model backend."),
 }
@@ -109,7 +109,7 @@ class _LazyCommands(SuggestingGroup):
         return name in _COMMANDS or name in study_commands() or name in get_plugin_names(_STUDIES)
 
     def suggest(self, name: str) -> str | None:
-        tests = import_module("biassay.cli.common").suggest_tests(name)
+        tests = import_module("biassay.cli.options").suggest_tests(name)
         return tests and f"biassay run --tests {tests}"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

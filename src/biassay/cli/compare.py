@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from biassay.cli.common import make_console, make_listener
-from biassay.cli.options import PathOrUrl
+from biassay.cli.listings import make_console
+from biassay.cli.options import settings_options
+from biassay.cli.progress import make_listener
 from biassay.cli.report import print_files, report_options
 from biassay.errors import UsageError
 from biassay.io import make_printable, write_atomically
@@ -27,61 +29,53 @@ from biassay.results.comparison import (
     list_unmeasured_models,
     summarize_verdicts,
 )
-from biassay.runs.compare import compare_runs
-from biassay.runs.gate_looks import spend_alpha, take_look
+from biassay.runs.compare import compare_runs, spend_alpha, take_look
 from biassay.runs.reports import get_presenter
+from biassay.studies.settings import setting
 
 GATE_FAILED = 3
-_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """Options of `biassay compare`."""
+
+    baseline: str | None = setting(None, "Compare the others with this model.  [default: the first]", metavar="MODEL")
+    fail_if: str | None = setting(
+        None,
+        "Exit with 3 if a question is worse (worse), or also if one is inconclusive (inconclusive).",
+        choices=FAIL_IF,
+    )
+    margin: float | None = setting(
+        None,
+        "Ignore growth towards the stereotype up to this margin, in SDs of cosines between frequent words; for shares "
+        f"and scores, as a share of the largest possible effect.  [default: {MARGIN:g}]",
+        metavar="SIGMAS",
+    )
+    alpha: float = setting(ALPHA, "Set the probability that any interval of the comparison misses.", metavar="P")
+    min_power: float = setting(
+        MIN_POWER,
+        "Exit with 3 if no question of a topic detects a growth of twice the margin with this power. Use 0 to skip the "
+        "check. Only with --fail-if.",
+        metavar="P",
+    )
+    always_valid: bool = setting(
+        False,
+        "Limit false alarms over all comparisons with this baseline: look k gets 0.8 alpha / (k (k + 1)). biassay "
+        "counts looks in looks.json in the run folder OLD.",
+    )
+    series: bool = setting(
+        False, "Judge the trend over at least three checkpoints in the order given, instead of every model."
+    )
+    junit: Path | None = setting(None, "Write the verdicts as JUnit XML.", metavar="FILE")
+    markdown: Path | None = setting(None, "Write the verdicts as Markdown, for a pull request.", metavar="FILE")
+    out: Path | None = setting(None, "Write a report with the comparison and the runs.")
+    cache: str | None = setting(None, "Cache directory or URL (s3://BUCKET/DIR).", metavar="PATH")
 
 
 @click.command("compare")
 @click.argument("given", nargs=-1, required=True, metavar="OLD NEW ...")
-@click.option("--baseline", metavar="MODEL", help="Compare the others with this model.  [default: the first]")
-@click.option(
-    "--fail-if",
-    type=click.Choice(FAIL_IF),
-    help="Exit with 3 if a question is worse (worse), or also if one is inconclusive (inconclusive).",
-)
-@click.option(
-    "--margin",
-    type=float,
-    metavar="SIGMAS",
-    help="Ignore growth towards the stereotype up to this margin, in SDs of cosines between frequent words; for shares "
-    f"and scores, as a share of the largest possible effect.  [default: {MARGIN:g}]",
-)
-@click.option(
-    "--alpha",
-    type=float,
-    default=ALPHA,
-    show_default=True,
-    metavar="P",
-    help="Set the probability that any interval of the comparison misses.",
-)
-@click.option(
-    "--min-power",
-    type=float,
-    default=MIN_POWER,
-    show_default=True,
-    metavar="P",
-    help="Exit with 3 if no question of a topic detects a growth of twice the margin with this power. Use 0 to "
-    "skip the check. Only with --fail-if.",
-)
-@click.option(
-    "--always-valid",
-    is_flag=True,
-    help="Limit false alarms over all comparisons with this baseline: look k gets 0.8 alpha / (k (k + 1)). biassay "
-    "counts looks in looks.json in the run folder OLD.",
-)
-@click.option(
-    "--series",
-    is_flag=True,
-    help="Judge the trend over at least three checkpoints in the order given, instead of every model.",
-)
-@click.option("--junit", type=_FILE, metavar="FILE", help="Write the verdicts as JUnit XML.")
-@click.option("--markdown", type=_FILE, metavar="FILE", help="Write the verdicts as Markdown, for a pull request.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write a report with the comparison and the runs.")
-@click.option("--cache", type=PathOrUrl(), help="Cache directory or URL (s3://BUCKET/DIR).")
+@settings_options(CompareOptions)
 @report_options
 def command(
     given: tuple[str, ...],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,23 +13,23 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from biassay.cli.common import make_console, make_listener
-from biassay.cli.listings import make_table, print_json, print_table
+from biassay.cli.listings import make_console, make_table, print_json, print_table
 from biassay.cli.options import (
+    CliRunOptions,
     SectionedCommand,
-    apply_options,
-    engine_options,
+    checked_options,
     json_option,
-    multi_option,
     open_engine,
     quiet_option,
-    sectioned_option,
+    settings_options,
 )
+from biassay.cli.progress import make_listener
 from biassay.corpus.contexts import AbcCoverage, TestCoverage, abc_coverage, abc_words, coverage
 from biassay.corpus.files import FORMATS
 from biassay.datasets.abc_model import load_abc
 from biassay.errors import format_examples
 from biassay.runs.contexts import DEFAULT_TESTS, Scan, find_contexts
+from biassay.studies.settings import list_setting, setting
 
 
 def make_coverage_table(covered: AbcCoverage) -> Table:
@@ -81,80 +81,50 @@ def coverage_to_json(covered: AbcCoverage) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class ContextsOptions:
+    """Options of `biassay contexts`."""
+
+    tests: tuple[str, ...] = list_setting(
+        "Search for the words of these tests.  [default: C1-C10, I1-I4; none with --abc]", metavar="PATTERN[,...]"
+    )
+    with_abc: bool = setting(
+        False, "Search for groups and traits, as `biassay stereotypes --measures ceat` needs them.", option="--abc"
+    )
+    files: tuple[Path, ...] = list_setting(
+        "Add groups and traits from your own file. May be repeated. Only with --abc.", metavar="FILE", split=False
+    )
+    all_adjectives: bool = setting(False, "Search for all adjectives of a trait, not only the first. Only with --abc.")
+    per_stimulus: int = setting(1000, "Keep at most this many contexts per word.", low=1, option="-k --per-stimulus")
+    seed: int = setting(0, "Random seed.", low=0)
+    field: str | None = setting(
+        None, "Read the text from this field or column.  [default: body, text, content or sentence]", section="corpus"
+    )
+    format: str | None = setting(
+        None, "Set the file format.  [default: from the file name]", choices=FORMATS, section="corpus"
+    )
+    document: str = setting(
+        "line",
+        "Split plain text into documents by line or by paragraph.",
+        choices=("line", "paragraph"),
+        section="corpus",
+    )
+    html: bool = setting(False, "Remove tags and resolve entities.", section="corpus")
+    language: str = setting("en", "Split sentences by the rules of this language.", section="corpus")
+    openings: bool = setting(False, "Also match a capitalized word at the start of a sentence.", section="corpus")
+    ignore_case: bool = setting(False, "Match words in any case, for a corpus in lower case.", section="corpus")
+    max_bad: float = setting(
+        0.1, "Stop if more than this share of documents is unreadable.", low=0.0, high=1.0, section="corpus"
+    )
+    min_contexts: int = setting(5, "Count words with fewer contexts as missing in the table.", low=1)
+    workers: int | None = setting(None, "Use this many processes.  [default: one per core]", low=1, section="execution")
+
+
 @click.command("contexts", cls=SectionedCommand)
 @click.argument("corpus", nargs=-1, required=True, metavar="CORPUS ...")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Write the contexts to this Parquet file.")
-@multi_option(
-    "--tests",
-    metavar="PATTERN[,...]",
-    help="Search for the words of these tests.  [default: C1-C10, I1-I4; none with --abc]",
-)
-@click.option(
-    "--abc",
-    "with_abc",
-    is_flag=True,
-    help="Search for groups and traits, as `biassay stereotypes --measures ceat` needs them.",
-)
-@click.option(
-    "--files",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Add groups and traits from your own file. May be repeated. Only with --abc.",
-)
-@click.option(
-    "--all-adjectives", is_flag=True, help="Search for all adjectives of a trait, not only the first. Only with --abc."
-)
-@click.option(
-    "-k",
-    "--per-stimulus",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Keep at most this many contexts per word.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
-@sectioned_option(
-    "corpus", "--field", help="Read the text from this field or column.  [default: body, text, content or sentence]"
-)
-@sectioned_option(
-    "corpus", "--format", type=click.Choice(FORMATS), help="Set the file format.  [default: from the file name]"
-)
-@sectioned_option(
-    "corpus",
-    "--document",
-    type=click.Choice(("line", "paragraph")),
-    default="line",
-    show_default=True,
-    help="Split plain text into documents by line or by paragraph.",
-)
-@sectioned_option("corpus", "--html", is_flag=True, help="Remove tags and resolve entities.")
-@sectioned_option(
-    "corpus", "--language", default="en", show_default=True, help="Split sentences by the rules of this language."
-)
-@sectioned_option(
-    "corpus", "--openings", is_flag=True, help="Also match a capitalized word at the start of a sentence."
-)
-@sectioned_option("corpus", "--ignore-case", is_flag=True, help="Match words in any case, for a corpus in lower case.")
-@sectioned_option(
-    "corpus",
-    "--max-bad",
-    type=click.FloatRange(0.0, 1.0),
-    default=0.1,
-    show_default=True,
-    help="Stop if more than this share of documents is unreadable.",
-)
-@click.option(
-    "--min-contexts",
-    type=click.IntRange(min=1),
-    default=5,
-    show_default=True,
-    help="Count words with fewer contexts as missing in the table.",
-)
-@sectioned_option(
-    "execution", "--workers", type=click.IntRange(min=1), help="Use this many processes.  [default: one per core]"
-)
-@partial(apply_options, engine_options)
+@checked_options(ContextsOptions)
+@settings_options(CliRunOptions, ("engine", "address"))
 @quiet_option
 @json_option
 def command(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from biassay.cli.common import check_new_file
 from biassay.cli.listings import print_records
-from biassay.cli.options import SectionedCommand
-from biassay.cli.runs import CliRunOptions, finish_run, run_or_resume, study_options
+from biassay.cli.options import CliRunOptions, SectionedCommand, check_new_file, checked_options
+from biassay.cli.studies import finish_run, run_or_resume, study_options
 from biassay.datasets.catalogue import select_grouping
 from biassay.datasets.groups import Grouping
 from biassay.datasets.stimulus_files import to_toml
@@ -25,23 +25,24 @@ from biassay.studies.discovery.word_tests import (
     choose_opposing_group,
     make_tests,
 )
+from biassay.studies.settings import setting
+
+
+@dataclass(frozen=True)
+class DiscoverOptions:
+    """Options of `biassay discover` that are no settings of the study."""
+
+    top: int = setting(10, "Print this many words per list.", low=1)
+    write_test: Path | None = setting(None, "Write the words as a test for 'biassay run'.", metavar="FILE")
+    against: str | None = setting(
+        None, "Oppose this group in the test.  [default: the opposite in the grouping]", metavar="NAME"
+    )
+    test_words: int = setting(12, "Use at most this many words per side.")
 
 
 @click.command("discover", cls=SectionedCommand)
 @study_options(DiscoverySettings, models="[MODEL ...]")
-@click.option(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Print this many words per list."
-)
-@click.option(
-    "--write-test",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the words as a test for 'biassay run'.",
-)
-@click.option(
-    "--against", metavar="NAME", help="Oppose this group in the test.  [default: the opposite in the grouping]"
-)
-@click.option("--test-words", type=int, default=12, show_default=True, help="Use at most this many words per side.")
+@checked_options(DiscoverOptions)
 @click.option(
     "--list",
     "listed",

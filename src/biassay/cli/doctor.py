@@ -7,7 +7,7 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 
@@ -37,9 +37,10 @@ def command(quiet: bool, as_json: bool) -> None:
     """
     plain = not quiet and not as_json
     known = get_backends()
-    versions, cache = _get_versions(known.values()), _measure_cache(default_cache())
+    versions, folder = _get_versions(known.values()), default_cache()
+    files, size = _measure_cache(folder)
     if plain:
-        _print_rows(versions | {"cache": f"{cache.folder} ({format_size(cache.bytes)} in {cache.files} files)"})
+        _print_rows(versions | {"cache": f"{folder} ({format_size(size)} in {files} files)"})
     on = describe_device()
     if plain:
         _print_rows({"device": on or "unknown: torch is not installed"})
@@ -49,8 +50,8 @@ def command(quiet: bool, as_json: bool) -> None:
         if plain:
             click.echo(_format_outcome(outcome, known[outcome.backend]))
     if as_json:
-        content = {"versions": versions, "device": on, "cache": asdict(cache), "selftests": [*map(asdict, outcomes)]}
-        print_json(content)
+        cache = {"folder": str(folder), "files": files, "bytes": size}
+        print_json({"versions": versions, "device": on, "cache": cache, "selftests": [*map(asdict, outcomes)]})
     failed = [outcome for outcome in outcomes if outcome.status == "FAIL"]
     for outcome in failed:
         click.echo(f"error: the self-test of {outcome.backend!r} failed: {outcome.error}", err=True)
@@ -87,14 +88,7 @@ def _print_rows(rows: Mapping[str, str]) -> None:
         click.echo(f"{name:<32}{value}")
 
 
-@dataclass(frozen=True)
-class _CacheSize:
-    folder: str
-    files: int
-    bytes: int
-
-
-def _measure_cache(folder: Path) -> _CacheSize:
+def _measure_cache(folder: Path) -> tuple[int, int]:
     """Count the files and bytes of the cache; a missing folder is empty."""
     files = total = 0
     for place, _, names in os.walk(folder):
@@ -102,4 +96,4 @@ def _measure_cache(folder: Path) -> _CacheSize:
             with suppress(FileNotFoundError):  # another run may remove a file
                 total += (Path(place) / name).lstat().st_size
                 files += 1
-    return _CacheSize(str(folder), files, total)
+    return files, total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -10,12 +11,11 @@ from typing import Any
 import click
 from rich import box
 from rich.cells import cell_len
-from rich.console import JustifyMethod
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from biassay.cli.common import make_console
 from biassay.io import make_printable
 from biassay.reporting.formats import shorten
 from biassay.reporting.terminal import WIDTH
@@ -23,6 +23,14 @@ from biassay.reporting.terminal import WIDTH
 _NAME = 14  # minimum width of the first column
 _LONG_NAME = 24  # longer names do not widen the first column
 _GAP = 2
+_MIN_WIDTH, _DEFAULT_WIDTH = 60, 100  # columns
+
+
+def make_console() -> Console:
+    """Create a console for standard output; in a pipe it is as wide as $COLUMNS, or else wide enough for tables."""
+    console = Console(emoji=False)
+    width = _MIN_WIDTH if os.environ.get("COLUMNS", "").isdigit() else _DEFAULT_WIDTH
+    return console if console.is_terminal else Console(width=max(console.width, width), emoji=False)
 
 
 def format_size(count: int) -> str:
@@ -153,13 +161,29 @@ def print_json(content: object) -> None:
     click.echo(json.dumps(content, indent=1, ensure_ascii=False))
 
 
+def print_columns(
+    records: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *, widths: Mapping[str, int] | None = None
+) -> None:
+    """Print some fields of records as a table.
+
+    Parameters
+    ----------
+    records : sequence of mapping
+    columns : mapping
+        Field by heading.
+    widths : mapping, optional
+        Largest width by heading.
+    """
+    rows = [[_format_cell(record[field]) for field in columns.values()] for record in records]
+    print_rows(tuple(columns), rows, widths=widths)
+
+
 def print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
     """Print records with the same fields as a table or as JSON."""
     if as_json:
         print_json(records)
-        return
-    columns = list(records[0]) if records else []
-    print_rows([name.replace("_", " ") for name in columns], [[_cell(r[name]) for name in columns] for r in records])
+    else:
+        print_columns(records, {field.replace("_", " "): field for field in (records[0] if records else ())})
 
 
 def print_lists(lists: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: bool) -> None:
@@ -171,7 +195,7 @@ def print_lists(lists: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: bo
         print_records(records, as_json=as_json)
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if isinstance(value, bool):
-        return "yes" if value else ""
+        return "yes" if value else "no"
     return ", ".join(value) if isinstance(value, list | tuple) else str(value or "")

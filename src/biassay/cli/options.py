@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Any
@@ -12,8 +15,8 @@ from typing import Any
 import click
 
 from biassay.engines.base import Executor
-from biassay.object_storage import is_url
-from biassay.studies.settings import SettingSpec, get_setting_specs
+from biassay.errors import UsageError
+from biassay.studies.settings import SettingSpec, get_setting_specs, setting, validate_settings
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _SECTIONS = ("basics", "corpus", "statistics", "gate", "contexts", "execution")
@@ -37,21 +40,6 @@ class SectionedOption(click.Option):
         self.section = section
 
 
-def sectioned_option(section: str, *names: str, **attributes: Any) -> Decorator:
-    """Create an option that belongs to a section of the help.
-
-    Parameters
-    ----------
-    section : str
-        Name of the section.
-    *names : str
-        Names of the option, as for `click.option`.
-    **attributes
-        Other attributes of `click.option`.
-    """
-    return click.option(*names, cls=SectionedOption, section=section, **attributes)
-
-
 class SectionedCommand(click.Command):
     """Command whose help lists its options in sections."""
 
@@ -68,17 +56,7 @@ class SectionedCommand(click.Command):
                     formatter.write_dl(records)
 
 
-class PathOrUrl(click.ParamType):  # type: ignore[type-arg]  # click below 8.2 has no type argument
-    """Accept a folder or a URL of object storage."""
-
-    name = "path"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
-        """Return a URL unchanged and a folder as a path; see `click.ParamType.convert`."""
-        return value if not value or isinstance(value, Path) or is_url(value) else Path(value)
-
-
-class _CommaSeparated(click.ParamType):  # type: ignore[type-arg]
+class _CommaSeparated(click.ParamType):  # type: ignore[type-arg]  # click below 8.2 has no type argument
     """Accept values separated by commas."""
 
     def __init__(self, item: click.ParamType) -> None:  # type: ignore[type-arg]
@@ -112,62 +90,63 @@ def multi_option(*names: str, item: Any = str, **attributes: Any) -> Decorator:
     return click.option(*names, multiple=True, type=kind, callback=flatten, **attributes)
 
 
-quiet_option = click.option("--quiet", is_flag=True, help="Print errors only.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-engine_options = (
-    sectioned_option(
-        "execution",
-        "--engine",
-        type=click.Choice(("local", "ray")),
-        default="local",
-        show_default=True,
-        help="Run on this machine or on a Ray cluster.",
-    ),
-    sectioned_option(
-        "execution",
-        "--address",
+_QUIET, _JSON = "Print errors only.", "Print JSON instead of tables."
+quiet_option = click.option("--quiet", is_flag=True, help=_QUIET)
+json_option = click.option("--json", "as_json", is_flag=True, help=_JSON)
+
+
+@dataclass(frozen=True)
+class CliRunOptions:
+    """Options of every command that measures."""
+
+    budget: int | None = setting(
+        None,
+        "Stop before the run, including the parts before a resume, uses more endpoint tokens than this.",
+        metavar="TOKENS",
+        section="execution",
+    )
+    out: Path | None = setting(None, "Write the run to this new folder.")
+    resumed: Path | None = setting(
+        None, "Continue an interrupted run.", metavar="RUN", option="--resume", section="execution"
+    )
+    cache: str | None = setting(
+        None,
+        "Cache directory or URL (s3://BUCKET/DIR).  [default: $BIASSAY_CACHE or your own cache]",
+        metavar="PATH",
+        section="execution",
+    )
+    engine: str = setting(
+        "local", "Run on this machine or on a Ray cluster.", choices=("local", "ray"), section="execution"
+    )
+    address: str | None = setting(
+        None,
+        "Connect to this Ray cluster.  [default: start Ray on this machine]",
         metavar="HOST:PORT",
-        help="Connect to this Ray cluster.  [default: start Ray on this machine]",
-    ),
-)
-RUN_OPTIONS = (
-    sectioned_option(
-        "execution",
-        "--cache",
-        type=PathOrUrl(),
-        help="Cache directory or URL (s3://BUCKET/DIR).  [default: $BIASSAY_CACHE or your own cache]",
-    ),
-    *engine_options,
-    sectioned_option(
-        "execution",
-        "--gpus",
-        type=click.FloatRange(0, min_open=True),
+        section="execution",
+    )
+    gpus: float | None = setting(
+        None,
+        "Give each Ray worker this many GPUs; 0.5 puts two workers on one GPU.  [default: 1, if there are any]",
+        low=0.0,
+        exclusive=True,
         metavar="NUMBER",
-        help="Give each Ray worker this many GPUs; 0.5 puts two workers on one GPU.  [default: 1, if there are any]",
-    ),
-    click.option("--all", "everything", is_flag=True, help="Print all tests, rows and columns."),
-    quiet_option,
-    json_option,
-)
-"""Options of commands that start or resume a run."""
-OUTPUT_OPTIONS = (
-    click.option("--out", type=click.Path(path_type=Path), help="Write the run to this new folder."),
-    sectioned_option(
-        "execution",
-        "--resume",
-        "resumed",
-        type=click.Path(path_type=Path),
-        metavar="RUN",
-        help="Continue an interrupted run.",
-    ),
-)
-budget_option = sectioned_option(
-    "execution",
-    "--budget",
-    type=int,
-    metavar="TOKENS",
-    help="Stop before the run, including the parts before a resume, uses more endpoint tokens than this.",
-)
+        section="execution",
+    )
+    everything: bool = setting(False, "Print all tests, rows and columns.", option="--all")
+    quiet: bool = setting(False, _QUIET)
+    as_json: bool = setting(False, _JSON, option="--json")
+
+    @classmethod
+    def pop_from(cls, given: dict[str, Any]) -> CliRunOptions:
+        """Move the options out of all arguments of a command, and check them."""
+        options = cls(**{field.name: given.pop(field.name) for field in dataclasses.fields(cls) if field.name in given})
+        checked: CliRunOptions = validate_settings(options)
+        return checked
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the run, if it has one."""
+        return self.resumed or self.out
 
 
 def apply_options(options: Iterable[Decorator], command: Callable[..., Any]) -> Callable[..., Any]:
@@ -177,15 +156,30 @@ def apply_options(options: Iterable[Decorator], command: Callable[..., Any]) -> 
     return command
 
 
-def settings_options(settings: type) -> Decorator:
-    """Create a decorator that adds an option for every setting of a study."""
+def settings_options(settings: type, names: Collection[str] | None = None) -> Decorator:
+    """Create a decorator that adds an option for every field of a class of settings, or for some of them."""
     types = typing.get_type_hints(settings)
     options = [
         _make_option(field, spec, types[field.name])
         for field, spec in zip(dataclasses.fields(settings), get_setting_specs(settings).values(), strict=True)
-        if not spec.hidden
+        if not spec.hidden and (names is None or field.name in names)
     ]
     return lambda command: apply_options(options, command)
+
+
+def checked_options(settings: type) -> Decorator:
+    """Create a decorator that adds the options of `settings_options` and checks their values."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def check(*args: Any, **given: Any) -> Any:
+            values = {field.name: given[field.name] for field in dataclasses.fields(settings)}
+            return command(*args, **given | vars(validate_settings(settings(**values))))
+
+        decorated: Callable[..., Any] = settings_options(settings)(check)
+        return decorated
+
+    return decorate
 
 
 def open_engine(engine: str, address: str | None, gpus: float | None = None) -> Executor | None:
@@ -211,24 +205,48 @@ def open_engine(engine: str, address: str | None, gpus: float | None = None) -> 
 
 
 def _make_option(field: dataclasses.Field[Any], spec: SettingSpec, annotation: Any) -> Decorator:
-    name = spec.option or f"--{field.name.replace('_', '-')}"
+    names = (spec.option or f"--{field.name.replace('_', '-')}").split()
     attributes: dict[str, Any] = {"help": spec.help, "metavar": spec.metavar, "default": field.default}
     attributes |= {"cls": SectionedOption, "section": spec.section}
     if annotation is bool:
-        name += f"/--{spec.negated_flag}" if spec.negated_flag else ""
-        return click.option(name, field.name, is_flag=True, show_default=bool(spec.negated_flag), **attributes)
+        names[-1] += f"/--{spec.negated_flag}" if spec.negated_flag else ""
+        return click.option(*names, field.name, is_flag=True, show_default=bool(spec.negated_flag), **attributes)
     item = click.Choice(spec.choices) if spec.choices else _get_value_type(annotation)
     if spec.many and spec.split:
-        return multi_option(name, field.name, item=item, **attributes)
+        return multi_option(*names, field.name, item=item, **attributes)
     if spec.many:
-        return click.option(name, field.name, multiple=True, type=item, **attributes)
-    return click.option(name, field.name, type=item, show_default=field.default is not None, **attributes)
+        return click.option(*names, field.name, multiple=True, type=item, **attributes)
+    return click.option(*names, field.name, type=item, show_default=field.default is not None, **attributes)
 
 
 def _get_value_type(annotation: Any) -> Any:
-    """Return the type of a value: int for ``int | None``, float for ``tuple[float, ...]``."""
+    """Return the click type of a value: int for ``int | None``, float for ``tuple[float, ...]``."""
     if typing.get_origin(annotation) is tuple:
         annotation = typing.get_args(annotation)[0]
     if isinstance(annotation, UnionType) or typing.get_origin(annotation) is typing.Union:
         annotation = next(part for part in typing.get_args(annotation) if part is not type(None))
+    if annotation is Path:
+        return click.Path(path_type=Path)
     return annotation if annotation in (int, float) else str
+
+
+_MIN_PREFIX = 2  # letters
+
+
+def suggest_tests(name: str) -> str | None:
+    """Return how to select the tests with this name or prefix, or None if there are none."""
+    from biassay.datasets.catalogue import select_tests  # needed for a mistake only
+
+    for pattern, suggestion in ((name, name), (f"{name}*", f'"{name}*"')):
+        with suppress(UsageError):
+            if len(name) >= _MIN_PREFIX and select_tests(pattern):
+                return suggestion
+    return None
+
+
+def check_new_file(path: Path) -> None:
+    """Raise if a file exists, or if its folder does not."""
+    if path.exists():
+        raise UsageError(f"{path} exists; choose another file")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist")

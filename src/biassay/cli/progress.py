@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Self
 
@@ -12,7 +13,7 @@ from rich.text import Text
 
 from biassay.io import make_printable
 from biassay.results.views import short_name
-from biassay.runs.progress import ProgressClock, describe_step, format_duration
+from biassay.runs.progress import Listener, NullListener, ProgressClock, describe_step, format_duration
 
 _SECONDS_BETWEEN_LINES = 5.0
 
@@ -105,3 +106,11 @@ class ProgressLog:
             return
         self._last = time.monotonic()
         self._console.print(make_printable(message), markup=False, highlight=False, soft_wrap=True)
+
+
+def make_listener(*, quiet: bool) -> AbstractContextManager[Listener]:
+    """Create a listener: progress bars on a capable terminal, log lines elsewhere, nothing if `quiet`."""
+    if quiet:
+        return nullcontext(NullListener())
+    errors = Console(stderr=True, emoji=False)  # "api:m: ..." is a model, not an emoji
+    return ProgressBars(errors) if errors.is_terminal and not errors.is_dumb_terminal else ProgressLog(errors)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console, Group
 
-from biassay.cli.common import make_console, make_listener
-from biassay.cli.options import apply_options, json_option, multi_option, quiet_option
+from biassay.cli.listings import make_console
+from biassay.cli.options import apply_options, json_option, quiet_option, settings_options
+from biassay.cli.progress import make_listener
 from biassay.errors import format_install_command
 from biassay.reporting.charts.base import can_draw
 from biassay.reporting.formats import format_count
@@ -21,33 +22,35 @@ from biassay.reporting.terminal import WIDTH, render_statements
 from biassay.runs.compare import WrittenReport, report_runs
 from biassay.runs.reports import print_group, with_presenters
 from biassay.studies.registry import get_study
+from biassay.studies.settings import list_setting, setting
 
-_REPORT_OPTIONS = (
-    click.option(
-        "--publish",
-        "published",
-        type=click.Path(path_type=Path),
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Options that `biassay report` and `biassay compare` share."""
+
+    published: Path | None = setting(
+        None,
+        "Write LaTeX and Markdown tables, figures, citations and model cards to this new folder.",
         metavar="DIR",
-        help="Write LaTeX and Markdown tables, figures, citations and model cards to this new folder.",
-    ),
-    multi_option(
-        "--format",
-        "formats",
-        item=click.Choice(FIGURE_FORMATS),
-        default=FIGURE_FORMATS,
-        show_default=True,
-        help="Draw published figures in these formats.",
-    ),
-    multi_option("--tests", metavar="PATTERN[,...]", help="Show these association tests only, by name or pattern."),
-    click.option("--mixed", is_flag=True, help="Combine runs that differ in protocol or stimuli."),
-    quiet_option,
-    json_option,
-)
+        option="--publish",
+    )
+    formats: tuple[str, ...] = setting(
+        FIGURE_FORMATS,
+        f"Draw published figures in these formats.  [default: {', '.join(FIGURE_FORMATS)}]",
+        choices=FIGURE_FORMATS,
+        many=True,
+        option="--format",
+    )
+    tests: tuple[str, ...] = list_setting(
+        "Show these association tests only, by name or pattern.", metavar="PATTERN[,...]"
+    )
+    mixed: bool = setting(False, "Combine runs that differ in protocol or stimuli.")
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that `biassay report` and `biassay compare` share."""
-    return apply_options(_REPORT_OPTIONS, command)
+    return apply_options((settings_options(ReportOptions), quiet_option, json_option), command)
 
 
 def print_report(report: WrittenReport, console: Console, *, everything: bool = False, brief: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from biassay.cli.options import SectionedCommand
-from biassay.cli.runs import measure_and_print, study_options
+from biassay.cli.studies import measure_and_print, study_options
 from biassay.datasets.abc_model import load_abc, pair_groups, select_groups, select_templates
 from biassay.studies.stereotypes.settings import StereotypeSettings
 

@@ -1,203 +1,430 @@
-"""Commands of studies: run, ask, benchmark, import, and one per study without a module of its own."""
+"""Commands of studies: start, resume and print runs."""
 
 from __future__ import annotations
 
 import dataclasses
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from biassay.cli import COMMAND_SUMMARIES
-from biassay.cli.common import make_listener
-from biassay.cli.options import SectionedCommand, json_option, quiet_option
-from biassay.cli.runs import CliRunOptions, finish_run, measure_and_print, study_options
-from biassay.errors import MissingExtraError
+from biassay.cli.listings import make_console
+from biassay.cli.options import (
+    CliRunOptions,
+    Decorator,
+    SectionedCommand,
+    apply_options,
+    open_engine,
+    settings_options,
+    suggest_tests,
+)
+from biassay.cli.progress import make_listener
+from biassay.errors import BiassayError, MissingExtraError, UnknownNameError, UsageError
+from biassay.io import make_printable
+from biassay.reporting.html import REPORT_FILE
+from biassay.results.run_folder import MANIFEST_JSON, read_models, read_run_json
+from biassay.runs.api import measure, resume
+from biassay.runs.folders import is_unfinished
+from biassay.runs.models import requires_user_input
+from biassay.runs.reports import print_run
+from biassay.runs.run import Run
 from biassay.studies.registry import get_study
+from biassay.studies.settings import get_setting_specs
+
+_ALL_OPTION_NAMES = {field.name for field in dataclasses.fields(CliRunOptions)}
+_RESUME_OPTION_NAMES = _ALL_OPTION_NAMES - {"out"} | {"models", "folder", "vectors"}
+"""Arguments that are accepted together with --resume."""
+_REPEATED_OPTION_NAMES = ("cache", "vectors", "engine", "address", "gpus", "budget")
+"""Arguments that a later `biassay resume` needs again."""
+
+
+def study_options(settings: type, *, budget: bool = False, models: str = "MODEL ...") -> Callable[..., Any]:
+    """Create a decorator that adds the argument MODEL and all options of a study to a command.
+
+    Parameters
+    ----------
+    settings : type
+        Settings class of the study.
+    budget : bool
+        If True, add ``--budget``.
+    models : str
+        How the help shows the argument.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        names = _ALL_OPTION_NAMES - (set() if budget else {"budget"})
+        argument = click.argument("models", nargs=-1, metavar=models)
+        return apply_options((argument, settings_options(settings), settings_options(CliRunOptions, names)), command)
+
+    return decorate
+
+
+def measure_and_print(
+    study: str, models: tuple[str, ...], given: dict[str, Any], *, usage: str = "", default: tuple[str, ...] = ()
+) -> None:
+    """Run a study, or resume a run of it, and print the results.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    models : tuple of str
+        Models that the user named.
+    given : dict
+        All other arguments of the command.
+    usage : str
+        Usage line for the error if no model is given.
+    default : tuple of str
+        Models to measure if the user named none.
+    """
+    options = CliRunOptions.pop_from(given)
+    if not models and not default and options.resumed is None and given.get("scores") is None:
+        raise click.UsageError(f"no model given; write {usage}")
+    chosen = models if options.resumed is not None else models or default
+    try:
+        run = run_or_resume(study, chosen, given, options)
+    except MissingExtraError as error:
+        if not models:
+            error.add_note("to measure the vectors that come with biassay instead: biassay run glove")
+        raise
+    finish_run(run, options)
+
+
+def run_or_resume(study: str, models: tuple[str, ...], given: dict[str, Any], options: CliRunOptions) -> Run:
+    """Run a study, or resume an interrupted run.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    models : tuple of str
+        Models to measure.
+    given : dict
+        Settings of the study.
+    options : CliRunOptions
+        Options that do not belong to a study.
+    """
+    if options.resumed is not None:
+        _check_resume_options()
+    engine = open_engine(options.engine, options.address, options.gpus)
+    with (
+        _suggest_tests_option(given.get("tests")),
+        _hint_resume(options),
+        make_listener(quiet=options.quiet) as listener,
+    ):
+        common: dict[str, Any] = {
+            "cache": options.cache,
+            "engine": engine,
+            "listener": listener,
+            "budget": options.budget,
+        }
+        if options.resumed is not None:
+            return resume(options.resumed, models or None, vectors=given.get("vectors"), **common)
+        return measure(study, models, given, out=options.out, **common)
+
+
+def _check_resume_options() -> None:
+    """Raise if settings are given with --resume, which takes them from the run."""
+    given = [
+        option.opts[0]
+        for option in click.get_current_context().command.params
+        if option.name not in _RESUME_OPTION_NAMES and _is_on_command_line(option.name or "")
+    ]
+    if given:
+        raise click.UsageError(f"--resume takes the settings of the run; leave out {', '.join(given)}")
+
+
+def _is_on_command_line(option: str) -> bool:
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+
+@contextmanager
+def _suggest_tests_option(tests: Sequence[str] | None) -> Iterator[None]:
+    """Explain how to name tests if a name given as a model is a test."""
+    try:
+        yield
+    except UnknownNameError as error:
+        if tests is not None and error.kind == "model" and (name := suggest_tests(error.name)):
+            example = ",".join(dict.fromkeys((*tests, name)))
+            raise UsageError(
+                f"{error.name!r} is not a model; name tests with --tests and separate them by commas: --tests {example}"
+            ) from error
+        raise
+
+
+@contextmanager
+def _hint_resume(options: CliRunOptions) -> Iterator[None]:
+    """Append a hint to an error: how to resume the unfinished run."""
+    try:
+        yield
+    except (KeyboardInterrupt, BiassayError, OSError) as error:
+        rejected = options.resumed is not None and isinstance(error, UsageError)  # would be rejected again
+        if options.folder is not None and not rejected and is_unfinished(options.folder):
+            error.add_note(f"to continue: {_format_resume_command(options.folder)}")
+        raise
+
+
+def _format_resume_command(folder: Path) -> str:
+    """Return the command that continues a run with the options of this command."""
+    models = [(str(model.get("name")), str(model.get("text"))) for model in read_models(folder)]
+    texts = [text for _, text in models]
+    again = sorted(
+        f"--model {shlex.quote(f'{name}={text}' if texts.count(text) > 1 else text)}"
+        for name, text in models
+        if requires_user_input(text)
+    )
+    settings = read_run_json(folder / MANIFEST_JSON).get("settings")
+    judge = settings.get("judge") if isinstance(settings, dict) else None
+    if isinstance(judge, str) and judge not in texts and requires_user_input(judge):
+        again.append(f"--model {shlex.quote(judge)}")
+    params = click.get_current_context().params
+    options = [
+        f"--{name} {shlex.quote(str(params[name]))}" for name in _REPEATED_OPTION_NAMES if _is_on_command_line(name)
+    ]
+    return " ".join(["biassay resume", shlex.quote(str(folder)), *again, *options])
+
+
+def finish_run(run: Run, options: CliRunOptions, **shown: Any) -> None:
+    """Print a run as tables or as JSON; exit with 1 if a measurement failed.
+
+    Parameters
+    ----------
+    run : Run
+        The complete run.
+    options : CliRunOptions
+        Options of the command.
+    **shown
+        Options of the study for `print_run`.
+    """
+    if options.as_json:
+        click.echo(run.to_json(), nl=False)
+    elif not options.quiet:
+        console = make_console()
+        print_run(run, console, everything=options.everything, **shown)
+        if options.folder is not None:
+            line = f"Report  {options.folder / REPORT_FILE}"
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+    records = run.manifest.models
+    failed = [record for record in records if record.failed]
+    for record in failed:
+        click.echo(make_printable(f"error: {record.name}: {record.failed}"), err=True)
+    if failed:
+        measured = sum(not record.failed and not record.skipped for record in records)
+        retry = f"; to retry the others: {_format_resume_command(options.folder)}" if options.folder else ""
+        click.echo(f"measured {measured} of {len(records)} models{retry}", err=True)
+    if failed or run.study.has_failures(run) or any(record.skipped for record in records):
+        sys.exit(1)
+
 
 _MODELS_HELP = "A MODEL is a string such as hf:NAME, or LABEL=MODEL. List them with `biassay models`."
+Models = tuple[str, ...]
+_Check = Callable[[Models, dict[str, Any]], str | None]
+_CHECKS: dict[str, tuple[_Check, tuple[str, ...], dict[str, Any]]] = {}
+
+
+def _study_command(*studies: str, **attributes: Any) -> Callable[[_Check], _Check]:
+    """Register the command of a study: a function that checks the arguments, with the help of the command.
+
+    Parameters
+    ----------
+    *studies : str
+        Names of studies. If there are several, the function returns the one to run.
+    **attributes
+        Other arguments of `_make_study_command`.
+    """
+
+    def register(check: _Check) -> _Check:
+        _CHECKS[check.__name__] = check, studies, attributes
+        return check
+
+    return register
 
 
 def make_command(name: str) -> click.Command:
-    """Create the command ``biassay NAME MODEL ...``."""
-    if name == "import":
-        return _import
-    makers = {
-        "run": _make_run,
-        "audit": _make_audit,
-        "ask": _make_ask,
-        "benchmark": _make_benchmark,
-        "robustness": _make_robustness,
-        "debias": _make_debias,
-    }
-    return makers[name]() if name in makers else _make_default(name)
-
-
-def _make_default(name: str) -> click.Command:
+    """Create the command ``biassay NAME``."""
+    if name in _COMMANDS:
+        return _COMMANDS[name]
+    if name in _CHECKS:
+        check, studies, attributes = _CHECKS[name]
+        return _make_study_command(name, check, studies, **attributes)
     study = get_study(name)
-
-    @study_options(study.schema.settings)
-    def command(models: tuple[str, ...], **given: Any) -> None:
-        measure_and_print(name, models, given, usage=f"biassay {name} MODEL")
-
     summary = COMMAND_SUMMARIES.get(name, f"Run the study {name!r} of the package {study.package}: {study.title}.")
-    created: click.Command = click.command(name, cls=SectionedCommand, help=f"{summary}\n\n{_MODELS_HELP}")(command)
-    return created
+    return _make_study_command(name, None, (name,), help=f"{summary}\n\n{_MODELS_HELP}")
 
 
-def _make_run() -> click.Command:
-    from biassay.studies.associations.settings import AssociationSettings
+def _make_study_command(
+    name: str,
+    check: _Check | None,
+    studies: Sequence[str],
+    *,
+    help: str = "",
+    usage: str = "",
+    default: Models = (),
+    arguments: Sequence[Decorator] = (),
+    budget: bool = False,
+) -> click.Command:
+    """Create a command with all options of its studies.
 
-    @click.command("run", cls=SectionedCommand)
-    @study_options(AssociationSettings, models="[MODEL ...]")
-    def command(models: tuple[str, ...], **given: Any) -> None:
-        """Run association tests on models (WEAT, SEAT); with --contexts, on words in the contexts of a corpus (CEAT).
+    Parameters
+    ----------
+    name : str
+    check : callable or None
+        Function that checks models and options and may return the study to run.
+    studies : sequence of str
+        Names of the studies.
+    help : str
+        By default the docstring of `check`.
+    usage, default
+        See `measure_and_print`.
+    arguments : sequence of decorators
+        Arguments before the models.
+    budget : bool
+        If True, add ``--budget``.
+    """
 
-        A MODEL is `use` (the default), `glove`, `vectors:PATH`, `hf:NAME`, ..., or LABEL=MODEL. List them with
-        `biassay models`.
-        """
-        try:
-            measure_and_print("associations", models, given, default=("use",))
-        except MissingExtraError as error:
-            if not models:
-                error.add_note("to measure the vectors that come with biassay instead: biassay run glove")
-            raise
+    def command(models: Models, **given: Any) -> None:
+        study = check and check(models, given)
+        measure_and_print(study or studies[0], models, given, usage=usage or f"biassay {name} MODEL", default=default)
 
-    return command
-
-
-def _make_audit() -> click.Command:
-    from biassay.runs.api import name_logged_model
-    from biassay.studies.audit.settings import AuditSettings
-
-    @click.command("audit", cls=SectionedCommand)
-    @study_options(AuditSettings, budget=True)
-    def command(models: tuple[str, ...], **given: Any) -> None:
-        """Test whether scores or selection change when only the name in a document changes.
-
-        A MODEL encodes texts (scores are cosines with each --query), replies to prompts (log-odds of Yes to
-        --question), or is your function `python:MODULE:NAME` that scores texts. Instead of models, audit logged scores
-        with --scores.
-        """
-        if given["scores"] is not None:
-            if models:
-                raise click.UsageError("--scores audits logged scores without a model; leave out the models")
-            models = (name_logged_model(Path(given["scores"])),)
-        measure_and_print("audit", models, given, usage="biassay audit MODEL --documents DIR")
-
-    return command
+    settings = tuple(get_study(study).schema.settings for study in studies)
+    joined = settings[0] if len(settings) == 1 else dataclasses.make_dataclass("Both", [], bases=settings, frozen=True)
+    metavar = "[MODEL ...]" if default else "MODEL ..."
+    decorated = apply_options((*arguments, study_options(joined, budget=budget, models=metavar)), command)
+    return click.command(name, cls=SectionedCommand, help=help or (check and check.__doc__))(decorated)
 
 
-def _make_ask() -> click.Command:
-    from biassay.studies.word_association.settings import WordAssociationSettings
+@_study_command("associations", default=("use",))
+def run(models: Models, given: dict[str, Any]) -> None:
+    """Run association tests on models (WEAT, SEAT); with --contexts, on words in the contexts of a corpus (CEAT).
 
-    @click.command("ask", cls=SectionedCommand)
-    @study_options(WordAssociationSettings, budget=True)
-    def command(models: tuple[str, ...], **given: Any) -> None:
-        """Ask chat or instruct models which of two group words they associate with each word (word association tests).
-
-        A MODEL responds to prompts: `chat:NAME` or `completions:NAME` behind an endpoint, or `hf:NAME`.
-
-        Without --tests, biassay runs the published tests that can be significant. Tests with too few pairs of group
-        words are descriptive: name them, or use --tests all, to run them too.
-        """
-        measure_and_print("word_association", models, given, usage="biassay ask chat:NAME")
-
-    return command
+    A MODEL is `use` (the default), `glove`, `vectors:PATH`, `hf:NAME`, ..., or LABEL=MODEL. List them with
+    `biassay models`.
+    """
 
 
-def _make_benchmark() -> click.Command:
-    from biassay.studies.benchmarks.settings import BenchmarkSettings
+@_study_command("audit", usage="biassay audit MODEL --documents DIR", budget=True)
+def audit(models: Models, given: dict[str, Any]) -> None:
+    """Test whether scores or selection change when only the name in a document changes.
+
+    A MODEL encodes texts (scores are cosines with each --query), replies to prompts (log-odds of Yes to
+    --question), or is your function `python:MODULE:NAME` that scores texts. Instead of models, audit logged scores
+    with --scores.
+    """
+    if given["scores"] is not None and models:
+        raise click.UsageError("--scores audits logged scores without a model; leave out the models")
+
+
+@_study_command("word_association", usage="biassay ask chat:NAME", budget=True)
+def ask(models: Models, given: dict[str, Any]) -> None:
+    """Ask chat or instruct models which of two group words they associate with each word (word association tests).
+
+    A MODEL responds to prompts: `chat:NAME` or `completions:NAME` behind an endpoint, or `hf:NAME`.
+
+    Without --tests, biassay runs the published tests that can be significant. Tests with too few pairs of group
+    words are descriptive: name them, or use --tests all, to run them too.
+    """
+
+
+def _benchmark_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     from biassay.studies.benchmarks.tasks import list_benchmarks
 
-    @click.command("benchmark", cls=SectionedCommand)
-    @click.argument("benchmark", type=click.Choice(list_benchmarks()), required=False)
-    @study_options(BenchmarkSettings, budget=True)
-    def command(benchmark: str | None, models: tuple[str, ...], **given: Any) -> None:
-        """Score models on a published benchmark, with intervals over its templates, writers, terms or questions.
-
-        For crows-pairs and stereoset, a MODEL provides likelihoods of sentences: `hf:NAME`, masked or causal, or
-        `completions:NAME`. For the others, it answers questions: `chat:NAME`, `completions:NAME` or `hf:NAME`. biassay
-        does not download the data.
-        """
-        usage = "biassay benchmark bbq MODEL --data PATH"
-        if given["resumed"] is None and benchmark is None:
-            raise click.UsageError(f"no benchmark given; write {usage}")
-        if given["resumed"] is None and models and given["data"] is None:
-            raise click.UsageError(f"no data given for {benchmark}; add --data FILE, FOLDER or PACKAGE")
-        measure_and_print("benchmarks", models, {"benchmark": benchmark, **given}, usage=usage)
-
-    return command
+    return click.argument("benchmark", type=click.Choice(list_benchmarks()), required=False)(command)
 
 
-def _make_robustness() -> click.Command:
-    from biassay.studies.robustness.settings import PromptRobustnessSettings, RobustnessSettings
-
-    encoding, prompting = (
-        {field.name for field in dataclasses.fields(settings)}
-        for settings in (RobustnessSettings, PromptRobustnessSettings)
-    )
-    both = dataclasses.make_dataclass("Both", [], bases=(PromptRobustnessSettings, RobustnessSettings), frozen=True)
-
-    @click.command("robustness", cls=SectionedCommand)
-    @study_options(both, budget=True)
-    @click.pass_context
-    def command(context: click.Context, /, models: tuple[str, ...], **given: Any) -> None:
-        """Test whether results depend on how a model is measured or prompted.
-
-        A MODEL encodes texts: association tests are repeated over layers, poolings, similarities, templates and words.
-
-        With --benchmark, or --tests wat-..., a MODEL responds to prompts (`chat:NAME`, `completions:NAME`, `hf:NAME`):
-        results are repeated over wordings, orders, temperatures and system messages.
-        """
-        asks = given["benchmark"] is not None or any(str(test).startswith("wat-") for test in given["tests"])
-        for name in encoding - prompting if asks else prompting - encoding:
-            if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-                option = f"--{name.replace('_', '-')}"
-                kind = "models that encode texts" if asks else "--benchmark or --tests wat-..."
-                raise click.UsageError(f"{option} is for {kind}; leave it out")
-            given.pop(name, None)
-        study = "prompt_robustness" if asks else "robustness"
-        measure_and_print(study, models, given, usage="biassay robustness MODEL")
-
-    return command
+_BENCHMARK_USAGE = "biassay benchmark bbq MODEL --data PATH"
 
 
-def _make_debias() -> click.Command:
-    from biassay.studies.debiasing.settings import DebiasingSettings
+@_study_command("benchmarks", usage=_BENCHMARK_USAGE, arguments=(_benchmark_argument,), budget=True)
+def benchmark(models: Models, given: dict[str, Any]) -> None:
+    """Score models on a published benchmark, with intervals over its templates, writers, terms or questions.
 
-    @click.command("debias", cls=SectionedCommand)
-    @study_options(DebiasingSettings)
-    def command(models: tuple[str, ...], **given: Any) -> None:
-        """Erase a concept from models, and measure what is gone, what is left and what is lost.
+    For crows-pairs and stereoset, a MODEL provides likelihoods of sentences: `hf:NAME`, masked or causal, or
+    `completions:NAME`. For the others, it answers questions: `chat:NAME`, `completions:NAME` or `hf:NAME`. biassay
+    does not download the data.
+    """
+    if given["resumed"] is None and given["benchmark"] is None:
+        raise click.UsageError(f"no benchmark given; write {_BENCHMARK_USAGE}")
+    if given["resumed"] is None and models and given["data"] is None:
+        raise click.UsageError(f"no data given for {given['benchmark']}; add --data FILE, FOLDER or PACKAGE")
 
-        A MODEL encodes texts: `glove`, `vectors:PATH`, `hf:NAME`, `st:NAME`, ... Four numbers are compared before and
-        after: associations, a linear probe on held-out words, a name audit, and similarities between words. Use the
-        erased model as MODEL?erase=METHOD:CONCEPT.
-        """
-        measure_and_print("debiasing", models, given, usage="biassay debias MODEL --concept gender --method leace")
 
-    return command
+@_study_command("prompt_robustness", "robustness", budget=True)
+def robustness(models: Models, given: dict[str, Any]) -> str:  # noqa: ARG001
+    """Test whether results depend on how a model is measured or prompted.
+
+    A MODEL encodes texts: association tests are repeated over layers, poolings, similarities, templates and words.
+
+    With --benchmark, or --tests wat-..., a MODEL responds to prompts (`chat:NAME`, `completions:NAME`, `hf:NAME`):
+    results are repeated over wordings, orders, temperatures and system messages.
+    """
+    asks = given["benchmark"] is not None or any(str(test).startswith("wat-") for test in given["tests"])
+    study, other = ("prompt_robustness", "robustness") if asks else ("robustness", "prompt_robustness")
+    names, foreign = (set(get_setting_specs(get_study(study).schema.settings)) for study in (study, other))
+    for name in foreign - names:
+        if _is_on_command_line(name):
+            kind = "models that encode texts" if asks else "--benchmark or --tests wat-..."
+            raise click.UsageError(f"--{name.replace('_', '-')} is for {kind}; leave it out")
+        given.pop(name, None)
+    return study
+
+
+@_study_command("debiasing", usage="biassay debias MODEL --concept gender --method leace")
+def debias(models: Models, given: dict[str, Any]) -> None:
+    """Erase a concept from models, and measure what is gone, what is left and what is lost.
+
+    A MODEL encodes texts: `glove`, `vectors:PATH`, `hf:NAME`, `st:NAME`, ... Four numbers are compared before and
+    after: associations, a linear probe on held-out words, a name audit, and similarities between words. Use the
+    erased model as MODEL?erase=METHOD:CONCEPT.
+    """
+
+
+@click.command("resume", cls=SectionedCommand)
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="[LABEL=]MODEL",
+    help="Give a model of the run again. May be repeated.",
+)
+@click.option(
+    "--vectors", type=click.Path(path_type=Path), help="Use this folder of context vectors, if the run had one."
+)
+@settings_options(CliRunOptions, _ALL_OPTION_NAMES - {"out", "resumed"})
+def _resume(folder: Path, models: tuple[str, ...], **given: Any) -> None:
+    """Continue an interrupted run of any study.
+
+    biassay does not take models from the folder that run code (`python:`, `trust_remote_code=`) or send texts away
+    (`api:`, `chat:`, `completions:`): give such a model again with --model, and a folder of context vectors with
+    --vectors. The judge of an audit counts as a model.
+    """
+    options = CliRunOptions.pop_from({**given, "resumed": folder})
+    finish_run(run_or_resume("", models, {"vectors": given["vectors"]}, options), options)
 
 
 @click.command("import")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG ...", type=click.Path(path_type=Path))
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Set the significance level.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the run to this new folder.")
-@click.option("--all", "everything", is_flag=True, help="Print all rows and columns.")
-@quiet_option
-@json_option
-def _import(
-    logs: tuple[Path, ...], alpha: float, out: Path | None, everything: bool, quiet: bool, as_json: bool
-) -> None:
+@settings_options(CliRunOptions, ("out", "everything", "quiet", "as_json"))
+def _import(logs: tuple[Path, ...], alpha: float, **given: Any) -> None:
     """Score BBQ, CrowS-Pairs or StereoSet from responses that another tool logged.
 
     A LOG is a sample log of lm-evaluation-harness (samples_TASK_DATE.jsonl, made with --log_samples), a log of Inspect
     (.eval or .json), or a file of responses that the authors of BBQ released (preds_CATEGORY.jsonl). Neither tool needs
     to be installed.
     """
-    from biassay.runs.log_import import import_logs  # no other command of this module needs the readers
+    from biassay.runs.log_import import import_logs  # only this command needs the readers
 
-    with make_listener(quiet=quiet) as listener:
-        run = import_logs(logs, alpha=alpha, out=out, listener=listener)
-    finish_run(run, CliRunOptions(out=out, everything=everything, quiet=quiet, as_json=as_json))
+    options = CliRunOptions.pop_from(given)
+    with make_listener(quiet=options.quiet) as listener:
+        run = import_logs(logs, alpha=alpha, out=options.out, listener=listener)
+    finish_run(run, options)
+
+
+_COMMANDS = {"import": _import, "resume": _resume}

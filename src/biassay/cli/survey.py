@@ -6,6 +6,7 @@ import ipaddress
 import logging
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,15 @@ import click
 from rich.markup import escape
 
 from biassay.cli import SuggestingGroup
-from biassay.cli.common import check_new_file, make_console
-from biassay.cli.listings import make_table, print_json, print_table
-from biassay.cli.options import json_option, multi_option
+from biassay.cli.listings import make_console, make_table, print_json, print_table
+from biassay.cli.options import check_new_file, checked_options, json_option, multi_option
+from biassay.datasets.abc_model import load_abc
+from biassay.datasets.human_ratings import read_human_ratings
 from biassay.errors import MissingExtraError, UsageError
 from biassay.io import write_atomically
+from biassay.studies.settings import setting
+from biassay.survey.links import make_signed_link
+from biassay.survey.study import SurveyStudy, format_response_study, read_bundled_study, read_study
 
 TOKEN_VARIABLE = "BIASSAY_SURVEY_TOKEN"
 _DATABASE_VARIABLE = "BIASSAY_SURVEY_DATABASE"
@@ -83,8 +88,6 @@ def read_secret(variable: str, what: str, least: int) -> str | None:
 
 def get_link_key(study: str) -> str | None:
     """Return the key that signs links, or None if the study does not sign links."""
-    from biassay.survey.study import read_study
-
     if not read_study(study).pool.signed:
         return None
     key = read_secret(_LINK_KEY_VARIABLE, "a key", 32)
@@ -93,7 +96,7 @@ def get_link_key(study: str) -> str | None:
     return key
 
 
-def find_missing_disclosures(study: Any) -> list[str]:
+def find_missing_disclosures(study: SurveyStudy) -> list[str]:
     """List the disclosures to participants that the study file lacks."""
     missing = [name for name in ("researcher", "contact", "approval") if not getattr(study, name)]
     return [f"missing from the consent page: {', '.join(missing)} (fields of the study file)"] if missing else []
@@ -122,8 +125,6 @@ def open_store(study: str, database: str | None, *, new: bool = False) -> Any:
         from biassay.survey.store import Store
     except ImportError as error:
         raise MissingExtraError("the survey", "survey") from error
-    from biassay.survey.study import read_study
-
     read = read_study(study)
     if database is None and Path(read.name).name != read.name:
         raise UsageError(f"the study name {read.name!r} cannot be a file name; choose a database with --database")
@@ -179,8 +180,6 @@ def command() -> None:
 )
 def new(file: Path, texts: Path | None, responses: Path | None, labels: int) -> None:
     """Write a study file to edit and serve."""
-    from biassay.survey.study import read_bundled_study
-
     for path in filter(None, (file, texts)):
         check_new_file(path)
     if responses is None:
@@ -188,7 +187,6 @@ def new(file: Path, texts: Path | None, responses: Path | None, labels: int) -> 
     else:
         from biassay.runs.folders import load_run_data
         from biassay.studies.audit.labelling import draw_responses, list_rubrics
-        from biassay.survey.response_study import format_response_study
 
         run = load_run_data(responses)
         drawn, bundled = draw_responses(run, labels), "responses"
@@ -209,8 +207,6 @@ def new(file: Path, texts: Path | None, responses: Path | None, labels: int) -> 
 @study_argument
 def check(study: str) -> None:
     """Check a study file and summarize it."""
-    from biassay.survey.study import read_study
-
     read = read_study(study)
     what = "text" if read.responses else "group"
     click.echo(f"{read.name} ({read.digest}): {len(read.groups)} {what}s, {len(read.pairs)} pairs of traits")
@@ -231,42 +227,38 @@ def check(study: str) -> None:
         click.echo(line)
 
 
+@dataclass(frozen=True)
+class ServeOptions:
+    """Options of `biassay survey serve`."""
+
+    host: str = setting("127.0.0.1", "Listen on this IP address; 0.0.0.0 accepts connections from elsewhere.")
+    port: int = setting(8000, "Listen on this port.", low=0, high=65535)
+    https: bool = setting(False, "Require https for cookies.")
+    begin: int = setting(
+        60,
+        "Let at most this many people per minute begin from one IP address. Use 0 for no limit.",
+        low=0,
+        option="--begin-limit",
+    )
+    page: int = setting(
+        120,
+        "Accept at most this many pages per minute from a participant. Use 0 for no limit.",
+        low=0,
+        option="--page-limit",
+    )
+    unfinished: int = setting(
+        60,
+        "Let at most this many people from one IP address take part at the same time. Use 0 for no limit.",
+        low=0,
+        option="--unfinished-limit",
+    )
+
+
 @command.command("serve")
 @study_argument
 @database_option
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Listen on this IP address; 0.0.0.0 accepts connections from elsewhere.",
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Listen on this port.")
-@click.option("--https", is_flag=True, help="Require https for cookies.")
+@checked_options(ServeOptions)
 @proxies_option
-@click.option(
-    "--begin-limit",
-    "begin",
-    type=click.IntRange(min=0),
-    default=60,
-    show_default=True,
-    help="Let at most this many people per minute begin from one IP address. Use 0 for no limit.",
-)
-@click.option(
-    "--page-limit",
-    "page",
-    type=click.IntRange(min=0),
-    default=120,
-    show_default=True,
-    help="Accept at most this many pages per minute from a participant. Use 0 for no limit.",
-)
-@click.option(
-    "--unfinished-limit",
-    "unfinished",
-    type=click.IntRange(min=0),
-    default=60,
-    show_default=True,
-    help="Let at most this many people from one IP address take part at the same time. Use 0 for no limit.",
-)
 def serve(
     study: str,
     database: str | None,
@@ -310,9 +302,6 @@ def links(study: str, numbers: tuple[str, ...], site: str) -> None:
 
     The key comes from $BIASSAY_SURVEY_LINK_KEY, as for `serve`.
     """
-    from biassay.survey.links import make_signed_link
-    from biassay.survey.study import read_study
-
     if not site.startswith(("https://", "http://")):
         raise UsageError(f"--site: expected a URL that starts with https://, got {site!r}")
     key = get_link_key(study)
@@ -391,8 +380,6 @@ def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_j
 
     To select annotators, the study must link demographics to ratings.
     """
-    from biassay.datasets.human_ratings import read_human_ratings
-
     ratings = read_human_ratings(file)
     for pair in annotators:
         field, equals, value = pair.partition("=")
@@ -422,10 +409,8 @@ def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_j
         console.print(f"fewer than {_FEW_ANNOTATIONS} annotators: {', '.join(few)}", markup=False, highlight=False)
 
 
-def _is_known(study: Any) -> bool:
+def _is_known(study: SurveyStudy) -> bool:
     """Return whether all groups and traits of a study are bundled ones."""
-    from biassay.datasets.abc_model import load_abc
-
     abc = load_abc()
     groups = {name for group in abc.groups for name in group.human}
     pairs = {(pair.left, pair.right) for pair in abc.pairs}

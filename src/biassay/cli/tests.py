@@ -13,15 +13,16 @@ import click
 from rich.markup import escape
 
 from biassay.cli import SuggestingGroup
-from biassay.cli.common import check_new_file, make_console
-from biassay.cli.listings import print_json, print_lines, print_records, print_rows
-from biassay.cli.options import json_option
+from biassay.cli.listings import make_console, print_json, print_lines, print_records, print_rows
+from biassay.cli.options import check_new_file, json_option
 from biassay.cli.tests_power import show_power
 from biassay.cli.word_association_tests import (
     match_word_association_tests,
+    print_source,
     print_word_association_summary,
     print_word_association_test,
     print_word_association_tests,
+    source_to_json,
     validate_word_association_file,
     word_association_test_to_json,
 )
@@ -170,19 +171,15 @@ def show_test(name: str, with_texts: bool, as_json: bool) -> None:
     if name in load_catalogue().groupings:
         _show_grouping(load_catalogue().groupings[name], as_json=as_json)
         return
-    if asked := match_word_association_tests(name):
-        if as_json:
-            found = [*map(word_association_test_to_json, asked)]
-            print_json(found if len(found) > 1 else found[0])
-            return
-        for one in asked:
-            print_word_association_test(one)
-        return
-    chosen = select_tests([name])
+    asked = match_word_association_tests(name)
+    chosen = () if asked else select_tests([name])
     if as_json:
-        content = [_test_to_json(test) | {"texts": _make_texts(test)} for test in chosen]
-        print_json(content if len(content) > 1 else content[0])
+        found = [*map(word_association_test_to_json, asked)]
+        found += [_test_to_json(test) | {"texts": _make_texts(test)} for test in chosen]
+        print_json(found if len(found) > 1 else found[0])
         return
+    for one in asked:
+        print_word_association_test(one)
     for test in chosen:
         _print_test(test, with_texts)
 
@@ -304,10 +301,7 @@ def _test_to_json(test: Test) -> dict[str, object]:
         **describe_test(test),
         "alias_of": test.alias_of,
         "concepts": {role: _concept_to_json(test.concept(role)) for role in ROLES},
-        "source": test.source.name,
-        "citation": test.source.citation,
-        "licence": test.source.licence,
-        "version": test.source.version,
+        **source_to_json(test.source),
         "supplementary": test.source.supplementary,
         "digest": hash_texts(test),
         "assumed": get_assumed_words(test),
@@ -336,8 +330,7 @@ def _print_test(test: Test, with_texts: bool) -> None:
             first = [text.text for text in texts if text.stimulus == concept.words[0]]
             console.print(escape(f"for example: {' '.join(first)}"), highlight=False, style="dim")
     console.print(f"\n{escape(_format_description(test))}", highlight=False)
-    console.print(f"from: {escape(test.source.citation)} (version {escape(test.source.version)})", highlight=False)
-    console.print(f"licence: {escape(test.source.licence)}", highlight=False)
+    print_source(console, test.source)
 
 
 def _concept_to_json(concept: Concept) -> dict[str, Any]:
@@ -383,6 +376,5 @@ def _show_grouping(grouping: Grouping, *, as_json: bool) -> None:
         for what, words in lists.items():
             console.print(escape(f"{what}: {', '.join(words)}"), highlight=False)
     console.print(f"\nin no group: {escape(', '.join(grouping.others))}", highlight=False)
-    console.print(
-        f"\nfrom: {escape(grouping.source.citation)} (version {escape(grouping.source.version)})", highlight=False
-    )
+    console.print()
+    print_source(console, grouping.source)

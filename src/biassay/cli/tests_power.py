@@ -9,10 +9,9 @@ from typing import Any, get_args
 
 import click
 from rich.markup import escape
-from rich.table import Table
 
 from biassay.cli.listings import make_table, print_json, print_table
-from biassay.cli.options import SectionedCommand, json_option, multi_option, sectioned_option
+from biassay.cli.options import SectionedCommand, json_option, settings_options
 from biassay.cli.word_association_tests import match_word_association_tests
 from biassay.datasets.catalogue import select_tests
 from biassay.datasets.schema import ROLES, Test
@@ -21,13 +20,13 @@ from biassay.errors import UsageError
 from biassay.reporting.formats import format_count
 from biassay.results.comparison import GATE, MARGIN, check_limits
 from biassay.results.outcomes import Result
-from biassay.results.run_data import RunData
 from biassay.results.views import model_key
 from biassay.runs.compare import restrict_to_tests
 from biassay.runs.folders import load_run_data
 from biassay.stats.crossed import VarianceComponents
 from biassay.stats.power import ALPHA, MOST_WORDS, POWER, CrossedDesign, Sizes, Sought, largest_d, words_needed
 from biassay.studies.associations.power import count_clusters
+from biassay.studies.settings import list_setting, setting
 
 
 @dataclass(frozen=True)
@@ -56,37 +55,38 @@ class GateQuestion:
     note: str | None = None
 
 
-def describe_typical_tests(tests: Sequence[Test]) -> list[GateQuestion]:
-    """Describe tests on a typical model."""
-    return [_describe_test(test) for test in tests if test.about != "method"]
-
-
-def _describe_test(test: Test) -> GateQuestion:
+def describe_typical_test(test: Test) -> GateQuestion:
+    """Describe a test on a typical model."""
     try:
         return GateQuestion(test.name, test.question, count_clusters(test), calibrated_components(test))
     except UsageError as error:
         return GateQuestion(test.name, test.question, None, None, str(error))
 
 
-def describe_measured_tests(run: RunData) -> list[GateQuestion]:
-    """Describe tests on the first model of a run."""
-    if run.manifest.study != "associations":
-        raise UsageError(f"--run needs a run of association tests, got one of {run.manifest.study}")
-    first = model_key(run.results[0]) if run.results else None
-    return [_describe_result(row) for row in run.results if model_key(row) == first and row.about != "method"]
-
-
-def _describe_result(row: Result) -> GateQuestion:
-    parts = row.var_targets, row.var_attributes, row.var_residual
-    n, m, k, l = (row.num_clusters.get(role, 0) for role in ROLES)  # noqa: E741
+def describe_measured_test(row: Result) -> GateQuestion:
+    """Describe a test on the model that was measured."""
+    parts, note = (row.var_targets, row.var_attributes, row.var_residual), None
     if None in parts:
-        return GateQuestion(row.test, row.asked_question, None, None, row.reason or "too few words for an interval")
-    if row.calibrated_difference is None or row.cosine_sd is None:
-        return GateQuestion(
-            row.test, row.asked_question, None, None, "the run holds no cosine SD; measure the model again"
-        )
+        note = row.reason or "too few words for an interval"
+    elif row.calibrated_difference is None or row.cosine_sd is None:
+        note = "the run holds no cosine SD; measure the model again"
+    if note is not None:
+        return GateQuestion(row.test, row.asked_question, None, None, note)
+    n, m, k, l = (row.num_clusters.get(role, 0) for role in ROLES)  # noqa: E741
     calibrated = VarianceComponents(*(max(part or 0.0, 0.0) / row.cosine_sd**2 for part in parts))
     return GateQuestion(row.test, row.asked_question, (n, m, k, l), calibrated)
+
+
+def _list_questions(patterns: Sequence[str], folder: str | None) -> list[GateQuestion]:
+    """Describe the social-bias tests that the patterns select, on a typical model or the first model of a run."""
+    if folder is None:
+        tests = select_tests(patterns or (GATE,))
+        return [describe_typical_test(test) for test in tests if test.about != "method"]
+    (run,) = restrict_to_tests({folder: load_run_data(Path(folder))}, patterns).values()
+    if run.manifest.study != "associations":
+        raise UsageError(f"--run needs a run of association tests, got one of {run.manifest.study}")
+    rows = [row for row in run.results if model_key(row) == model_key(run.results[0]) and row.about != "method"]
+    return [describe_measured_test(row) for row in rows]
 
 
 def compute_gate_power(
@@ -153,20 +153,18 @@ def print_gate_power(
     source : str
         Models from which the variance of words is taken.
     """
+    rows = [
+        (*[one["power"] for one in record["growths"] or [{"power": None}] * len(growths)], record["detectable_growth"])
+        for record in records
+    ]
     numbers = (*(f"power for a\ngrowth of {growth:g}" for growth in growths), "detectable\ngrowth")
-    table = make_table("test", "words", *numbers, right=numbers, whole=("words", *numbers))
-    for record in records:
-        powers = [_format_number(growth["power"]) for growth in record["growths"]] or ["-"] * len(growths)
-        sizes = " ".join(map(str, record["sizes"] or ("?",)))
-        detectable = _format_number(record["detectable_growth"], "none" if record["growths"] else "-")
-        table.add_row(escape(record["name"]), sizes, *powers, detectable)
-    print_table(table)
+    _print_numbers(records, numbers, [[_format_number(value) for value in row] for row in rows])
     questions = format_count(records[0]["family"], "question")
     for line in (
         "",
         "growth: change of the calibrated difference towards the stereotype, in SDs of cosines between frequent words.",
         "power: how often `biassay compare OLD NEW` calls such a growth worse.",
-        f"detectable growth: called worse with {gate.power:.0%} power.",
+        f"detectable growth: called worse with {gate.power:.0%} power; -: none.",
         f"margin {gate.margin:g}; alpha {gate.alpha:g} over {questions} (--family).",
         f"Assumed: cosines correlate at {gate.agreement:g} over words (--agreement) and vary as on {source}.",
         *(f"{record['name']}: {record['note']}" for record in records if record["note"]),
@@ -178,53 +176,39 @@ AGREEMENT = 0.9
 _EFFECTS = (0.5, 0.8)
 
 
+@dataclass(frozen=True)
+class PowerOptions:
+    """Options of `biassay tests power`."""
+
+    power: float = setting(POWER, "Find the effect that is detected with this power.")
+    alpha: float = setting(ALPHA, "Set the two-sided significance level; with --gate, that of all verdicts together.")
+    effects: tuple[float, ...] = list_setting(
+        "Compute power for these effect sizes.  [default: 0.5,0.8; with --gate 2 and 5 margins]",
+        metavar="D[,...]",
+        option="--effect",
+    )
+    gate: bool = setting(
+        False, "Compute the power of `biassay compare OLD NEW`; --effect is a growth in SDs.", section="gate"
+    )
+    margin: float = setting(MARGIN, "Ignore growth up to this margin. Only with --gate.", section="gate")
+    family: int | None = setting(
+        None, "Judge this many questions together. Only with --gate.  [default: those selected]", section="gate"
+    )
+    folder: str | None = setting(
+        None,
+        "Use the words of this run of the old model. Only with --gate.",
+        metavar="FOLDER",
+        option="--run",
+        section="gate",
+    )
+    agreement: float = setting(
+        AGREEMENT, "Assume this correlation of both models over words. Only with --gate.", section="gate"
+    )
+
+
 @click.command("power", cls=SectionedCommand)
 @click.argument("patterns", nargs=-1, metavar="[TOPIC|PATTERN ...]")
-@click.option(
-    "--power", type=float, default=POWER, show_default=True, help="Find the effect that is detected with this power."
-)
-@click.option(
-    "--alpha",
-    type=float,
-    default=ALPHA,
-    show_default=True,
-    help="Set the two-sided significance level; with --gate, that of all verdicts together.",
-)
-@multi_option(
-    "--effect",
-    "effects",
-    item=float,
-    metavar="D[,...]",
-    help="Compute power for these effect sizes.  [default: 0.5,0.8; with --gate 2 and 5 margins]",
-)
-@sectioned_option(
-    "gate", "--gate", is_flag=True, help="Compute the power of `biassay compare OLD NEW`; --effect is a growth in SDs."
-)
-@sectioned_option(
-    "gate",
-    "--margin",
-    type=float,
-    default=MARGIN,
-    show_default=True,
-    help="Ignore growth up to this margin. Only with --gate.",
-)
-@sectioned_option(
-    "gate",
-    "--family",
-    type=int,
-    help="Judge this many questions together. Only with --gate.  [default: those selected]",
-)
-@sectioned_option(
-    "gate", "--run", "folder", metavar="FOLDER", help="Use the words of this run of the old model. Only with --gate."
-)
-@sectioned_option(
-    "gate",
-    "--agreement",
-    type=float,
-    default=AGREEMENT,
-    show_default=True,
-    help="Assume this correlation of both models over words. Only with --gate.",
-)
+@settings_options(PowerOptions)
 @json_option
 def show_power(
     patterns: tuple[str, ...],
@@ -251,11 +235,8 @@ def show_power(
     if asked is not None:
         raise UsageError(f"{asked!r} is for chat or instruct models; measure it: biassay ask MODEL --tests {asked}")
     settings = GateSettings(margin, alpha, family, agreement, power)
-    if gate and folder is not None:
-        (run,) = restrict_to_tests({folder: load_run_data(Path(folder))}, patterns).values()
-        records = compute_gate_power(describe_measured_tests(run), effects, settings)
-    elif gate:
-        records = compute_gate_power(describe_typical_tests(select_tests(patterns or (GATE,))), effects, settings)
+    if gate:
+        records = compute_gate_power(_list_questions(patterns, folder), effects, settings)
     else:
         records = [_make_record(test, effects, alpha, power, every=as_json) for test in select_tests(patterns)]
     if as_json:
@@ -264,7 +245,16 @@ def show_power(
     if gate:
         print_gate_power(records, effects, settings, folder or f"{_list_typical_models()} (medians)")
         return
-    print_table(_make_table(records, effects))
+    numbers = ("smallest\nd", "largest\nd", *(f"words for\nd {effect:g}" for effect in effects))
+    rows = [
+        (
+            _format_number(record["smallest_d"]),
+            _format_number(record["largest_d"]),
+            *("-" if words is None else f"{words:,}" for words in _list_words(record, len(effects))),
+        )
+        for record in records
+    ]
+    _print_numbers(records, numbers, rows)
     share, models = f"{power:.0%}", _list_typical_models()
     for line in (
         "",
@@ -307,20 +297,21 @@ def _describe_effect(
     return {"effect": effect, "power": design.power(D, alpha)} | needed
 
 
-def _make_table(records: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> Table:
-    numbers = ("smallest\nd", "largest\nd", *(f"words for\nd {effect:g}" for effect in effects))
+def _print_numbers(records: Sequence[Mapping[str, Any]], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print one line per test with its numbers of words and other numbers."""
     table = make_table("test", "words", *numbers, right=numbers, whole=("words", *numbers))
-    for record in records:
-        able = [_format_number(record["smallest_d"]), _format_number(record["largest_d"])]
-        needed = [f"{of['words']:,}" if of["words"] is not None else "-" for of in record["effects"]]
-        sizes = " ".join(map(str, record["sizes"] or ("?",)))
-        table.add_row(escape(record["name"]), sizes, *able, *(needed or ["-"] * len(effects)))
-    return table
+    for record, row in zip(records, rows, strict=True):
+        table.add_row(escape(record["name"]), " ".join(map(str, record["sizes"] or ("?",))), *row)
+    print_table(table)
 
 
 def _list_typical_models() -> str:
     return ", ".join("USE" if name == "use" else name for name in list_measured_models())
 
 
-def _format_number(value: float | None, missing: str = "-") -> str:
-    return missing if value is None else f"{value:.2f}"
+def _list_words(record: Mapping[str, Any], count: int) -> list[int | None]:
+    return [effect["words"] for effect in record["effects"]] or [None] * count
+
+
+def _format_number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import click
+from rich.console import Console
 from rich.markup import escape
 
-from biassay.cli.common import make_console
-from biassay.cli.listings import print_lines
-from biassay.datasets.schema import load_topics
+from biassay.cli.listings import make_console, print_lines
+from biassay.datasets.schema import Source, load_topics
 from biassay.datasets.word_associations import (
     WordAssociationTest,
     holds_word_associations,
@@ -46,14 +45,7 @@ def print_word_association_summary(patterns: Sequence[str]) -> None:
 def print_word_association_tests(tests: Sequence[WordAssociationTest]) -> None:
     """Print one line per test."""
     rows = [
-        (
-            test.name,
-            test.title,
-            test.topic,
-            str(len(test.pairs)),
-            str(len(test.words)),
-            _SCOPE_LABELS[get_result_scope(test)],
-        )
+        (test.name, test.title, test.topic, str(len(test.pairs)), str(len(test.words)), _describe_scope(test)[0])
         for test in tests
     ]
     print_lines(("test", "asks", "topic", "pairs", "words", "can show"), rows, right={"pairs", "words"})
@@ -65,24 +57,39 @@ def print_word_association_tests(tests: Sequence[WordAssociationTest]) -> None:
         )
 
 
-ResultScope = Literal["this pair", "other pairs", "descriptive"]
-_SCOPE_LABELS: dict[ResultScope, str] = {
-    "this pair": "this pair only",
-    "other pairs": "other pairs",
-    "descriptive": "descriptive",
-}
-
-
-def get_result_scope(test: WordAssociationTest) -> ResultScope:
-    """Return the scope of a significant result: the one pair of group words, or other pairs."""
+def _describe_scope(test: WordAssociationTest) -> tuple[str, str]:
+    """Return what a significant result is about, in the list and in a sentence."""
     if test.is_descriptive():
-        return "descriptive"
-    return "other pairs" if len(test.pairs) > 1 else "this pair"
+        return (
+            "descriptive",
+            "Descriptive: too few pairs of group words for a p-value of .05, for any responses.",
+        )
+    if len(test.pairs) > 1:
+        return "other pairs", "A result holds for other words and other pairs of group words."
+    return (
+        "this pair only",
+        "One pair of group words: a result holds for other words with this pair, not for other pairs.",
+    )
+
+
+def source_to_json(source: Source) -> dict[str, object]:
+    """Return where a test comes from as JSON data."""
+    return {
+        "source": source.name,
+        "citation": source.citation,
+        "licence": source.licence,
+        "version": source.version,
+    }
+
+
+def print_source(console: Console, source: Source) -> None:
+    """Print where a test or grouping comes from."""
+    console.print(f"from: {escape(source.citation)} (version {escape(source.version)})", highlight=False)
+    console.print(f"licence: {escape(source.licence)}", highlight=False)
 
 
 def word_association_test_to_json(test: WordAssociationTest) -> dict[str, object]:
     """Return a test as JSON data."""
-    source = test.source
     return {
         "name": test.name,
         "title": test.title,
@@ -95,10 +102,7 @@ def word_association_test_to_json(test: WordAssociationTest) -> dict[str, object
         "pairs": test.pairs,
         "smallest_p_value": test.smallest_p_value,
         "descriptive": test.is_descriptive(),
-        "source": source.name,
-        "citation": source.citation,
-        "licence": source.licence,
-        "version": source.version,
+        **source_to_json(test.source),
         "supplementary": True,
         "digest": test.digest,
     }
@@ -118,13 +122,6 @@ def validate_word_association_file(file: Path) -> bool:
     return True
 
 
-_SCOPE_NOTES: dict[ResultScope, str] = {
-    "this pair": "One pair of group words: a result holds for other words with this pair, not for other pairs.",
-    "other pairs": "A result holds for other words and other pairs of group words.",
-    "descriptive": "Descriptive: too few pairs of group words for a p-value of .05, for any responses.",
-}
-
-
 def print_word_association_test(test: WordAssociationTest) -> None:
     """Print the words of a test and its pairs of group words."""
     console = make_console()
@@ -134,9 +131,7 @@ def print_word_association_test(test: WordAssociationTest) -> None:
         console.print(escape(", ".join(concept.words)), highlight=False)
     pairs = "; ".join(" or ".join(pair) for pair in test.pairs)
     console.print(f"\nasked about together: {escape(pairs)}", highlight=False)
-    console.print(_SCOPE_NOTES[get_result_scope(test)], highlight=False)
+    console.print(_describe_scope(test)[1], highlight=False)
     console.print(f"for chat or instruct models: biassay ask MODEL --tests {escape(test.name)}", highlight=False)
     console.print(f"\nabout: {test.about}, topic: {test.topic}", highlight=False)
-    source = test.source
-    console.print(f"from: {escape(source.citation)} (version {escape(source.version)})", highlight=False)
-    console.print(f"licence: {escape(source.licence)}", highlight=False)
+    print_source(console, test.source)

@@ -17,7 +17,7 @@ from typing import Any, ParamSpec
 from biassay.engines.base import Executor
 from biassay.errors import UnknownNameError
 from biassay.models.token_budget import TokenBudget
-from biassay.runs.options import RunOptions
+from biassay.runs.fetch import RunOptions
 from biassay.runs.progress import Listener, PathLike, default_listener
 from biassay.runs.run import Run
 from biassay.runs.runner import resume_run, run_study
@@ -73,6 +73,8 @@ def measure(
     for name in given:
         if name not in known:
             raise UnknownNameError(f"setting of {study}:", name, known, f"(settings: {', '.join(known)})")
+    if given.get("scores") is not None and not models:
+        models = _name_logged_model(given["scores"])
     options = RunOptions(out, cache, given.get("vectors"), engine, listener or default_listener(), TokenBudget(budget))
     return Run.from_data(run_study(chosen, chosen.schema.settings(**given), models, options))
 
@@ -140,10 +142,7 @@ def _measures(
             bound.apply_defaults()
             settings = dict(bound.arguments)
             common = {name: settings.pop(name) for name in _RUN_PARAMETERS if name in settings}
-            models = settings.pop("models")
-            if settings.get("scores") is not None and not models:
-                models = name_logged_model(settings["scores"])
-            return measure(study, models, prepare(settings), **common)
+            return measure(study, settings.pop("models"), prepare(settings), **common)
 
         return measure_study
 
@@ -158,7 +157,7 @@ def _split_words(settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, "words": None, "own_words": tuple(map(str, words))}
 
 
-def name_logged_model(scores: PathLike) -> str:
+def _name_logged_model(scores: PathLike) -> str:
     """Return the model string of logged scores, labelled with the file's name."""
     path = Path(scores).expanduser().absolute()
     return f"{path.name.replace('=', '-')}=scores:{path}"

@@ -1,12 +1,13 @@
-"""`compare` and `report`: load runs, or measure models first, and write reports."""
+"""`compare` and `report`: load runs, or measure models first, write reports, and count the looks of a gate."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,18 @@ from biassay.datasets.catalogue import load_catalogue, select_tests
 from biassay.datasets.schema import load_topics
 from biassay.datasets.word_associations import select_published, select_word_associations
 from biassay.errors import RunFolderError, UnknownNameError, UsageError
-from biassay.io import atomic_folder, write_atomically
+from biassay.io import atomic_folder, content_digest, write_atomically
 from biassay.models.registry import get_capabilities, parse_model
 from biassay.reporting.html import REPORT_FILE, render_page
 from biassay.reporting.publication import FIGURE_FORMATS, publish
 from biassay.results.codec import to_json
 from biassay.results.comparison import ALPHA, GATE, MARGIN, Comparison, check_limits
 from biassay.results.run_data import RunData
-from biassay.results.run_folder import MANIFEST_JSON, to_json_data
+from biassay.results.run_folder import MANIFEST_JSON, RESULTS_JSON, to_json_data
 from biassay.results.views import RunGroup, make_unique, record_labels, select_model
+from biassay.runs.fetch import RunOptions
 from biassay.runs.folders import load_run_data, name_folders
 from biassay.runs.models import check_unique_names, get_given_name, parse_model_specs
-from biassay.runs.options import RunOptions
 from biassay.runs.progress import Listener, PathLike, announce_step, default_listener
 from biassay.runs.reports import compare_models, get_presenter, group_runs, with_presenters
 from biassay.runs.runner import prepare_run
@@ -190,7 +191,7 @@ class WrittenReport:
 
 
 def report_runs(
-    folders: Sequence[PathLike],
+    given: Sequence[PathLike | RunData],
     *,
     out: PathLike | None = None,
     published: PathLike | None = None,
@@ -199,11 +200,11 @@ def report_runs(
     mixed: bool = False,
     listener: Listener | None = None,
 ) -> WrittenReport:
-    """Write one report of one or several run folders.
+    """Write one report of one or several runs.
 
     Parameters
     ----------
-    folders : sequence of path
+    given : sequence of path or run
     out : path, optional
         The HTML file. By default report.html in the run folder, or in the current folder if there are several runs.
     published : path, optional
@@ -216,10 +217,11 @@ def report_runs(
         If True, accept runs of one study that differ in protocol or stimuli.
     listener : Listener, optional
     """
-    if not folders:
+    if not given:
         raise UsageError("no run folder given; name at least one")
-    runs = restrict_to_tests(_name_runs(folders), tests)
-    path = Path(out) if out is not None else Path(folders[0]) / REPORT_FILE if len(folders) == 1 else Path(REPORT_FILE)
+    runs = restrict_to_tests(_name_runs(given), tests)
+    own_folder = given[0] if len(given) == 1 and not isinstance(given[0], RunData) else "."
+    path = Path(own_folder) / REPORT_FILE if out is None else Path(out)
     listener = listener or default_listener()
     _check_report_path(path)
     _check_publication_folder(published, path)
@@ -325,11 +327,8 @@ def report(runs: PathLike | RunData | Sequence[PathLike | RunData], out: PathLik
     >>> biassay.report(biassay.run("glove", "weat6"), "page.html").name
     'page.html'
     """
-    given = [runs] if isinstance(runs, str | os.PathLike | RunData) else list(runs)
-    path = Path(out)
-    _check_report_path(path)
-    write_atomically(path, render_page(with_presenters(group_runs(_name_runs(given)))).encode())
-    return path
+    report_runs([runs] if isinstance(runs, str | os.PathLike | RunData) else list(runs), out=out)
+    return Path(out)
 
 
 def compare(
@@ -399,3 +398,69 @@ def _name_runs(runs: Sequence[PathLike | RunData]) -> dict[str, RunData]:
         (f"run {number}", run) if isinstance(run, RunData) else (next(names), load_run_data(run))
         for number, run in enumerate(runs, start=1)
     )
+
+
+LOOKS_JSON = "looks.json"
+_SHARE = 0.8
+"""Share of alpha that all looks spend. A quarter of it is for false alarms (one side of the growth): with .05, 1%."""
+
+
+def spend_alpha(alpha: float, look: int) -> float:
+    """Return the part of alpha for look k: 0.8 alpha / (k (k + 1))."""
+    return _SHARE * alpha / (look * (look + 1))
+
+
+def take_look(baseline: str, new: str, tests: Sequence[str] = ()) -> int:
+    """Record a look in the run folder of a baseline before it is made, and return its number, from 1.
+
+    Simultaneous comparisons get different numbers. A comparison that stops with an error has used its look.
+
+    Parameters
+    ----------
+    baseline : str
+        Run folder of the old model.
+    new : str
+        New model or run folder. The same run folder, unchanged and with the same tests, is the same look.
+    tests : sequence of str
+        Patterns of the tests to compare.
+    """
+    folder = _strip_label(baseline)
+    if not (folder / RESULTS_JSON).is_file():
+        raise UsageError(
+            f"--always-valid needs the run folder of the old model, got {baseline!r}; make one with "
+            "biassay run OLD --out baseline"
+        )
+    results = _strip_label(new) / RESULTS_JSON
+    key = " ".join([content_digest(results), *sorted(tests)]) if results.is_file() else ""
+    with _lock(folder / RESULTS_JSON):
+        looks = _read_looks(folder / LOOKS_JSON)
+        if key and key in looks:
+            return looks.index(key) + 1
+        write_atomically(folder / LOOKS_JSON, json.dumps({"looks": [*looks, key]}, indent=1).encode())
+        return len(looks) + 1
+
+
+def _strip_label(given: str) -> Path:
+    return Path(given) if Path(given).exists() else Path(given.partition("=")[2] or given)
+
+
+@contextmanager
+def _lock(file: Path) -> Iterator[None]:
+    with file.open("r+b") as opened:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+
+
+def _read_looks(file: Path) -> list[str]:
+    if not file.exists():
+        return []
+    try:
+        looks = json.loads(file.read_text("utf-8"))["looks"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{file}: not a list of looks; restore it, or measure a new baseline") from error
+    if not isinstance(looks, list) or not all(isinstance(look, str) for look in looks):
+        raise UsageError(f"{file}: 'looks' is not a list of texts; restore it, or measure a new baseline")
+    return looks

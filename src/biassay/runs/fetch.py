@@ -1,19 +1,21 @@
-"""Fetch requested model outputs from the cache, else from the model."""
+"""Options of a run, and how it fetches model outputs: from the cache, else from the models."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from types import TracebackType
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 
-from biassay.cache.codecs import BLANKS, LIKELIHOODS, RANKS, REPLIES, TEXTS, TOKENS, Codec
 from biassay.cache.context_vectors import METADATA_FILE, ShardStore, StoreMetadata
+from biassay.cache.files import RemoteCache
 from biassay.cache.handlers import (
     BatchFetcher,
     BlankHandler,
@@ -27,19 +29,32 @@ from biassay.cache.handlers import (
     stream_missing,
 )
 from biassay.cache.outputs import ModelOutputs
-from biassay.cache.remote import RemoteCache
-from biassay.cache.responses import ModelCache, RepresentationCaches, ResponseCache
+from biassay.cache.responses import (
+    BLANKS,
+    LIKELIHOODS,
+    RANKS,
+    REPLIES,
+    TEXTS,
+    TOKENS,
+    Codec,
+    ModelCache,
+    RepresentationCaches,
+    ResponseCache,
+)
+from biassay.cache_usage import lock_cache
 from biassay.corpus.contexts import Contexts, cut_window
 from biassay.engines.base import Executor
 from biassay.engines.local import LocalExecutor
 from biassay.errors import BudgetError, UnknownNameError, UsageError
+from biassay.io import default_cache
 from biassay.models.backend import ERASE
-from biassay.models.base import ContextEmbeddings, Identity, Span, StreamingModel, WordEncoder
+from biassay.models.base import ContextEmbeddings, Identity, Reply, Span, StreamingModel, WordEncoder
 from biassay.models.registry import can_split_texts, open_model, parse_model
 from biassay.models.token_budget import TokenBudget
 from biassay.models.vector_files import HasVocabulary
+from biassay.object_storage import RemoteFolder, is_url
 from biassay.runs.models import OpenedModel
-from biassay.runs.progress import Listener, announce_step
+from biassay.runs.progress import Listener, NullListener, PathLike, SynchronizedListener, announce_step
 from biassay.studies.study import ContextRequests, Requests
 
 SHARD_ROWS = 2048
@@ -141,29 +156,73 @@ class _EncoderFactory:
 
 
 @dataclass(frozen=True)
-class RequestFetcher:
-    """Fetch outputs from the cache, else from models, and cache them.
+class RunOptions:
+    """Where and how a study runs.
 
     Attributes
     ----------
-    cache : Path
-    contexts : Path or None
-        Folder for vectors of words in context, instead of the cache.
-    engine : Executor or None
-        Where models run. If None, they run in this process.
+    out : path, optional
+        Run folder. If None, nothing is saved.
+    cache : path or URL, optional
+        Cache directory; by default the user's. If it is a URL in object storage, that is a remote cache
+        which is synchronised with the user's directory.
+    vectors : path, optional
+        Folder for the vectors of words in context, instead of the cache.
+    engine : Executor, optional
+        Where models run; by default in this process.
     listener : Listener
+        Receives progress and warnings.
     token_budget : TokenBudget
-        Counts and limits the tokens of all endpoints together.
+        Limits and counts the tokens of endpoints.
     remote_cache : RemoteCache or None
-        Object storage that the cache is synchronised with.
+        Follows from `cache`.
     """
 
-    cache: Path
-    contexts: Path | None
-    engine: Executor | None
-    listener: Listener
+    out: PathLike | None = None
+    cache: PathLike | None = None
+    vectors: PathLike | None = None
+    engine: Executor | None = None
+    listener: Listener = field(default_factory=NullListener)
     token_budget: TokenBudget = field(default_factory=TokenBudget)
     remote_cache: RemoteCache | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "listener", SynchronizedListener(self.listener))
+        if self.cache is not None and not str(self.cache):
+            raise UsageError("the name of the cache is empty; leave out --cache to use the default")
+        if is_url(self.cache) and self.remote_cache is None:
+            remote = RemoteFolder(str(self.cache))
+            remote.list_names()  # fail before the run starts if the storage is unreachable
+            object.__setattr__(self, "remote_cache", RemoteCache(remote, self.listener.notice))
+
+    @property
+    def folder(self) -> Path | None:
+        """Run folder, or None."""
+        return None if self.out is None else Path(self.out)
+
+    @property
+    def cache_folder(self) -> Path:
+        """Cache directory on this machine."""
+        return default_cache() if self.cache is None or self.remote_cache is not None else Path(self.cache)
+
+    @contextmanager
+    def lock_caches(self) -> Iterator[None]:
+        """Keep `biassay cache prune` from removing files that this run uses, converted models included."""
+        folders = {self.cache_folder}
+        with suppress(UsageError):  # $BIASSAY_CACHE is not a folder
+            folders.add(default_cache())
+        with ExitStack() as stack:
+            for folder in sorted(folders):
+                stack.enter_context(lock_cache(folder))
+            yield
+
+
+class RequestFetcher:
+    """Fetch outputs from the cache, else from models, and cache them."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options, self._listener, self._engine = options, options.listener, options.engine
+        self._responses = ResponseCache(options.cache_folder, options.remote_cache)
 
     def fetch(self, model: OpenedModel, requests: Requests) -> tuple[ModelOutputs, int, int]:
         """Fetch the outputs for all requests to a model.
@@ -177,7 +236,7 @@ class RequestFetcher:
             Number of requests that were not cached.
         """
         if model.identity.destination:
-            self.listener.notice(
+            self._listener.notice(
                 f"{model.label}: texts go to {model.identity.destination}{_insecure_key_warning(model.identity)}"
             )
         texts: Mapping[str, ModelCache[Any, Any]] = {}
@@ -228,8 +287,7 @@ class RequestFetcher:
             hint = f"(representations: {', '.join(map(repr, known))})"
             raise UnknownNameError(f"representation of model {model.label!r}:", unknown, known, hint)
         names = dict.fromkeys((model.capabilities.default_representation, *requests.representations))
-        responses = ResponseCache(self.cache, self.remote_cache)
-        caches = {name: responses.for_model(known[name].identity, TEXTS) for name in names}
+        caches = {name: self._responses.for_model(known[name].identity, TEXTS) for name in names}
         total = fetched = 0
         fitted = () if model.erasure is None else model.erasure.words
         for texts in chain(requests.text_blocks, [[*requests.texts, *fitted]] if requests.texts or fitted else []):
@@ -257,7 +315,7 @@ class RequestFetcher:
     ) -> ModelCache[Any, Any] | None:
         """Open the cache of numbers that a study requests while it measures."""
         opened = model.first_with(method)
-        return None if opened is None else ResponseCache(self.cache).for_model(opened.identity, codec)
+        return None if opened is None else ResponseCache(self._options.cache_folder).for_model(opened.identity, codec)
 
     def _fetch_kind(
         self, model: OpenedModel, kind: RequestKind, requests: Sequence[Any], *, accepts_part: bool
@@ -265,7 +323,7 @@ class RequestFetcher:
         """Fetch the outputs for all requests of one kind, or for those that the budget allows."""
         opened = model.opened[kind]
         is_streamed = isinstance(opened, StreamingModel)
-        cache = ResponseCache(self.cache, self.remote_cache).for_model(opened.identity, _KINDS[kind].codec)
+        cache = self._responses.for_model(opened.identity, _KINDS[kind].codec)
         fetch = self._stream if is_streamed else self._fetch_missing
         fetched = 0
         for _ in range(_ATTEMPTS):
@@ -278,55 +336,56 @@ class RequestFetcher:
                 missing = set(cache.missing(requests))
                 requests = [request for request in requests if request not in missing]
                 fetched += n_missing - len(missing)
-                self.listener.notice(f"{model.label}: {error}")
+                self._listener.notice(f"{model.label}: {error}")
             if not cache.drop_deleted():
                 break
         self._report_damaged(cache.damaged)
         if kind == "replies":
-            prompts = list(dict.fromkeys(requests))
-            self._report_truncated(model, [prompt for prompt in prompts if not prompt.options], cache)
-            if is_streamed:
-                self._report_unanswered(model, prompts, cache)
+            prompts = [prompt for prompt in dict.fromkeys(requests) if is_streamed or not prompt.options]
+            self._report_incomplete(model, prompts, cache.get(prompts))
         return cache, fetched
 
-    def _report_truncated(self, model: OpenedModel, prompts: Sequence[Any], cache: ModelCache[Any, Any]) -> None:
-        truncated = sum(reply.finish_reason == "length" for reply in cache.get(prompts)) if prompts else 0
-        if truncated:
-            self.listener.notice(
-                f"{model.label}: {truncated:,} of {len(prompts):,} responses were cut off by max_tokens=; increase it"
+    def _report_incomplete(self, model: OpenedModel, prompts: Sequence[Any], replies: Sequence[Reply]) -> None:
+        """Count the replies that were cut off, filtered or failed. Replies that choose an option are never cut off."""
+        texts = [reply for prompt, reply in zip(prompts, replies, strict=True) if not prompt.options]
+        if truncated := sum(reply.finish_reason == "length" for reply in texts):
+            self._listener.notice(
+                f"{model.label}: {truncated:,} of {len(texts):,} responses were cut off by max_tokens=; increase it"
             )
-
-    def _report_unanswered(self, model: OpenedModel, prompts: Sequence[Any], cache: ModelCache[Any, Any]) -> None:
-        reasons = Counter(reply.finish_reason for reply in cache.get(prompts))
+        reasons = Counter(reply.finish_reason for reply in replies)
         counts = [f"{reasons['filter']:,} filtered by the endpoint"] * bool(reasons["filter"])
         counts += [f"{reasons['failed']:,} failed after retries (run the command again to retry only these)"] * bool(
             reasons["failed"]
         )
         if counts:
-            self.listener.notice(f"{model.label}: of {len(prompts):,} prompts {', '.join(counts)}")
+            self._listener.notice(f"{model.label}: of {len(prompts):,} prompts {', '.join(counts)}")
 
     def _stream(
         self, model: OpenedModel, spec: _RequestSpec, requests: Sequence[Any], cache: ModelCache[Any, Any]
     ) -> int:
         """Send requests to an endpoint, always from this process, because the endpoint does the work."""
         opened, kind = model.opened[spec.kind], _KINDS[spec.kind]
-        before = self.token_budget.tokens_in, self.token_budget.tokens_out
+        budget = self._options.token_budget
+        before = budget.tokens_in, budget.tokens_out
 
         def announce(missing: Sequence[Any]) -> None:
             tokens_in, tokens_out = opened.estimate(missing)
-            self.listener.notice(
+            self._listener.notice(
                 f"{model.label}: {len(missing):,} {kind.unit} to ask, about {tokens_in:,} tokens in and at most "
                 f"{tokens_out:,} out{_LENGTH_NOTE if tokens_out > len(missing) else ''}"
             )
-            announce_step(self.listener, model.label, f"{kind.verb} {len(missing):,} {kind.unit}")
+            announce_step(self._listener, model.label, f"{kind.verb} {len(missing):,} {kind.unit}")
 
         try:
             progress = self._make_progress(model, kind.unit)
-            return stream_missing(opened, requests, cache, self.token_budget, progress, announce)
+            return stream_missing(opened, requests, cache, budget, progress, announce)
         finally:
-            used_in, used_out = self.token_budget.tokens_in - before[0], self.token_budget.tokens_out - before[1]
+            used_in, used_out = (
+                budget.tokens_in - before[0],
+                budget.tokens_out - before[1],
+            )
             if used_in or used_out:
-                self.listener.notice(f"{model.label}: used {used_in:,} tokens in and {used_out:,} out")
+                self._listener.notice(f"{model.label}: used {used_in:,} tokens in and {used_out:,} out")
 
     def _fetch_missing(
         self, model: OpenedModel, spec: _RequestSpec, requests: Sequence[Any], cache: CacheWriter[Any, Any]
@@ -337,24 +396,24 @@ class RequestFetcher:
             requests,
             cache,
             self._make_progress(model, kind.unit),
-            None if self.engine is None or model.is_remote else _make_batch_fetcher(self.engine, model, spec),
-            lambda: announce_step(self.listener, model.label, "loading the model"),
-            lambda missing: announce_step(self.listener, model.label, f"{kind.verb} {missing:,} {kind.unit}"),
+            None if self._engine is None or model.is_remote else _make_batch_fetcher(self._engine, model, spec),
+            lambda: announce_step(self._listener, model.label, "loading the model"),
+            lambda missing: announce_step(self._listener, model.label, f"{kind.verb} {missing:,} {kind.unit}"),
         )
 
     def _make_progress(self, model: OpenedModel, unit: str) -> Callable[[int, int], None]:
-        return lambda done, total: self.listener.progress(model.label, unit, done, total)
+        return lambda done, total: self._listener.progress(model.label, unit, done, total)
 
     def _report_damaged(self, files: list[str]) -> None:
         if files:
             count = "a damaged cache file" if len(files) == 1 else f"{len(files)} damaged cache files"
-            self.listener.notice(f"removed {count}; the contents are computed again")
+            self._listener.notice(f"removed {count}; the contents are computed again")
 
     def _fetch_contexts(self, model: OpenedModel, wanted: ContextRequests) -> tuple[ShardStore, int, int]:
         """Fetch the vectors of words in context; return them with the numbers of all rows and of new ones."""
         contexts = wanted.contexts
         store = self._open_vector_store(model, wanted)
-        announce_step(self.listener, model.label, "encoding new contexts")
+        announce_step(self._listener, model.label, "encoding new contexts")
         progress, factory = self._make_progress(model, "contexts"), _EncoderFactory(_get_absolute_model(model))
         needed = {number for word in wanted.words for number in store.find_shards(contexts.get_rows(word))}
         encoded, reasons = 0, Counter[str]()
@@ -365,14 +424,14 @@ class RequestFetcher:
                 break
             total = encoded + sum(len(store.get_rows(number)) for number in numbers)
             tasks = _ShardTasks(contexts, store, numbers, wanted.window)
-            for number, embeddings in (self.engine or LocalExecutor()).run(factory, tasks, model=True):
+            for number, embeddings in (self._engine or LocalExecutor()).run(factory, tasks, model=True):
                 store.write(number, embeddings.vectors)
                 encoded += len(embeddings.vectors)
                 reasons.update(reason for reason in embeddings.missing if reason is not None)
                 progress(encoded, total)
         self._report_damaged(store.damaged)
         for reason, count in reasons.most_common():
-            self.listener.notice(f"{model.label}: of the contexts just encoded, {count} have no vector: {reason}")
+            self._listener.notice(f"{model.label}: of the contexts just encoded, {count} have no vector: {reason}")
         return store, sum(map(contexts.count, wanted.words)), encoded
 
     def _open_vector_store(self, model: OpenedModel, wanted: ContextRequests) -> ShardStore:
@@ -390,10 +449,10 @@ class RequestFetcher:
             shard_rows=SHARD_ROWS,
         )
         breaks = [contexts.get_rows(stimulus).start for stimulus in contexts.stimuli]
-        if self.contexts is not None:
-            return ShardStore.open(self.contexts / model.slug, metadata, breaks)
-        folder = self.cache / "contexts" / metadata.key
-        store = ShardStore.open(folder, metadata, breaks, self.remote_cache, in_cache=True)
+        if self._options.vectors is not None:
+            return ShardStore.open(Path(self._options.vectors) / model.slug, metadata, breaks)
+        folder = self._options.cache_folder / "contexts" / metadata.key
+        store = ShardStore.open(folder, metadata, breaks, self._options.remote_cache, in_cache=True)
         with suppress(OSError):  # the time of the last use, for `biassay cache`
             os.utime(folder / METADATA_FILE)
         return store
@@ -433,3 +492,77 @@ def _get_absolute_model(model: OpenedModel) -> str:
     backend, colon, name = head.partition(":")
     path = Path(name).expanduser()
     return f"{backend}{colon}{path.resolve()}{question}{settings}" if name and path.exists() else text
+
+
+Output = TypeVar("Output")
+
+
+class ModelPrefetcher(Generic[Output]):
+    """Fetch model outputs in background threads, a few models ahead of the consumer.
+
+    Only models listed in `concurrent` are fetched ahead; all others are fetched when `result` asks for them. So is a
+    model that shares a cache key with an earlier one, because it finds the outputs of the first in the cache.
+
+    Parameters
+    ----------
+    fetch : callable
+        Function from a model's index to its outputs.
+    concurrent : sequence of int
+        Indices of the models that may be fetched ahead, in order of use.
+    executor : Executor or None
+        Decides how many models run at once. If None, nothing is fetched ahead.
+    cache_keys : callable, optional
+        Function from a model's index to the cache keys of its outputs.
+
+    Notes
+    -----
+    At most ``executor.max_concurrent_models + 1`` results are held in memory.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[int], Output],
+        concurrent: Sequence[int],
+        executor: Executor | None,
+        cache_keys: Callable[[int], Collection[object]] = lambda model_index: (model_index,),
+    ) -> None:
+        self._fetch, self._executor = fetch, executor
+        self._threads: ThreadPoolExecutor | None = None
+        self._running: dict[int, Future[Output]] = {}
+        self._waiting: deque[int] = deque()
+        self._max_concurrent = min(len(concurrent), 1 if executor is None else executor.max_concurrent_models)
+        if self._max_concurrent > 1:
+            self._threads = ThreadPoolExecutor(self._max_concurrent)
+            self._waiting = deque(_skip_shared_keys(concurrent, cache_keys))
+            self._schedule()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def result(self, model_index: int) -> Output:
+        """Return the outputs of one model, waiting for them if necessary."""
+        future = self._running.pop(model_index, None)
+        self._schedule()
+        return self._fetch(model_index) if future is None else future.result()
+
+    def _schedule(self) -> None:
+        while self._threads is not None and self._waiting and len(self._running) <= self._max_concurrent:
+            model_index = self._waiting.popleft()
+            self._running[model_index] = self._threads.submit(self._fetch, model_index)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._threads is not None and self._executor is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            with nullcontext() if error is None else self._executor.stop():
+                self._threads.shutdown()
+
+
+def _skip_shared_keys(model_indices: Sequence[int], cache_keys: Callable[[int], Collection[object]]) -> Iterator[int]:
+    seen = set[object]()
+    for model_index in model_indices:
+        keys = set(cache_keys(model_index))
+        if seen.isdisjoint(keys):
+            yield model_index
+        seen |= keys

@@ -29,8 +29,9 @@ from biassay.results.run_folder import (
     read_run_json,
 )
 from biassay.runs.progress import PathLike
-from biassay.runs.usage import USAGE
 from biassay.studies.registry import find_run_study
+
+USAGE_LOG = "usage.jsonl"
 
 
 def is_unfinished(folder: Path) -> bool:
@@ -110,7 +111,7 @@ def cleanup_on_failure(folder: Path, run_id: str, has_responses: Callable[[], bo
         if is_failure and (isinstance(error, BudgetError) or has_responses()):
             raise
         if folder.is_dir() and not _holds_results(folder, run_id):
-            for name in (MANIFEST_JSON, RESULTS_JSON, RESULTS_TSV, REPORT_FILE, USAGE):
+            for name in (MANIFEST_JSON, RESULTS_JSON, RESULTS_TSV, REPORT_FILE, USAGE_LOG):
                 (folder / name).unlink(missing_ok=True)
             shutil.rmtree(folder / ARRAYS_FOLDER, ignore_errors=True)
             if not existed:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import platform
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,12 +25,15 @@ from biassay.errors import (
     InsufficientVocabularyError,
     MeasurementError,
     ModelError,
+    RunFolderError,
     explain_memory_errors,
 )
 from biassay.models.base import StreamingModel
+from biassay.models.token_budget import TokenBudget
 from biassay.results.run_data import FORMAT_VERSION, Manifest, ModelRecord, RunData
 from biassay.results.run_folder import StudySchema, drop_unmeasured, write_manifest, write_run
-from biassay.runs.folders import cleanup_on_failure, ensure_empty, explain_write_errors, load_run_data
+from biassay.runs.fetch import ModelPrefetcher, RequestFetcher, RunOptions
+from biassay.runs.folders import USAGE_LOG, cleanup_on_failure, ensure_empty, explain_write_errors, load_run_data
 from biassay.runs.measurement_cache import MeasurementCache
 from biassay.runs.models import (
     ModelSpec,
@@ -46,11 +50,8 @@ from biassay.runs.models import (
     restore_model_specs,
     resume_hint,
 )
-from biassay.runs.options import RunOptions
-from biassay.runs.prefetch import ModelPrefetcher
 from biassay.runs.progress import announce_step
 from biassay.runs.reports import write_report
-from biassay.runs.usage import UsageLog
 from biassay.studies.registry import get_study
 from biassay.studies.settings import get_setting_specs, validate_settings
 from biassay.studies.study import Inputs, Study
@@ -97,6 +98,80 @@ class RunSaver:
         """Write a run if the last call of `save` did not."""
         if self._is_behind:
             self.save(run, force=True)
+
+
+class UsageLog:
+    """Count the tokens of every model of a run, and log them.
+
+    The manifest is written after every model, the log after every response. So a killed run still knows how many tokens
+    it used, and a budget covers the whole run however often it is resumed.
+
+    Parameters
+    ----------
+    folder : Path or None
+        The run folder. If None, nothing is written.
+    records : sequence of ModelRecord
+        Models with their tokens in the manifest. The log of an earlier process takes precedence.
+    token_budget : TokenBudget
+        Counts the tokens of this process. Tokens of earlier processes are added to it.
+    """
+
+    def __init__(self, folder: Path | None, records: Sequence[ModelRecord], token_budget: TokenBudget) -> None:
+        self._path = None if folder is None else folder / USAGE_LOG
+        self._token_budget = token_budget
+        self.tokens = [(record.tokens_in, record.tokens_out) for record in records]
+        if self._path is not None and self._path.exists():
+            self._read(self._path)
+        token_budget.carry_over(sum(used for used, _ in self.tokens), sum(used for _, used in self.tokens))
+
+    def _read(self, path: Path) -> None:
+        tokens = [(0, 0)] * len(self.tokens)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            try:
+                entry = json.loads(line)
+                model_index, used_in, used_out = (int(entry[key]) for key in ("model", "tokens_in", "tokens_out"))
+                if min(model_index, used_in, used_out) < 0:
+                    raise ValueError("negative number")
+                tokens[model_index] = tokens[model_index][0] + used_in, tokens[model_index][1] + used_out
+            except (ValueError, KeyError, TypeError, IndexError) as error:
+                if number == len(path.read_bytes().splitlines()):
+                    break  # the process was killed while it wrote the last line
+                raise RunFolderError(f"{path}: line {number} is damaged; delete the file to count from 0") from error
+        self.tokens = tokens
+
+    def get_counts(self, model_index: int) -> dict[str, int]:
+        """Return the tokens of a model as fields of its record."""
+        tokens_in, tokens_out = self.tokens[model_index]
+        return {"tokens_in": tokens_in, "tokens_out": tokens_out}
+
+    def begin(self) -> None:
+        """Write the totals so far as the first lines of a new log."""
+        if self._path is None:
+            return
+        lines = [{"model": index, **self.get_counts(index)} for index in range(len(self.tokens))]
+        self._path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+    @contextmanager
+    def recording(self, model_index: int) -> Iterator[None]:
+        """Attribute the tokens that are used in the meantime to one model."""
+
+        def record(used_in: int, used_out: int) -> None:
+            before = self.tokens[model_index]
+            self.tokens[model_index] = before[0] + used_in, before[1] + used_out
+            if self._path is not None:
+                with self._path.open("a", encoding="utf-8") as log:
+                    log.write(f"{json.dumps({'model': model_index, 'tokens_in': used_in, 'tokens_out': used_out})}\n")
+
+        self._token_budget.on_use = record
+        try:
+            yield
+        finally:
+            self._token_budget.on_use = None
+
+    def end(self) -> None:
+        """Delete the log, because the manifest of a complete run has the totals."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
 
 
 def run_study(study: Study, settings: Any, models: object, options: RunOptions) -> RunData:
@@ -328,17 +403,17 @@ class Runner:
 
     def _fetch(self, record: ModelRecord, index: int, usage: UsageLog) -> _FetchResult:
         """Fetch the outputs of one model, possibly in a background thread."""
-        began, model = time.monotonic(), self.models[index]
+        began, model, fetcher = time.monotonic(), self.models[index], RequestFetcher(self.options)
         if model.failed:
             return _FetchResult(None, {}, ModelError(model.failed))
         is_remote = model.is_remote or (self.judge is not None and self.judge.is_remote)
         try:
             requests = self.study.requests(self.inputs, model.capabilities)
             with explain_memory_errors(), usage.recording(index) if is_remote else nullcontext():
-                outputs, total, fetched = self.options.fetcher.fetch(model, requests)
+                outputs, total, fetched = fetcher.fetch(model, requests)
                 if self.judge is not None:
                     requests = self.study.judge_requests(self.inputs, outputs)
-                    judged, n_judged, new = self.options.fetcher.fetch(self.judge, requests)
+                    judged, n_judged, new = fetcher.fetch(self.judge, requests)
                     outputs = dataclasses.replace(outputs, judge=judged)
                     total, fetched = total + n_judged, fetched + new
         except (Exception, KeyboardInterrupt) as error:
@@ -358,9 +433,7 @@ class Runner:
 
     def _measure(self, run: RunData, index: int, outputs: dict[int, ModelOutputs]) -> RunData:
         began, record = time.monotonic(), run.manifest.models[index]
-        cache = MeasurementCache(
-            self.study, self.inputs, self.options.listener, self.options.fetcher.cache / "measured"
-        )
+        cache = MeasurementCache(self.study, self.inputs, self.options.listener, self.options.cache_folder / "measured")
         result = cache.get_or_compute(
             make_manifest(self.study, self.inputs.settings, self.inputs.record, [record]),
             self.models[index].label,

@@ -15,6 +15,9 @@ from typing import Any, TypeVar
 
 import jinja2
 import sqlalchemy as sa
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
 from starlette.applications import Starlette
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -27,14 +30,20 @@ from starlette.staticfiles import StaticFiles
 from biassay.errors import MissingExtraError, UsageError
 from biassay.survey import export
 from biassay.survey.database import is_sqlite
-from biassay.survey.forms import draw_group_choices, list_traits, parse_step
 from biassay.survey.links import clean_pool_number, is_signed, strip_unprintable
-from biassay.survey.participants import DuplicateParticipantError, Participant, QuotaFullError, Step
-from biassay.survey.progress import StudyProgress, compute_progress
+from biassay.survey.participants import (
+    DuplicateParticipantError,
+    Participant,
+    QuotaFullError,
+    Step,
+    draw_group_choices,
+    list_traits,
+    parse_step,
+)
+from biassay.survey.progress import compute_progress
 from biassay.survey.security import (
     BodyLimit,
     ErrorPages,
-    RateLimiter,
     SecurityHeaders,
     Session,
     Sessions,
@@ -77,7 +86,7 @@ class PageRenderer:
             "minutes": study.minutes,
             "age": study.minimum_age,
         }
-        return self._render("consent.html", 400 if missing else 200, token=token, values=values, missing=missing)
+        return self.render("consent.html", 400 if missing else 200, token=token, values=values, missing=missing)
 
     def step(
         self,
@@ -103,7 +112,7 @@ class PageRenderer:
             What the participant entered, shown again.
         """
         step = steps[participant.step]
-        return self._render(
+        return self.render(
             f"{step.kind}.html",
             400 if missing else 200,
             participant=participant,
@@ -121,33 +130,28 @@ class PageRenderer:
     def message(self, name: str, status: int = 200) -> HTMLResponse:
         """Render a message, such as that the study is complete."""
         minutes = f"{self.study.session_minutes:g}"
-        return self._render("message.html", status, name=name, values={"minutes": minutes})
+        return self.render("message.html", status, name=name, values={"minutes": minutes})
 
     def error(self, status: int, headers: Mapping[str, str]) -> HTMLResponse:
         """Render an error page."""
         name = _ERRORS.get(status, "unavailable" if status >= 500 else "bad_request")
-        return self._render("error.html", status, headers=headers, name=name)
+        return self.render("error.html", status, headers=headers, name=name)
 
-    def login(self, token: str, *, wrong: bool = False) -> HTMLResponse:
-        """Render the login page of the researcher."""
-        return self._render("login.html", 401 if wrong else 200, token=token, wrong=wrong)
-
-    def researcher(self, progress: StudyProgress, token: str, *, deleted: str | None) -> HTMLResponse:
-        """Render the page of the researcher.
+    def render(
+        self, template: str, status: int = 200, headers: Mapping[str, str] | None = None, **content: Any
+    ) -> HTMLResponse:
+        """Render a page.
 
         Parameters
         ----------
-        progress : StudyProgress
-        token : str
-            Token of the forms.
-        deleted : str or None
-            Participant who was just deleted.
+        template : str
+            File of the template.
+        status : int
+        headers : mapping, optional
+            Further headers of the response.
+        **content
+            Values for the template.
         """
-        return self._render("researcher.html", 200, progress=progress, token=token, deleted=deleted)
-
-    def _render(
-        self, template: str, status: int, headers: Mapping[str, str] | None = None, **content: Any
-    ) -> HTMLResponse:
         return HTMLResponse(self.templates.get_template(template).render(content), status, headers)
 
 
@@ -168,13 +172,20 @@ class RateLimits:
     unfinished: int = 60
 
 
-class SurveySite:
-    """Handle requests; database work runs in threads, one for SQLite because it has one writer."""
+class _TooManyUnfinishedError(HTTPException):
+    """Too many participants from one address are unfinished."""
 
-    def __init__(self, store: Store, sessions: Sessions, limits: RateLimits) -> None:
+
+class SurveySite:
+    """Handle the requests of participants; database work runs in threads, one for SQLite, which has one writer."""
+
+    def __init__(self, store: Store, sessions: Sessions, limits: RateLimits, link_key: str) -> None:
         self.store, self.study, self.sessions, self.limits = store, store.study, sessions, limits
+        self.link_key = link_key
         self.pages = PageRenderer(store.study)
-        self.rates = RateLimiter()
+        self.rates = MovingWindowRateLimiter(MemoryStorage())  # in memory only, as the addresses
+        self.addresses: dict[str, str] = {}  # of unfinished participants
+        self.beginning = threading.Lock()
         self.workers = ThreadPoolExecutor(1 if is_sqlite(store.engine) else 8, thread_name_prefix="database")
 
     async def run_in_thread(self, function: Callable[..., _T], *arguments: Any) -> _T:
@@ -205,7 +216,7 @@ class SurveySite:
         max_per_minute : int
             Limit; 0 means no limit.
         """
-        if not self.rates.is_allowed(what, who, max_per_minute):
+        if max_per_minute > 0 and not self.rates.hit(RateLimitItemPerMinute(max_per_minute), what, who):
             raise HTTPException(429)
 
     async def health(self, _: Request) -> Response:
@@ -218,162 +229,6 @@ class SurveySite:
         status = error.status_code if isinstance(error, HTTPException) else 500
         headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
         return self.pages.error(status, headers)
-
-
-async def read_form(request: Request) -> FormData:
-    """Read the form of a request, or respond with 400 or 415."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-        raise HTTPException(415)
-    try:
-        return await request.form(max_fields=200)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise HTTPException(400) from error
-
-
-def get_client_key(request: Request) -> str:
-    """Return the key for rate limits of a client; it is never stored."""
-    return get_rate_limit_key(request.client.host) if request.client else "unknown"
-
-
-class ResearcherSite:
-    """Handle the requests of the researcher, who logs in with a token."""
-
-    def __init__(self, site: SurveySite, token: str) -> None:
-        self.site, self.token = site, token
-
-    def list_routes(self) -> list[Route]:
-        """List the routes of the researcher's pages."""
-        return [
-            Route("/researcher", self.researcher),
-            Route("/researcher/login", self.login, methods=["POST"]),
-            Route("/researcher/logout", self.logout, methods=["POST"]),
-            Route("/researcher/delete", self.delete, methods=["POST"]),
-            Route("/researcher/export/{name}", self.download),
-        ]
-
-    async def researcher(self, request: Request) -> Response:
-        """Show the progress, or the login page."""
-        who = self.site.sessions.read_researcher(request)
-        if who is None:
-            session = self.site.sessions.read(request) or self.site.sessions.new()
-            response = self.site.pages.login(self.site.sessions.token(session.nonce))
-            self.site.sessions.write(response, session)
-            return response
-        done = request.query_params.get("deleted")
-        progress = await self.site.run_in_thread(compute_progress, self.site.store)
-        return self.site.pages.researcher(progress, self.site.sessions.token(who), deleted=done)
-
-    async def login(self, request: Request) -> Response:
-        """Check the token and start a session."""
-        self.site.check_rate("login", get_client_key(request), self.site.limits.login)
-        session, form = await self.site.read_genuine_form(request)
-        given = form.get("password")
-        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), self.token.encode()):
-            return self.site.pages.login(self.site.sessions.token(session.nonce), wrong=True)
-        response = RedirectResponse("/researcher", 303)
-        self.site.sessions.write_researcher(response)
-        return response
-
-    async def logout(self, request: Request) -> Response:
-        """End the session."""
-        await self.read_researcher_form(request)
-        response = RedirectResponse("/researcher", 303)
-        self.site.sessions.forget_researcher(request, response)
-        return response
-
-    async def delete(self, request: Request) -> Response:
-        """Delete a participant."""
-        form = await self.read_researcher_form(request)
-        given = form.get("identifier")
-        identifier = strip_unprintable(given) if isinstance(given, str) else ""
-        by: Identifier = "pool_id" if form.get("by") == "pool_id" else "code"
-        found = identifier != "" and await self.site.run_in_thread(partial(self.site.store.delete, identifier, by=by))
-        return RedirectResponse(f"/researcher?deleted={'yes' if found else 'no'}", 303)
-
-    async def read_researcher_form(self, request: Request) -> FormData:
-        """Read a form that a logged-in researcher sent."""
-        who = self.site.sessions.read_researcher(request)
-        form = await read_form(request)
-        if who is None or not self.site.sessions.is_genuine(who, form.get("token")):
-            raise HTTPException(403)
-        return form
-
-    async def download(self, request: Request) -> Response:
-        """Send an export file."""
-        name = request.path_params["name"]
-        if self.site.sessions.read_researcher(request) is None or name not in export.EXPORT_FILES:
-            raise HTTPException(404)
-        try:
-            content, kind = await self.site.run_in_thread(export.export_file, self.site.store, name)
-        except MissingExtraError as error:
-            log.warning("%s was not exported: %s", name, error)
-            raise HTTPException(404) from error
-        return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-
-def make_app(
-    store: Store,
-    *,
-    token: str | None,
-    secure: bool = False,
-    limits: RateLimits | None = None,
-    link_key: str | None = None,
-) -> Starlette:
-    """Create the web application of a study.
-
-    Parameters
-    ----------
-    store : Store
-        The study and its data.
-    token : str or None
-        Password of the researcher. If None, the pages of the researcher are off.
-    secure : bool
-        If True, the study is served by https, and cookies require it.
-    limits : RateLimits, optional
-        Rate limits.
-    link_key : str, optional
-        Key that signs links, if the study requires signed links.
-
-    Returns
-    -------
-    Starlette
-    """
-    if store.study.pool.signed and not link_key:
-        raise UsageError("the study requires signed links (pool.signed), but there is no key to check them")
-    sessions = Sessions(store.secret, secure=secure, token=token)
-    site = _ParticipantSite(store, sessions, limits or RateLimits(), link_key or "")
-    routes = [
-        Route("/", site.welcome),
-        Route("/begin", site.begin, methods=["POST"]),
-        Route("/page", site.handle_page, methods=["GET", "POST"]),
-        Route("/health", site.health),
-        *([] if token is None else ResearcherSite(site, token).list_routes()),
-        Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
-    ]
-    handlers: dict[Any, Any] = {HTTPException: site.handle_http_error}
-    guards = [
-        Middleware(SecurityHeaders),
-        Middleware(ErrorPages, page=lambda: site.pages.error(500, {})),
-        Middleware(BodyLimit),
-    ]
-    app = Starlette(routes=routes, middleware=guards, exception_handlers=handlers)
-    app.router.redirect_slashes = False  # a redirect would follow the Host header
-    app.state.site = site
-    return app
-
-
-class _TooManyUnfinishedError(HTTPException):
-    """Too many participants from one address are unfinished."""
-
-
-class _ParticipantSite(SurveySite):
-    """Handle the requests of participants."""
-
-    def __init__(self, store: Store, sessions: Sessions, limits: RateLimits, link_key: str) -> None:
-        super().__init__(store, sessions, limits)
-        self.link_key = link_key
-        self.addresses: dict[str, str] = {}  # addresses of unfinished participants, in memory only
-        self.beginning = threading.Lock()
 
     async def welcome(self, request: Request) -> Response:
         """Show the consent page, or continue where the browser left off."""
@@ -482,3 +337,150 @@ class _ParticipantSite(SurveySite):
         except QuotaFullError:
             return self.pages.message("full")
         return RedirectResponse("/page", 303)
+
+
+async def read_form(request: Request) -> FormData:
+    """Read the form of a request, or respond with 400 or 415."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+        raise HTTPException(415)
+    try:
+        return await request.form(max_fields=200)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise HTTPException(400) from error
+
+
+def get_client_key(request: Request) -> str:
+    """Return the key for rate limits of a client; it is never stored."""
+    return get_rate_limit_key(request.client.host) if request.client else "unknown"
+
+
+class ResearcherSite:
+    """Handle the requests of the researcher, who logs in with a token."""
+
+    def __init__(self, site: SurveySite, token: str) -> None:
+        self.site, self.token = site, token
+
+    def list_routes(self) -> list[Route]:
+        """List the routes of the researcher's pages."""
+        return [
+            Route("/researcher", self.researcher),
+            Route("/researcher/login", self.login, methods=["POST"]),
+            Route("/researcher/logout", self.logout, methods=["POST"]),
+            Route("/researcher/delete", self.delete, methods=["POST"]),
+            Route("/researcher/export/{name}", self.download),
+        ]
+
+    async def researcher(self, request: Request) -> Response:
+        """Show the progress, or the login page."""
+        who = self.site.sessions.read_researcher(request)
+        if who is None:
+            session = self.site.sessions.read(request) or self.site.sessions.new()
+            response = self._show_login(session)
+            self.site.sessions.write(response, session)
+            return response
+        done = request.query_params.get("deleted")
+        progress = await self.site.run_in_thread(compute_progress, self.site.store)
+        token = self.site.sessions.token(who)
+        return self.site.pages.render("researcher.html", progress=progress, token=token, deleted=done)
+
+    def _show_login(self, session: Session, *, wrong: bool = False) -> Response:
+        token = self.site.sessions.token(session.nonce)
+        return self.site.pages.render("login.html", 401 if wrong else 200, token=token, wrong=wrong)
+
+    async def login(self, request: Request) -> Response:
+        """Check the token and start a session."""
+        self.site.check_rate("login", get_client_key(request), self.site.limits.login)
+        session, form = await self.site.read_genuine_form(request)
+        given = form.get("password")
+        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), self.token.encode()):
+            return self._show_login(session, wrong=True)
+        response = RedirectResponse("/researcher", 303)
+        self.site.sessions.write_researcher(response)
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        """End the session."""
+        await self.read_researcher_form(request)
+        response = RedirectResponse("/researcher", 303)
+        self.site.sessions.forget_researcher(request, response)
+        return response
+
+    async def delete(self, request: Request) -> Response:
+        """Delete a participant."""
+        form = await self.read_researcher_form(request)
+        given = form.get("identifier")
+        identifier = strip_unprintable(given) if isinstance(given, str) else ""
+        by: Identifier = "pool_id" if form.get("by") == "pool_id" else "code"
+        found = identifier != "" and await self.site.run_in_thread(partial(self.site.store.delete, identifier, by=by))
+        return RedirectResponse(f"/researcher?deleted={'yes' if found else 'no'}", 303)
+
+    async def read_researcher_form(self, request: Request) -> FormData:
+        """Read a form that a logged-in researcher sent."""
+        who = self.site.sessions.read_researcher(request)
+        form = await read_form(request)
+        if who is None or not self.site.sessions.is_genuine(who, form.get("token")):
+            raise HTTPException(403)
+        return form
+
+    async def download(self, request: Request) -> Response:
+        """Send an export file."""
+        name = request.path_params["name"]
+        if self.site.sessions.read_researcher(request) is None or name not in export.EXPORT_FILES:
+            raise HTTPException(404)
+        try:
+            content, kind = await self.site.run_in_thread(export.export_file, self.site.store, name)
+        except MissingExtraError as error:
+            log.warning("%s was not exported: %s", name, error)
+            raise HTTPException(404) from error
+        return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+def make_app(
+    store: Store,
+    *,
+    token: str | None,
+    secure: bool = False,
+    limits: RateLimits | None = None,
+    link_key: str | None = None,
+) -> Starlette:
+    """Create the web application of a study.
+
+    Parameters
+    ----------
+    store : Store
+        The study and its data.
+    token : str or None
+        Password of the researcher. If None, the pages of the researcher are off.
+    secure : bool
+        If True, the study is served by https, and cookies require it.
+    limits : RateLimits, optional
+        Rate limits.
+    link_key : str, optional
+        Key that signs links, if the study requires signed links.
+
+    Returns
+    -------
+    Starlette
+    """
+    if store.study.pool.signed and not link_key:
+        raise UsageError("the study requires signed links (pool.signed), but there is no key to check them")
+    sessions = Sessions(store.secret, secure=secure, token=token)
+    site = SurveySite(store, sessions, limits or RateLimits(), link_key or "")
+    routes = [
+        Route("/", site.welcome),
+        Route("/begin", site.begin, methods=["POST"]),
+        Route("/page", site.handle_page, methods=["GET", "POST"]),
+        Route("/health", site.health),
+        *([] if token is None else ResearcherSite(site, token).list_routes()),
+        Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
+    ]
+    handlers: dict[Any, Any] = {HTTPException: site.handle_http_error}
+    guards = [
+        Middleware(SecurityHeaders),
+        Middleware(ErrorPages, page=lambda: site.pages.error(500, {})),
+        Middleware(BodyLimit),
+    ]
+    app = Starlette(routes=routes, middleware=guards, exception_handlers=handlers)
+    app.router.redirect_slashes = False  # a redirect would follow the Host header
+    app.state.site = site
+    return app

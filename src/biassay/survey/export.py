@@ -17,8 +17,8 @@ import sqlalchemy as sa
 
 from biassay.errors import MissingExtraError
 from biassay.io import escape_formula
-from biassay.survey.annotations import Annotation, read_all_annotations, read_counted_annotations
 from biassay.survey.database import demographics_table, participants_table, read_transaction
+from biassay.survey.progress import Annotation, read_all_annotations, read_counted_annotations
 from biassay.survey.store import Store
 from biassay.survey.study import SurveyStudy
 

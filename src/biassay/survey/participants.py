@@ -1,13 +1,17 @@
-"""Participants and the steps of a study."""
+"""Participants, the steps of a study, and the forms that participants submit."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
-from biassay.survey.study import SurveyStudy
+from biassay.survey.study import DemographicField, SurveyStudy
+
+if TYPE_CHECKING:
+    from starlette.datastructures import FormData
 
 Status = Literal["active", "valid", "rejected", "abandoned", "deleted"]
 
@@ -73,3 +77,108 @@ def list_steps(study: SurveyStudy) -> tuple[Step, ...]:
     if study.demographics:
         steps.append(Step("demographics"))
     return (*steps, Step("done"))
+
+
+_N_CHOICES = 5
+
+
+@dataclass(frozen=True)
+class ParsedForm:
+    """Parsed form: `answers` for the store, or `missing`, the reason why it is incomplete, with what was `entered`."""
+
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    missing: str | None = None
+    entered: Mapping[str, Any] = field(default_factory=dict)
+
+
+def parse_step(study: SurveyStudy, participant: Participant, step: Step, form: FormData) -> ParsedForm:
+    """Parse the answers of one step.
+
+    Parameters
+    ----------
+    study : SurveyStudy
+        The study.
+    participant : Participant
+        Participant who sent the form.
+    step : Step
+        The step of the form.
+    form : FormData
+        The form.
+    """
+    if step.kind == "group":
+        return _parse_ratings(study, participant, form)
+    if step.kind == "which_group":
+        chosen = _get_text(form, "group")
+        known = draw_group_choices(study, participant)
+        if chosen in known:
+            return ParsedForm({"which_group": chosen})
+        return ParsedForm(missing=study.texts["which_group"]["missing"])
+    if step.kind == "high_low":
+        high, low = _get_text(form, "high"), _get_text(form, "low")
+        traits = list_traits(study)
+        if high in traits and low in traits and high != low:
+            return ParsedForm({"high": high, "low": low})
+        return ParsedForm(missing=study.texts["high_low"]["missing"], entered={"high": high, "low": low})
+    if step.kind == "demographics":
+        return _parse_demographics(study, form)
+    return ParsedForm()
+
+
+def draw_group_choices(study: SurveyStudy, participant: Participant) -> list[str]:
+    """Draw the group just rated and some others, the same whenever the page is shown."""
+    rng = random.Random(participant.id)
+    others = [group for group in study.groups if group != participant.asked[0]]
+    choices = [participant.asked[0], *rng.sample(others, min(_N_CHOICES - 1, len(others)))]
+    rng.shuffle(choices)
+    return choices
+
+
+def list_traits(study: SurveyStudy) -> list[str]:
+    """List all traits in alphabetical order."""
+    return sorted(trait for pair in study.pairs for trait in pair)
+
+
+def _parse_ratings(study: SurveyStudy, participant: Participant, form: FormData) -> ParsedForm:
+    found = [_parse_rating(_get_text(form, f"pair-{i}")) for i in range(len(study.pairs))]
+    ratings = [rating for rating in found if rating is not None]
+    if len(ratings) == len(found):
+        return ParsedForm({"ratings": ratings, "since": participant.seen})
+    names = [f"{pair[0]} – {pair[1]}" for pair, rating in zip(study.pairs, found, strict=True) if rating is None]
+    return ParsedForm(
+        missing=study.texts.format_text("group", "missing", names=", ".join(names)), entered={"ratings": found}
+    )
+
+
+def _parse_rating(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 3 and int(text) <= 100 else None
+
+
+def _parse_demographics(study: SurveyStudy, form: FormData) -> ParsedForm:
+    answers: dict[str, str] = {}
+    for place, asked in enumerate(study.demographics):
+        given = [value.strip() for value in _get_texts(form, f"field-{place}") if value.strip()]
+        answer = _parse_fact(asked, given)
+        if len(answer) > asked.most and not asked.choices:
+            too_long = study.texts.format_text("demographics", "too_long", most=asked.most)
+            fields = [_get_texts(form, f"field-{place}") for place in range(len(study.demographics))]
+            return ParsedForm(missing=f"{asked.name}: {too_long}", entered={"fields": fields})
+        if answer:
+            answers[asked.name] = answer
+    return ParsedForm({"answers": answers})
+
+
+def _parse_fact(asked: DemographicField, given: Sequence[str]) -> str:
+    """Return the answer; ignore choices that were not offered."""
+    if not asked.choices:
+        return " ".join(given[0].split()) if given else ""
+    chosen = [choice for choice in asked.choices if choice in given]
+    return ",".join(chosen if asked.several else chosen[:1])
+
+
+def _get_texts(form: FormData, name: str) -> list[str]:
+    return [value for value in form.getlist(name) if isinstance(value, str)]
+
+
+def _get_text(form: FormData, name: str) -> str:
+    value = form.get(name)
+    return value.strip() if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""Progress of a study: annotations per group, pass rate and mean ratings."""
+"""Annotations of a study and which of them count; progress per group, pass rate and mean ratings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,79 @@ from numpy.typing import NDArray
 from scipy import stats  # at the start of the site, so that the first page is fast
 
 from biassay.stats.agreement_bounds import agreement_bounds
-from biassay.survey.annotations import read_counted_annotations
-from biassay.survey.database import participants_table, places_table, read_transaction
+from biassay.survey.database import annotations_table, participants_table, places_table, read_transaction
 from biassay.survey.store import Store
+from biassay.survey.study import SurveyStudy
 
 _CONFIDENCE = 0.95
 _SCALE = 0.0, 100.0
 """Smallest and largest rating."""
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """One page with sliders. It counts if it is valid, not repeated, and of a group that needed annotations."""
+
+    participant: str
+    place: int
+    group: str
+    ratings: list[int]
+    seconds: float
+    status: str
+    reasons: tuple[str, ...]
+    agreement: float | None
+    repeat: bool
+    counts: bool
+
+
+def read_all_annotations(connection: sa.Connection, study: SurveyStudy) -> list[Annotation]:
+    """Read all pages, also of rejected and unfinished participants, in the order in which they began."""
+    rows = connection.execute(
+        sa.select(
+            annotations_table,
+            participants_table.c.status,
+            participants_table.c.counted,
+            participants_table.c.reasons,
+            participants_table.c.agreement,
+        )
+        .join(participants_table, participants_table.c.id == annotations_table.c.participant_id)
+        .order_by(participants_table.c.created, participants_table.c.id, annotations_table.c.place)
+    )
+    return [_make_annotation(row, study) for row in rows]
+
+
+def read_counted_annotations(connection: sa.Connection, study: SurveyStudy) -> list[Annotation]:
+    """Read the pages that count towards the target of a group."""
+    return [annotation for annotation in read_all_annotations(connection, study) if annotation.counts]
+
+
+def _make_annotation(row: sa.Row[tuple[object, ...]], study: SurveyStudy) -> Annotation:
+    repeat = row.place >= study.groups_per_participant
+    wanted = row.group_name in json.loads(row.counted)
+    return Annotation(
+        participant=row.participant_id,
+        place=row.place,
+        group=row.group_name,
+        ratings=json.loads(row.ratings),
+        seconds=row.seconds,
+        status=row.status,
+        reasons=_find_reasons(row, repeat=repeat, wanted=wanted),
+        agreement=row.agreement,
+        repeat=repeat,
+        counts=row.status == "valid" and wanted and not repeat,
+    )
+
+
+def _find_reasons(row: sa.Row[tuple[object, ...]], *, repeat: bool, wanted: bool) -> tuple[str, ...]:
+    """Return the reasons why a page does not count."""
+    reasons = tuple(json.loads(row.reasons or "[]"))
+    if row.status in ("active", "abandoned"):
+        reasons += ("unfinished",)
+    if repeat:
+        reasons += ("repeated page",)
+    elif not wanted:
+        reasons += ("the group had enough",)
+    return reasons
 
 
 @dataclass(frozen=True)

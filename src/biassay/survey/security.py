@@ -1,4 +1,4 @@
-"""Middleware, rate limits and signed cookies of the web application."""
+"""Middleware, keys of rate limits and signed cookies of the web application."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import ipaddress
 import logging
 import secrets
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from itsdangerous import BadData, URLSafeTimedSerializer
-from limits import RateLimitItemPerMinute
-from limits.storage import MemoryStorage
-from limits.strategies import MovingWindowRateLimiter
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -144,30 +142,8 @@ def get_rate_limit_key(host: str) -> str:
     return str(ipaddress.IPv6Network((address.packed, 64), strict=False))
 
 
-class RateLimiter:
-    """Count actions per minute and key, in memory only."""
-
-    def __init__(self) -> None:
-        self._storage = MemoryStorage()
-        self._limiter = MovingWindowRateLimiter(self._storage)
-
-    def is_allowed(self, what: str, who: str, max_per_minute: int) -> bool:
-        """Count an action and return whether it is within the limit; zero means no limit.
-
-        Parameters
-        ----------
-        what : str
-            Kind of action.
-        who : str
-            Address or participant.
-        max_per_minute : int
-            Limit; 0 means no limit.
-        """
-        return max_per_minute <= 0 or bool(self._limiter.hit(RateLimitItemPerMinute(max_per_minute), what, who))
-
-
 COOKIE, RESEARCHER = "biassay", "biassay_researcher"
-_PARTICIPANT_SECONDS, _RESEARCHER_SECONDS = 7 * 24 * 3600, 12 * 3600
+_SECONDS = {COOKIE: 7 * 24 * 3600, RESEARCHER: 12 * 3600}
 
 
 @dataclass(frozen=True)
@@ -199,13 +175,8 @@ class Sessions:
 
     def read(self, request: Request) -> Session | None:
         """Return the session of a participant's browser, or None if it has none or the signature is invalid."""
-        try:
-            content = self._serializer[COOKIE].loads(
-                request.cookies.get(self.name(COOKIE), ""), max_age=_PARTICIPANT_SECONDS
-            )
-            return Session(str(content["n"]), content.get("p"), content.get("i"))
-        except (BadData, KeyError, TypeError, AttributeError):
-            return None
+        content = self._load(request, COOKIE)
+        return Session(str(content["n"]), content.get("p"), content.get("i")) if "n" in content else None
 
     def new(self, pool_id: str | None = None) -> Session:
         """Create a session with a new nonce."""
@@ -213,22 +184,16 @@ class Sessions:
 
     def write(self, response: Response, session: Session) -> None:
         """Set the cookie of a session."""
-        content = {"n": session.nonce, "p": session.participant, "i": session.pool_id}
-        self._set(response, COOKIE, content, _PARTICIPANT_SECONDS, "lax")
+        self._set(response, COOKIE, {"n": session.nonce, "p": session.participant, "i": session.pool_id})
 
     def read_researcher(self, request: Request) -> str | None:
         """Return the nonce of a logged-in researcher, or None."""
-        try:
-            content = self._serializer[RESEARCHER].loads(
-                request.cookies.get(self.name(RESEARCHER), ""), max_age=_RESEARCHER_SECONDS
-            )
-            return None if content["r"] in self._ended else str(content["r"])
-        except (BadData, KeyError, TypeError):
-            return None
+        who = self._load(request, RESEARCHER).get("r")
+        return None if who is None or who in self._ended else str(who)
 
     def write_researcher(self, response: Response) -> None:
         """Set the cookie of a logged-in researcher."""
-        self._set(response, RESEARCHER, {"r": secrets.token_urlsafe(16)}, _RESEARCHER_SECONDS, "strict")
+        self._set(response, RESEARCHER, {"r": secrets.token_urlsafe(16)})
 
     def forget_researcher(self, request: Request, response: Response) -> None:
         """End the session of a researcher, and invalidate copies of its cookie."""
@@ -252,13 +217,21 @@ class Sessions:
     def _sign(self, text: str) -> bytes:
         return hmac.new(self._secret, text.encode(), hashlib.sha256).digest()
 
-    def _set(self, response: Response, name: str, content: object, seconds: int, same_site: str) -> None:
+    def _load(self, request: Request, kind: str) -> dict[str, Any]:
+        """Return the content of a cookie; empty if there is none, it is too old or its signature is invalid."""
+        try:
+            content = self._serializer[kind].loads(request.cookies.get(self.name(kind), ""), max_age=_SECONDS[kind])
+        except BadData:
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    def _set(self, response: Response, kind: str, content: Mapping[str, str | None]) -> None:
         response.set_cookie(
-            self.name(name),
-            str(self._serializer[name].dumps(content)),
-            max_age=seconds,
+            self.name(kind),
+            str(self._serializer[kind].dumps(content)),
+            max_age=_SECONDS[kind],
             path="/",
             secure=self._secure,
             httponly=True,
-            samesite="strict" if same_site == "strict" else "lax",
+            samesite="strict" if kind == RESEARCHER else "lax",
         )

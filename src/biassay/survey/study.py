@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -74,42 +74,35 @@ def read_texts(name: str, beside: Path | None = None, like: str = _BUNDLED[0]) -
     if name in _BUNDLED:
         return _make_texts(shipped)
     path = (beside or Path()) / name
-    try:
-        own = tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise StimulusError(f"{path}: not a file of texts: {error}") from error
+    own = parse_toml(path, read_text(path))
     _check_texts(path, own, shipped)
     return _make_texts(own)
 
 
 def _check_texts(path: Path, own: Mapping[str, Any], shipped: Mapping[str, Any]) -> None:
     """Raise if a text or a slot is missing or unknown."""
-    for section, texts in shipped.items():
-        given = own.get(section)
-        if not isinstance(texts, dict):
-            if not isinstance(given, str) or not given.strip():
-                raise StimulusError(f"{path}: {section} is missing; expected a text such as {texts!r}")
-            continue
-        if not isinstance(given, dict):
-            raise StimulusError(f"{path}: the table [{section}] is missing")
-        for name, text in texts.items():
-            found = given.get(name)
-            if not isinstance(found, str) or not found.strip():
-                raise StimulusError(f"{path}: [{section}] {name} is missing or empty")
-            unknown = set(_SLOT.findall(found)) - set(_SLOT.findall(text))
-            if unknown:
-                raise StimulusError(f"{path}: [{section}] {name}: nothing is known of {{{sorted(unknown)[0]}}}")
-            lost = set(_SLOT.findall(text)) - set(_SLOT.findall(found))
-            if lost:
-                raise StimulusError(f"{path}: [{section}] {name}: {{{sorted(lost)[0]}}} is missing")
-        extra = set(given) - set(texts)
-        if extra:
-            raise StimulusError(f"{path}: [{section}] {sorted(extra)[0]}: there is no such text")
-    extra = set(own) - set(shipped)
-    if extra:
-        raise StimulusError(f"{path}: {sorted(extra)[0]}: there is no such part")
+    given, expected = dict(_list_texts(own)), dict(_list_texts(shipped))
+    for name, text in expected.items():
+        found = given.pop(name, None)
+        if not isinstance(found, str) or not found.strip():
+            raise StimulusError(f"{path}: {name} is missing or empty; expected a text")
+        slots, own_slots = set(_SLOT.findall(text)), set(_SLOT.findall(found))
+        for slot in sorted(own_slots ^ slots):
+            problem = f"{{{slot}}} is missing" if slot in slots else f"nothing is known of {{{slot}}}"
+            raise StimulusError(f"{path}: {name}: {problem}")
+    if given:
+        raise StimulusError(f"{path}: {next(iter(given))}: there is no such text")
     if own["direction"] not in ("ltr", "rtl"):
         raise StimulusError(f"{path}: direction must be 'ltr' or 'rtl', got {own['direction']!r}")
+
+
+def _list_texts(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield all texts, named as [section] name or by the name alone."""
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from ((f"[{name}] {key}", text) for key, text in value.items())
+        else:
+            yield name, value
 
 
 def _make_texts(content: Mapping[str, Any]) -> SurveyTexts:
@@ -366,17 +359,72 @@ class _StudyReader(FieldReader):
 
     def whole(self, value: Any, where: str, least: int, most: int) -> int:
         """Return a whole number within limits."""
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        if not isinstance(value, int):
             self.fail(where, f"expected a whole number from {least} to {most}, got {describe_type(value)}")
-        return value
+        return int(self.real(value, where, least, most, "whole number"))
 
-    def real(self, value: Any, where: str, least: float, most: float) -> float:
+    def real(self, value: Any, where: str, least: float, most: float, kind: str = "number") -> float:
         """Return a number within limits."""
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            self.fail(where, f"expected a number from {least:g} to {most:g}, got {describe_type(value)}")
+            self.fail(where, f"expected a {kind} from {least:.7g} to {most:.7g}, got {describe_type(value)}")
         return float(value)
 
 
 def _collapse_spaces(text: str) -> str:
     """Replace runs of whitespace by one space, as browsers do when they send a form."""
     return " ".join(text.split())
+
+
+_RESPONSE_STUDY = """\
+# People rate texts that a model wrote; names are masked. The identifiers below connect the ratings with the run: do not
+# change them. Once somebody has taken part, only [pool] may change.
+
+name = "responses"
+researcher = ""            # who runs the study; shown on the consent page, like the next two
+contact = ""               # address for questions of participants
+approval = ""              # approval of the review board, with its number
+society = "readers"
+texts = "responses"
+minimum_age = 18
+minutes = {minutes}
+
+# Left is 0, right is 100.
+pairs = {pairs}
+
+[target]
+annotations = 1            # valid annotations per text
+groups_per_participant = {each}  # texts per person; one of them is shown twice
+
+[quality]
+which_group = false
+high_low = false
+self_agreement = 0.5       # share of pairs on which the repeated page agrees with the first
+tolerance = 20
+seconds_per_group = 4        # a page that takes less time excludes the participant
+spread = 0
+
+[responses]
+"""
+_MOST_EACH = 10
+_MINUTES_PER_TEXT = 1
+
+
+def format_response_study(responses: Mapping[str, str], pairs: Sequence[tuple[str, str]]) -> str:
+    """Return a study file.
+
+    Parameters
+    ----------
+    responses : mapping of str to str
+        Texts with masked names, by identifier.
+    pairs : sequence of (low, high)
+        Ends of the scales.
+    """
+    each = min(_MOST_EACH, len(responses))
+    listed = json.dumps([list(pair) for pair in pairs], ensure_ascii=False)
+    head = _RESPONSE_STUDY.format(minutes=_MINUTES_PER_TEXT * (each + 1), pairs=listed, each=each)
+    return head + "".join(f"{id} = {_quote(text)}\n" for id, text in responses.items())
+
+
+def _quote(text: str) -> str:
+    """Return a TOML string; unlike JSON, TOML forbids a bare DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

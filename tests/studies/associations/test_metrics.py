@@ -142,7 +142,7 @@ def test_a_metric_shows_its_claim_and_source_if_it_has_them(
 ) -> None:
     cited = Similarity("cited", "cited", cosine, claim="X is closer to A.", source="Someone 2020")
     monkeypatch.setattr(metrics, "_load_plugin_metrics", lambda: {OWN.name: OWN, cited.name: cited})
-    monkeypatch.setattr("biassay.cli.metrics.get_metric_package", lambda _: "own")
+    monkeypatch.setattr(metrics, "get_metric_package", lambda _: "own")
     printed = {}
     for name in (OWN.name, cited.name):
         with pytest.raises(SystemExit):
