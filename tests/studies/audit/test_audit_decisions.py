@@ -35,7 +35,7 @@ import biassay
 from biassay.cli import main
 from biassay.errors import UsageError
 from biassay.models.openai import client
-from biassay.studies.audit.candidates import draw_candidates, rotate
+from biassay.studies.audit.responses import draw_candidates, rotate
 
 pytestmark = pytest.mark.extras
 

@@ -22,9 +22,8 @@ from biassay.studies.audit.outcomes import (
     get_outcome,
     get_outcome_package,
     outcome_names,
-    score_responses,
 )
-from biassay.studies.audit.outcomes.readability import count_syllables
+from biassay.studies.audit.outcomes.built_in import count_syllables
 from biassay.studies.audit.outcomes.responses import Responses, split_words
 
 REFERENCE = Path(__file__).resolve().parents[2] / "reference" / "outcomes" / "texts.json"
@@ -225,7 +224,8 @@ def test_the_name_alone_changes_no_sentiment() -> None:
 @pytest.mark.parametrize("text", ["", "  \n", "...", "<think>never ends", "***", "<br><br>"])
 def test_empty_responses_are_undefined(text: str) -> None:
     names = [name for name in outcome_names() if get_outcome(name).is_installed]
-    for scores in score_responses([text], [JOY], [get_outcome(name) for name in names]).values():
+    for name in names:
+        scores = get_outcome(name).score([text], [JOY])
         assert scores.reasons == ("empty",)
         assert np.isnan(scores.values).all()
 
@@ -233,9 +233,8 @@ def test_empty_responses_are_undefined(text: str) -> None:
 @pytest.mark.parametrize("language", OTHER_LANGUAGES)
 def test_other_languages_are_undefined_where_the_words_are_english(language: str) -> None:
     text = OTHER_LANGUAGES[language]
-    scores = score_responses([text], [JOY], [get_outcome(name) for name in IN_CORE])
     for name in IN_CORE:
-        assert scores[name].reasons[0] in (
+        assert get_outcome(name).score([text], [JOY]).reasons[0] in (
             ("not English",) if get_outcome(name).languages else ("", "script without blanks")
         )
 
@@ -263,7 +262,10 @@ def test_other_languages_are_undefined_where_the_words_are_english(language: str
 )
 def test_hostile_responses_take_linear_time(text: str) -> None:
     start = time.process_time()
-    score_responses([text], [JOY], [get_outcome(name) for name in outcome_names() if get_outcome(name).is_installed])
+    responses = Responses([text], [JOY])
+    for outcome in map(get_outcome, outcome_names()):
+        if outcome.is_installed:
+            outcome.score_responses(responses)
     assert time.process_time() - start < 20.0
 
 
@@ -342,4 +344,4 @@ def test_a_broken_outcome_of_another_package_is_skipped(monkeypatch: pytest.Monk
 
 def test_names_and_responses_must_match() -> None:
     with pytest.raises(UsageError, match="expected one name per response, got 1 names for 2 responses"):
-        score_responses(["a", "b"], [JOY], [])
+        Responses(["a", "b"], [JOY])

@@ -36,6 +36,8 @@ from biassay.studies.audit.outcomes import ResponseOutcome, get_outcome, judged_
 from biassay.studies.audit.results import show_group
 from biassay.studies.audit.settings import AuditSettings
 
+NO_QUERY = Query("", "")
+"""Query of scores and responses that do not depend on queries."""
 _DEFAULT_OUTCOMES = ("length", "agentic", "communal", "hedging", "readability")
 _FEWEST_NAMES = 5  # per group, to which a draw may shrink
 

@@ -21,7 +21,7 @@ from biassay.results.outcomes import Outcome
 from biassay.results.run_data import copy_fields, get_model_fields
 from biassay.stats.association import unit_rows
 from biassay.stats.name_audit import LEAST_DOCUMENTS, AuditDesign, GroupContrast, NameAudit, Selection, name_audit
-from biassay.studies.audit.inputs import AuditInputs, count_names, parse_pairs
+from biassay.studies.audit.inputs import NO_QUERY, AuditInputs, count_names, parse_pairs
 from biassay.studies.audit.results import (
     AuditDocumentRow,
     AuditNameRow,
@@ -40,14 +40,12 @@ Floats = NDArray[np.float64]
 AuditScale = Literal["cosine", "log-odds", "score"]
 _OPTIONS = ("No", "Yes", " No", " Yes")
 _ORDERS = ("Answer Yes or No:", "Answer No or Yes:")
-_NO_QUERY = Query("", "")
 _N_FLIPS = 500
 _MAX_SHOWN = 80  # characters of a text in an error
 _BLOCK = 65_536  # texts in memory at a time
 _CHUNK = 16_384  # texts whose vectors are in memory at a time
 _TIED = 1.2  # times the top share that is selected, from which on the report says so
 _MAX_UNKNOWN = 0.5  # share of a query's characters in unknown words, from which on there is a warning
-_ESTIMATE = ("effect_size", "ci_low", "ci_high", "p_value")
 _SELECTED = (
     *("rate", "ratio", "ci_low", "ci_high", "p_value", "p_adjusted"),
     *("impact_ratio", "impact_ci_low", "impact_ci_high"),
@@ -78,8 +76,8 @@ class AuditRequests:
     def queries(self) -> tuple[Query, ...]:
         """Queries that are used: an empty one if scores do not depend on queries."""
         if self.scale == "log-odds":
-            return self._require_queries() if "{query}" in self._question else (_NO_QUERY,)
-        return (_NO_QUERY,) if self.capabilities.scorer == "texts" else self._require_queries()
+            return self._require_queries() if "{query}" in self._question else (NO_QUERY,)
+        return (NO_QUERY,) if self.capabilities.scorer == "texts" else self._require_queries()
 
     def _require_queries(self) -> tuple[Query, ...]:
         if self.inputs.queries:
@@ -130,7 +128,7 @@ class AuditRequests:
         """Return the texts that a scorer is given."""
         return (
             [join_text_pair(query.text, document) for document in documents]
-            if query is not _NO_QUERY
+            if query is not NO_QUERY
             else list(documents)
         )
 
@@ -256,7 +254,7 @@ def measure_audit(inputs: AuditInputs, model: ModelOutputs) -> Iterator[Event]:
     if inputs.logged is not None:
         scores, selected = inputs.logged.scores, inputs.logged.selected
     else:
-        if inputs.queries and requests.queries == (_NO_QUERY,):
+        if inputs.queries and requests.queries == (NO_QUERY,):
             how = (
                 "write {query} in --question" if requests.scale == "log-odds" else "score(queries, documents) gets them"
             )
@@ -406,27 +404,21 @@ class AuditRows:
 
     def _result(self, contrast: GroupContrast, audit: NameAudit) -> AuditResult:
         n = {"names": contrast.n_names, "other names": contrast.n_others, "documents": contrast.n_documents}
-        own = [
-            mean
-            for mean, unit in zip(audit.name_means, audit.unit_groups, strict=True)
-            if audit.groups[unit] == contrast.group
-        ]
-        two = len(audit.groups) == 2
+        is_own = audit.unit_groups == audit.groups.index(contrast.group)
         low, high = audit.placebo.by_group[contrast.group]
         return AuditResult(
             **self._who,
             group=contrast.group,
             title=contrast.group,
             topic="names",
-            question=name_item(audit.groups[0], self._measure) if two else "",
-            mean=float(np.mean(own)),
+            question=name_item(audit.groups[0], self._measure) if len(audit.groups) == 2 else "",
+            mean=float(np.mean(audit.name_means[is_own])),
             placebo_low=low,
             placebo_high=high,
-            outcome=Outcome(
-                **copy_fields(contrast, *_ESTIMATE, "standard_error", "df", "power_80"),
-                confidence=1.0 - contrast.alpha,
-                scale=self._scale,
-                test="names crossed with documents",
+            outcome=make_outcome(
+                contrast,
+                self._scale,
+                **copy_fields(contrast, "standard_error", "df", "power_80"),
                 n=n,
                 reason=contrast.reason or None,
             ),
@@ -562,6 +554,13 @@ class AuditRows:
                     **copy_fields(contrast, "group", "ci_low", "ci_high"),
                 )
                 yield Row("queries", row)
+
+
+def make_outcome(contrast: GroupContrast, scale: str, **fields: Any) -> Outcome:
+    """Return the difference of a group as an outcome on a scale; `fields` are others of the outcome."""
+    estimate = copy_fields(contrast, "effect_size", "ci_low", "ci_high", "p_value")
+    test = "names crossed with documents"
+    return Outcome(**estimate, confidence=1.0 - contrast.alpha, scale=scale, test=test, **fields)
 
 
 def drop_missing(names: Sequence[AuditName], scores: Floats) -> tuple[list[AuditName], Floats]:
