@@ -77,7 +77,8 @@ def test_a_planted_difference_is_found_and_stated(
     said = capsys.readouterr()
     verdict = said.out.partition("\n\n")[2].replace("\n", " ")
     assert re.match(
-        r"toy says Yes to men names \d\d\.\d percentage points more often than to women names \(95% CI", verdict
+        r"toy: the share of Yes is \d\d\.\d percentage points higher for men names than for women names \(95% CI",
+        verdict,
     )
     assert "80% power for a difference of" in said.err
     run = biassay.load(place / "run")
@@ -238,7 +239,7 @@ def test_a_model_that_refuses_one_group(endpoint: Endpoint, place: Path, capsys:
     endpoint.always = responding(rate)
     audit(endpoint, "--answer", "rating", "--out", "run")
     out = " ".join(capsys.readouterr().out.split())
-    assert "toy refuses to respond about women names 100.0 percentage points more often than about men names" in out
+    assert "toy: the share of refusals is 100.0 percentage points higher for women names than for men names" in out
     run = biassay.load(place / "run")
     rating = next(row for row in run.results if (row.group, row.measure) == ("women", "rating"))
     mean = float(np.nanmean(run.arrays["0/scores rating"]))

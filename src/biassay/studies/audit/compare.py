@@ -19,7 +19,7 @@ from biassay.results.views import RunSlice, label_models, split_by_model
 from biassay.stats.name_audit import FOUR_FIFTHS, NameAudit, Selection, combine_selections, name_audit
 from biassay.studies.audit.inputs import AuditInputsRecord
 from biassay.studies.audit.responses import average_queries, name_array
-from biassay.studies.audit.results import name_item, show_group
+from biassay.studies.audit.results import SD, name_item, show_group
 
 _RATIO_LIMIT = -math.log(FOUR_FIFTHS) / MARGIN
 """Log ratio per unit of the margin: a margin of .2 is a ratio of four fifths."""
@@ -100,7 +100,7 @@ def _pair_groups(
     pairs = []
     groups = list(old)[:1] if len(old) == 2 else list(old)  # two groups have one difference
     plain = partial(EffectDifference, baseline=baseline, model=label, topic="names")
-    unit, limit = ("share", _SHARE_LIMIT) if paired.is_share else ("document SD", 1.0)
+    unit, limit = ("share", _SHARE_LIMIT) if paired.is_share else (SD, 1.0)
     for group in groups:
         item, title = name_item(group, measure), name_item(show_group(group), measure)
         measured = old[group].status == "measured", group in new and new[group].status == "measured"

@@ -23,6 +23,7 @@ from biassay.stats.association import unit_rows
 from biassay.stats.name_audit import LEAST_DOCUMENTS, AuditDesign, GroupContrast, NameAudit, Selection, name_audit
 from biassay.studies.audit.inputs import NO_QUERY, AuditInputs, count_names, parse_pairs
 from biassay.studies.audit.results import (
+    SD,
     AuditDocumentRow,
     AuditNameRow,
     AuditPairRow,
@@ -435,7 +436,7 @@ class AuditRows:
 
     def _standardize(self, contrast: GroupContrast, spread: float) -> Outcome:
         if self._scale == "share":  # percentage points need no other unit
-            return Outcome(confidence=1.0 - contrast.alpha, scale="document SD")
+            return Outcome(confidence=1.0 - contrast.alpha, scale=SD)
 
         def divide(value: float | None) -> float | None:
             return None if value is None or not spread > 0.0 else value / spread
@@ -445,7 +446,7 @@ class AuditRows:
             ci_low=divide(contrast.ci_low),
             ci_high=divide(contrast.ci_high),
             confidence=1.0 - contrast.alpha,
-            scale="document SD",
+            scale=SD,
             power_80=divide(contrast.power_80),
         )
 
