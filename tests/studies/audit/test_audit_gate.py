@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
-import re
 from pathlib import Path
 
 import numpy as np

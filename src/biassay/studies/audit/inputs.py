@@ -22,6 +22,7 @@ from biassay.datasets.names import (
     select_names,
 )
 from biassay.errors import UnknownNameError, UsageError
+from biassay.grouping import group_pairs
 from biassay.io import content_digest
 from biassay.models.base import Model
 from biassay.prompts.documents import (
@@ -155,7 +156,7 @@ def _load_prompts(settings: AuditSettings, source: str) -> AuditInputs:
         prompt_set=loaded.title,
         outcomes=tuple(
             AuditTextRecord(
-                outcome.name, make_digest(" ".join(outcome.words) if outcome.rubric is None else repr(outcome.rubric))
+                outcome.name, _make_digest(" ".join(outcome.words) if outcome.rubric is None else repr(outcome.rubric))
             )
             for outcome in outcomes
         ),
@@ -274,11 +275,10 @@ def _select(listed: NameList, settings: AuditSettings, **options: Any) -> NameSe
 
 
 def _make_text_records(texts: Sequence[DocumentTemplate | Query]) -> tuple[AuditTextRecord, ...]:
-    return tuple(AuditTextRecord(text.id, make_digest(text.text)) for text in texts)
+    return tuple(AuditTextRecord(text.id, _make_digest(text.text)) for text in texts)
 
 
-def make_digest(text: str) -> str:
-    """Return the first 16 digits of the digest of a text."""
+def _make_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -320,7 +320,5 @@ def parse_pairs(pairs: Sequence[str], groups: Sequence[str]) -> list[tuple[str, 
 
 def count_names(names: Sequence[AuditName]) -> dict[str, int]:
     """Count the units of every group."""
-    groups: dict[str, set[str]] = {}
-    for name in names:
-        groups.setdefault(name.group, set()).add(name.unit)
-    return {group: len(units) for group, units in groups.items()}
+    units = group_pairs((name.group, name.unit) for name in names)
+    return {group: len(set(own)) for group, own in units.items()}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.datasets.names import AuditName
 from biassay.errors import MeasurementError, UsageError
-from biassay.models.base import Identity, Span, join_text_pair
+from biassay.models.base import Identity, TextEmbeddings, join_text_pair
 from biassay.prompts.documents import DocumentTemplate, Query, fill_document
 from biassay.prompts.requests import Prompt
 from biassay.results.outcomes import Outcome
@@ -114,9 +114,9 @@ class AuditRequests:
         noise : int
             Number of the meaningless edit.
         """
-        chosen = range(len(self.inputs.names)) if names is None else names
+        chosen = self.inputs.names if names is None else [self.inputs.names[i] for i in names]
         pronouns: Any = self.inputs.settings.pronouns
-        return [fill_document(document, self.inputs.names[i], pronouns, noise) for i in chosen]
+        return [fill_document(document, name, pronouns, noise) for name in chosen]
 
     def list_documents(self) -> Iterator[str]:
         """Yield all filled documents."""
@@ -127,11 +127,7 @@ class AuditRequests:
 
     def make_texts(self, documents: Sequence[str], query: Query) -> list[str]:
         """Return the texts that a scorer is given."""
-        return (
-            [join_text_pair(query.text, document) for document in documents]
-            if query is not NO_QUERY
-            else list(documents)
-        )
+        return list(documents) if query is NO_QUERY else [join_text_pair(query.text, text) for text in documents]
 
     def make_prompts(self, documents: Sequence[str], query: Query) -> list[Prompt]:
         """Return the prompts for one query, all documents in one order of the options and then in the other."""
@@ -174,12 +170,13 @@ class ScoreReader:
                 f"{self.truncated:,} documents exceed the maximum length of the model; it does not read names and "
                 "words beyond that"
             )
-        for query, embedded in zip(self._requests.queries, self._query_unknown, strict=False):
-            share = sum(end - start for start, end in embedded) / max(len(query.text), 1)
-            if share >= _MAX_UNKNOWN:
-                yield StudyWarning(
-                    f"query {query.id!r}: most of its words are out of vocabulary; write it in the model's language"
-                )
+        if self._requests.scale == "cosine":
+            for query, spans in zip(self._requests.queries, self._embedded_queries.unknown, strict=True):
+                share = sum(end - start for start, end in spans) / max(len(query.text), 1)
+                if share >= _MAX_UNKNOWN:
+                    yield StudyWarning(
+                        f"query {query.id!r}: most of its words are out of vocabulary; write it in the model's language"
+                    )
         if self.unknown:
             yield UnknownWords(tuple(sorted(self.unknown)))
 
@@ -203,7 +200,10 @@ class ScoreReader:
         if self._requests.scale == "cosine":
             embedded = self._model.read_texts(texts)
             self.truncated += sum(index is not None for index in embedded.truncated_at)
-            self._note_unknown(texts, embedded.unknown, names)
+            chosen = range(len(self._requests.inputs.names)) if names is None else names
+            for i, text, spans in zip(cycle(chosen), texts, embedded.unknown, strict=False):
+                name = self._requests.inputs.names[i].name
+                self.unknown.update(name for start, end in spans if name.casefold() == text[start:end].casefold())
             _check_known(texts, embedded.vectors, "the document")
             return unit_rows(embedded.vectors, "documents") @ self._query_vectors.T
         columns = []
@@ -217,26 +217,15 @@ class ScoreReader:
                 columns.append(odds.reshape(len(_ORDERS), -1).mean(axis=0))
         return np.stack(columns, axis=1)
 
-    def _note_unknown(
-        self, texts: Sequence[str], unknown: Sequence[Sequence[Span]], names: Sequence[int] | None
-    ) -> None:
-        chosen = range(len(self._requests.inputs.names)) if names is None else names
-        for i, text, spans in zip(cycle(chosen), texts, unknown, strict=False):
-            name = self._requests.inputs.names[i].name
-            self.unknown.update(name for start, end in spans if name.casefold() == text[start:end].casefold())
+    @cached_property
+    def _embedded_queries(self) -> TextEmbeddings:
+        return self._model.read_texts([query.text for query in self._requests.queries])
 
     @cached_property
     def _query_vectors(self) -> Floats:
-        texts = [query.text for query in self._requests.queries]
-        vectors = self._model.read_texts(texts).vectors
-        _check_known(texts, vectors, "the query")
+        vectors = self._embedded_queries.vectors
+        _check_known([query.text for query in self._requests.queries], vectors, "the query")
         return unit_rows(vectors, "queries")
-
-    @property
-    def _query_unknown(self) -> Sequence[Sequence[Span]]:
-        if self._requests.scale != "cosine":
-            return ()
-        return self._model.read_texts([query.text for query in self._requests.queries]).unknown
 
 
 def _check_known(texts: Sequence[str], vectors: NDArray[np.float32], what: str) -> None:

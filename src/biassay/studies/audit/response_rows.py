@@ -181,9 +181,10 @@ class _ResponseRows:
             chosen = decisions[~np.isnan(decisions)].astype(np.intp)
             positions = check_positions(chosen.tolist(), design.n_candidates)
             values = np.where(np.isnan(values), np.nan, values == design.observations.positions)
-            yield from self._list_positions(positions)
-            if positions is not None and positions.follows(settings.alpha):
-                doubt = f"the choices follow the order of the candidates: {positions.describe()}"
+            if positions is not None:
+                yield from self._list_positions(positions)
+                if positions.follows(settings.alpha):
+                    doubt = f"the choices follow the order of the candidates: {positions.describe()}"
         low, high = map(float, RATING_SCALE)
         measure = {
             "rating": ResponseMeasure("rating", "points", (low, high), top=settings.top),
@@ -194,15 +195,13 @@ class _ResponseRows:
         if design.n_candidates == 1:  # a refusal is about all candidates of a prompt
             yield from self.compare_failures()
 
-    def _list_positions(self, positions: PositionTest | None) -> Iterator[Row]:
+    def _list_positions(self, positions: PositionTest) -> Iterator[Row]:
         """Yield how often candidates at each position were chosen."""
-        counts, p_value = ((), None) if positions is None else (positions.counts, positions.p_value)
-        for letter, chosen in zip(LETTERS, counts, strict=False):
-            share = chosen / sum(counts)
-            yield Row(
-                "positions",
-                AuditPositionRow(**self._model, position=letter, chosen=chosen, share=share, p_value=p_value),
-            )
+        total = sum(positions.counts)
+        for letter, chosen in zip(LETTERS, positions.counts, strict=False):
+            share, p_value = chosen / total, positions.p_value
+            row = AuditPositionRow(**self._model, position=letter, chosen=chosen, share=share, p_value=p_value)
+            yield Row("positions", row)
 
     def compare_failures(self) -> Iterator[Event]:
         """Yield the rows of the shares of refusals, and of responses that could not be read."""
@@ -325,7 +324,7 @@ class _ResponseRows:
         (main, number), *_ = [*Counter(filter(None, reasons)).most_common(1), ("", 0)]
         most = f" (of {len(reasons):,} responses {number:,} {main})" if main else ""
         units: dict[str, set[str]] = {group: set() for group in self._groups}
-        for name, is_missing in zip(self._inputs.names, np.isnan(scores).all(axis=1), strict=True):
+        for name, is_missing in zip(self._inputs.names, map(np.all, np.isnan(scores)), strict=True):
             units[name.group] |= set() if is_missing else {name.unit}
         lacking = [group for group, found in units.items() if len(found) < LEAST_NAMES]
         why = "too few responses for names of this group have a value"

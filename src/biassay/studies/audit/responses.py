@@ -198,7 +198,7 @@ class ResponseDesign:
         if self.inputs.settings.answer == "rating":
             low, high = RATING_SCALE
             return f"Answer with a number from {low} (lowest) to {high} (highest)."
-        *letters, last = LETTERS[: self.n_candidates]
+        *letters, last = list(LETTERS[: self.n_candidates])
         return f"Answer with the letter of one candidate: {', '.join(letters)} or {last}."
 
     def _introduce(self, name: int) -> str:
@@ -394,12 +394,12 @@ class ModelResponses:
         if answer == "choice":
             names = [self.inputs.names[i].full_name for i in prompt.names]
             choice = parse_choice(_CANDIDATE.sub(r"option \1:", text), names, letters=LETTERS[: len(names)])
-            kind, value = str(choice.kind), choice.option
+            kind, value = str(choice.kind), None if choice.option is None else float(choice.option)
         else:
             parsed = parse_rating(text, *RATING_SCALE) if answer == "rating" else parse_yes_no(text)
             kind, value = parsed.kind, parsed.value
         if value is not None:
-            return "parsed", float(value)
+            return "parsed", value
         return ("refused" if kind == "refused" else "empty" if kind == "empty" else "unparsed"), None
 
     @cached_property
