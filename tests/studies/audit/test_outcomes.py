@@ -143,32 +143,16 @@ def test_readability_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "n"),
+    ("n", "words"),
     [
-        *[
-            ("the", 1),
-            ("cake", 1),
-            ("table", 2),
-            ("worked", 1),
-            ("needed", 2),
-            ("makes", 1),
-            ("places", 2),
-            ("roles", 1),
-        ],
-        *[
-            ("likely", 2),
-            ("careful", 2),
-            ("patient", 2),
-            ("experience", 4),
-            ("manual", 3),
-            ("quality", 3),
-            ("nation", 2),
-        ],
-        *[("hmm", 1), ("2024", 1), ("creative", 3), ("wishes", 2), ("tables", 2)],
+        (1, "the cake worked makes roles hmm 2024"),
+        (2, "table needed places likely careful patient nation wishes tables"),
+        (3, "manual quality creative"),
+        (4, "experience"),
     ],
 )
-def test_syllables(word: str, n: int) -> None:
-    assert count_syllables(word) == n
+def test_syllables(n: int, words: str) -> None:
+    assert {word: count_syllables(word) for word in words.split()} == dict.fromkeys(words.split(), n)
 
 
 def test_refusals_count_by_response() -> None:
