@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.datasets.names import AuditName
 from biassay.errors import MeasurementError, UsageError
+from biassay.grouping import group_pairs
 from biassay.models.base import Identity, TextEmbeddings, join_text_pair
 from biassay.prompts.documents import DocumentTemplate, Query, fill_document
 from biassay.prompts.requests import Prompt
@@ -98,10 +99,7 @@ class AuditRequests:
     @cached_property
     def edited_names(self) -> list[int]:
         """Names that are put into edited documents: the first one of every group."""
-        first: dict[str, int] = {}
-        for i, name in enumerate(self.inputs.names):
-            first.setdefault(name.group, i)
-        return list(first.values())
+        return [own[0] for own in group_pairs((name.group, i) for i, name in enumerate(self.inputs.names)).values()]
 
     def fill(self, document: DocumentTemplate, names: Sequence[int] | None = None, noise: int = 0) -> list[str]:
         """Put names into a document.
@@ -323,8 +321,6 @@ class AuditRows:
         Differences that a meaningless edit makes.
     by_query : (names, documents, queries) float, optional
         Scores for rows by query, if `scores` are averaged over queries.
-    n_measures : int
-        Number of measures over which p-values are corrected.
     """
 
     def __init__(
@@ -338,10 +334,9 @@ class AuditRows:
         selected: Floats | None = None,
         edits: Floats | None = None,
         by_query: Floats | None = None,
-        n_measures: int = 1,
     ) -> None:
         self._settings, self._scale, self._edits, self._queries = inputs.settings, measure.scale, edits, queries
-        self._n_measures, self._compared = n_measures, measure.compared
+        self._n_measures, self._compared = max(len(inputs.outcomes), 1), measure.compared
         self._measure, self._top = measure.name, tuple(measure.top)
         missing = np.asarray(np.isnan(scores).any(axis=2))
         rows, columns = np.flatnonzero(~missing.all(axis=1)), np.flatnonzero(~missing.all(axis=0))

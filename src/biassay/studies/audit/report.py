@@ -137,6 +137,7 @@ class _View:
         self.results: list[Result] = [result for result in run.results if id(result.record) in own]
         self.measured = [result for result in self.results if result.status == "measured"]
         self.measures = tuple(dict.fromkeys(result.measure for result in self.results))
+        self.scales = {result.measure: get_shown_outcome(result.record).scale for result in self.measured}
         self.n_groups = len({result.group for result in self.results})
         self.summaries: dict[str, Any] = {row.measure: row for row in model["summary"]}
         shares = list(dict.fromkeys(row.top for row in model["selection"]))
@@ -171,11 +172,10 @@ class _View:
             return f"inconclusive. {doubt[0].upper()}{doubt[1:]}{caveat}"
         if not any(result.p_value is not None for result in self.measured):
             return f"differences are not tested: {self.measured[0].record.outcome.reason}"
-        summary, could = self.summaries.get(self.measures[0]), ""
-        if summary is not None and summary.smallest is not None:
-            scale = get_shown_outcome(self.measured[0].record).scale
-            smallest = summary.smallest_standardized if scale == SD else summary.smallest
-            could = f"; the audit could detect {format_size(smallest, scale)} or more"
+        main, could = self.measures[0], ""
+        smallest = self._scale(self.summaries[main].smallest, main) if main in self.summaries else None
+        if smallest is not None:
+            could = f"; the audit could detect {format_size(smallest, self.scales[main])} or more"
         return f"no significant difference between {self.n_groups} groups of names{could}{caveat}"
 
     def _describe(self, result: Result) -> str:
@@ -258,12 +258,12 @@ class _View:
     def _describe_pairs(self) -> Iterator[str]:
         """Describe the chosen pairs of groups in the main measure."""
         for pair in self.model["pairs"]:
-            if pair.measure == self.measures[0] and self.measured:
+            if pair.measure == self.measures[0]:
                 outcome = Outcome(
                     effect_size=self._scale(pair.difference, pair.measure),
                     ci_low=self._scale(pair.ci_low, pair.measure),
                     ci_high=self._scale(pair.ci_high, pair.measure),
-                    scale=get_shown_outcome(self.measured[0].record).scale,
+                    scale=self.scales[pair.measure],
                 )
                 p = "no p" if pair.p_value is None else f"uncorrected p {format_p_relation(pair.p_value)}"
                 yield (
@@ -276,10 +276,9 @@ class _View:
     def placebo(self) -> Iterator[str]:
         """Yield how much names of one group differ, and how much a meaningless edit matters."""
         measure = self.measures[0]
-        summary = self.summaries.get(measure)
-        if summary is None:
+        if measure not in self.summaries:
             return
-        scale = get_shown_outcome(next(one.record for one in self.measured if one.measure == measure)).scale
+        summary, scale = self.summaries[measure], self.scales[measure]
         placebo, edit = (
             [_format_value(self._scale(value, measure), scale) for value in ends]
             for ends in ((summary.placebo_low, summary.placebo_high), (summary.edit_low, summary.edit_high))
@@ -292,20 +291,15 @@ class _View:
 
     def _scale(self, value: float | None, measure: str) -> float | None:
         """Convert a difference to the unit of the report: standard deviations of documents for scores."""
-        is_standardized = any(
-            get_shown_outcome(result.record).scale == SD for result in self.measured if result.measure == measure
-        )
-        return value / self.summaries[measure].document_sd if value is not None and is_standardized else value
+        if value is None or self.scales[measure] != SD:
+            return value
+        return float(value / self.summaries[measure].document_sd)
 
     def _describe_judge(self) -> Iterator[str]:
         """Describe each judged outcome: the check against human ratings and the missing judgements."""
-        by_measure: dict[str, list[AuditJudgeRow]] = {}
-        for row in self.model["judges"]:
-            by_measure.setdefault(row.measure, []).append(row)
-        for measure, rows in by_measure.items():
-            labels = sum(row.n_labels for row in rows)
+        for measure, rows in group_pairs((row.measure, row) for row in self.model["judges"]).items():
             checked = "not checked against human ratings"
-            if labels:
+            if labels := sum(row.n_labels for row in rows):
                 agreements = (
                     f"{show_group(row.group)} {'–' if row.tau is None else f'{row.tau:.2f}'} and "
                     f"{(row.judge_mean or 0.0) - (row.human_mean or 0.0):+.2f}"
@@ -334,7 +328,7 @@ class _View:
             heads += ["selected" if self.share == "decisions" else f"top {float(self.share):.0%}", "impact ratio"]
         groups = []
         for measure, own in group_pairs((result.measure, result) for result in self.measured).items():
-            scale = get_shown_outcome(own[0].record).scale
+            scale = self.scales[measure]
             unit = "" if scale in ("", "share") else f", {scale}" if measure else f"D, {scale}"
             rows = tuple(self._make_row(result, selection.get(result.group)) for result in own)
             groups.append(RowGroup(f"{measure}{unit}", rows))
@@ -365,7 +359,7 @@ class _View:
                 effect = outcome.effect_size, outcome.ci_low, outcome.ci_high
                 strips.append(Strip(show_group(result.group), *effect, band, bool(result.significant)))
             if strips[0].band is not None:
-                unit = "share of responses" if outcome.scale == "share" else outcome.scale
+                unit = "share of responses" if self.scales[measure] == "share" else self.scales[measure]
                 yield draw_strips(
                     strips,
                     title=f"{self.label}: {measure or 'differences from the other groups'}.",

@@ -302,7 +302,6 @@ class _ResponseRows:
             # an average over queries with missing values can leave the limits of a share
             selected=np.clip(scores, 0.0, 1.0)[:, :, None] if measure.selects else None,
             by_query=by_query,
-            n_measures=max(len(self._inputs.outcomes), 1),
         )
         judged = {} if uncorrected is None else self._audit_uncorrected(uncorrected, measure)
         for row in rows.make_rows():
