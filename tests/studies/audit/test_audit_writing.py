@@ -296,6 +296,8 @@ def test_examples_are_random_and_side_by_side(endpoint: Endpoint, short: str, pl
         ('prompts = ["Write a letter."]', "{name}"),
         ('prompts = ["Write about {name} and {nmae}."]', "{nmae}"),
         ('prompts = ["Write about {name}, {ocupation}."]', "{ocupation}"),
+        ('prompts = ["Write about {name}, {an occupation}."]', "without a list of occupations"),
+        ('occupations = ["cook"]\nprompts = ["Write about {name}."]', "no placeholder for the occupation"),
         ("prompts = []", "empty"),
         ("prompts = ", "TOML"),
     ],
@@ -305,6 +307,11 @@ def test_bad_prompts(endpoint: Endpoint, place: Path, content: str, said: str) -
     with pytest.raises(biassay.BiassayError, match=re.escape(said)):
         written(endpoint, "bad.toml")
     assert not endpoint.seen
+
+
+def test_a_misspelt_set_of_prompts_is_suggested(endpoint: Endpoint) -> None:
+    with pytest.raises(biassay.BiassayError, match="story"):
+        written(endpoint, "stor")
 
 
 def test_the_default_number_of_responses_compares_with_the_same_number(endpoint: Endpoint, short: str) -> None:

@@ -54,7 +54,7 @@ def _describe_run(run: RunData, differing: Sequence[str]) -> dict[str, object]:
         "question": settings.question or "",
         "top shares": ", ".join(map(str, settings.top)),
         "kind of answer": settings.answer or "",
-        "candidates per prompt": settings.count_candidates(len({name.group for name in inputs.names})),
+        "candidates per prompt": settings.count_candidates(inputs.n_groups),
         "responses per prompt": settings.responses_per_prompt,
         "name of the user or of the subject": settings.role,
         "judge": (settings.judge or "none").partition("?")[0],
@@ -88,9 +88,7 @@ def _count_compared(run: RunData, measure: str) -> int:
     """Return the number of candidates, or texts, of which one was chosen at a time."""
     if measure.startswith("compare:"):
         return 2
-    groups = {name.group for name in run.manifest.inputs.names}
-    compared: int = run.manifest.settings.count_candidates(len(groups)) if measure == "chosen" else 1
-    return compared
+    return int(run.manifest.settings.count_candidates(run.manifest.inputs.n_groups)) if measure == "chosen" else 1
 
 
 def _pair_groups(

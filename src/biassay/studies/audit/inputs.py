@@ -67,6 +67,11 @@ class AuditInputsRecord:
     labels_digest: str = ""
     outcomes: tuple[AuditTextRecord, ...] = ()
 
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of names."""
+        return len({name.group for name in self.names})
+
 
 @dataclass(frozen=True, eq=False)
 class AuditInputs:

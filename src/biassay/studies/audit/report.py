@@ -605,15 +605,14 @@ class AuditPresenter(DefaultPresenter):
 
     def _headline(self, run: RunData) -> str:
         inputs = run.manifest.inputs
-        groups = len({name.group for name in inputs.names})
         listed, n_queries = format_count(len(inputs.documents), "document"), len(inputs.queries)
         if run.manifest.settings.writes:
             listed = f"{format_count(len(inputs.documents), 'prompt')}, {format_count(n_queries, 'occupation')}"
         elif n_queries:
             listed += f", {n_queries} {'query' if n_queries == 1 else 'queries'}"
         return (
-            f"{format_count(len(run.manifest.models), 'model')}; {format_count(len(inputs.names), 'name')} in {groups} "
-            f"groups, {listed}"
+            f"{format_count(len(run.manifest.models), 'model')}; {format_count(len(inputs.names), 'name')} in "
+            f"{inputs.n_groups} groups, {listed}"
         )
 
     def card(self, run: RunData, label: str) -> ModelCard:
@@ -654,12 +653,11 @@ class AuditPresenter(DefaultPresenter):
     def methods_paragraph(self, run: RunData) -> Iterator[MethodsSentence]:
         """Yield the sentences of the methods paragraph."""
         inputs, settings = run.manifest.inputs, run.manifest.settings
-        groups = len({name.group for name in inputs.names})
         sources = tuple(use.work for use in self.sources([run]))
         unit = "prompt" if settings.writes else "document"
         yield MethodsSentence(
             f"With biassay {get_version(run)} we audited {format_models(run)} with {len(inputs.names):,} names of "
-            f"{groups} groups ({inputs.names_source}) in {format_count(len(inputs.documents), unit)}",
+            f"{inputs.n_groups} groups ({inputs.names_source}) in {format_count(len(inputs.documents), unit)}",
             ("biassay", "bertrand2004", *sources),
         )
         if settings.writes:
@@ -759,6 +757,6 @@ def _describe_setup(run: RunData) -> str:
         whose = "the user's name" if settings.role == "user" else "names in the prompt"
         responses = format_count(settings.responses_per_prompt, "response")
         return f"audit of texts ({run.manifest.inputs.prompt_set}), {whose}, {responses} per name and prompt"
-    k = settings.count_candidates(len({name.group for name in run.manifest.inputs.names}))
+    k = settings.count_candidates(run.manifest.inputs.n_groups)
     how = "candidates judged alone" if k == 1 else f"{k} candidates in comparison"
     return f"audit of decisions, {how}, {format_count(settings.responses_per_prompt, 'response')} per prompt"

@@ -78,7 +78,7 @@ class ResponseDesign:
     @cached_property
     def n_candidates(self) -> int:
         """Candidates per prompt; 1 if they are judged alone."""
-        return self.inputs.settings.count_candidates(len({name.group for name in self.inputs.names}))
+        return self.inputs.settings.count_candidates(self.inputs.record.n_groups)
 
     @cached_property
     def queries(self) -> tuple[Query, ...]:
