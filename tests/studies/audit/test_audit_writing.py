@@ -109,7 +109,7 @@ def test_a_planted_difference_is_found_and_stated(
     assert (ended.value.code or 0) == 0
     said = capsys.readouterr()
     out = " ".join(said.out.split())
-    assert re.search(r"toy: length is \d\d\.\d words higher for men names than for women names \(95% CI", out)
+    assert re.search(r"toy: the mean length is \d\d\.\d words higher for men names than for women names \(95% CI", out)
     assert "80% power for a difference of" in said.err
     assert re.search(r"192 prompts to ask, about [\d,]+ tokens in", said.err)
     run = biassay.load(place / "run")
@@ -121,7 +121,7 @@ def test_a_planted_difference_is_found_and_stated(
     assert found.effect_size == pytest.approx(np.mean(texts[True]) - np.mean(texts[False]))
     page = (place / "run" / "report.html").read_text(encoding="utf-8")
     findings = page.partition("<h2>Findings</h2>")[2].partition("</section>")[0]
-    assert re.search(r"length is \d\d\.\d words higher for men names than for women names", findings)
+    assert re.search(r"the mean length is \d\d\.\d words higher for men names than for women names", findings)
     for text in (
         *(
             "drawn at random with seed 0, without regard to the responses",
@@ -202,7 +202,7 @@ def test_occupations_are_averaged_within_wordings_and_balanced(endpoint: Endpoin
     ("n_prompts", "before", "after"),
     [
         (1, "1 prompt: too few to test a difference; give at least 8", "toy: differences are not tested: too few"),
-        (4, "4 prompts: p-values assume", "toy: length is"),
+        (4, "4 prompts: p-values assume", "toy: the mean length is"),
     ],
 )
 def test_few_prompts_are_called_so(

@@ -321,7 +321,7 @@ class _View:
         """Table of the terminal: every group by measure, with its mean or its selection."""
         scores = self.measures == ("",)
         selection = {row.group: row for row in self.selection} if scores else {}
-        heads = ["difference", f"{self.level} CI", "p, adjusted"]
+        heads = ["D, SD" if self.scales.get("") == SD else "difference", f"{self.level} CI", "p, adjusted"]
         if not scores:
             heads.insert(0, "mean")
         if selection:
@@ -329,7 +329,7 @@ class _View:
         groups = []
         for measure, own in group_pairs((result.measure, result) for result in self.measured).items():
             scale = self.scales[measure]
-            unit = "" if scale in ("", "share") else f", {scale}" if measure else f"D, {scale}"
+            unit = "" if scale in ("", "share", SD) else f", {scale}" if measure else scale
             rows = tuple(self._make_row(result, selection.get(result.group)) for result in own)
             groups.append(RowGroup(f"{measure}{unit}", rows))
         return Table(self.label, ("group",), tuple(map(ColumnSpan, heads)), tuple(groups))
@@ -471,14 +471,14 @@ def _flatten(row: AuditResponseExample) -> str:
 
 
 def _format_value(value: float | None, scale: str) -> str:
-    """Format a difference; small ones with two digits."""
+    """Format a difference, with two digits if two decimals would show 0."""
     if value is None:
         return "–"
     if scale == "share":
         return f"{100.0 * value:+z.1f}%"
-    digits = (
-        1 if scale == PER_TEXT else 2 if abs(value) >= 0.01 else min(1 - math.floor(math.log10(abs(value) or 1.0)), 9)
-    )
+    digits = 1 if scale == PER_TEXT else 2
+    if 1e-9 < abs(value) < 0.005 and scale != PER_TEXT:
+        digits = 1 - math.floor(math.log10(abs(value)))
     return f"{value:+z.{digits}f}"
 
 

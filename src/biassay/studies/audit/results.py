@@ -504,7 +504,6 @@ _NOUNS = {
     "": "the mean score",
     "yes": "the share of Yes",
     "chosen": "the share of choices",
-    "rating": "the mean rating",
     "refusal": "the share of refusals",
     "unparsed": "the share of unreadable responses",
     "misgendering": "the share of texts that contradict the gender",
@@ -525,7 +524,7 @@ def describe_difference(record: ResultRecord) -> str:
     if outcome.effect_size is None:
         return ""
     method, _, rubric = record.measure.partition(":")
-    noun = _NOUNS.get(record.measure, record.measure)
+    noun = _NOUNS.get(record.measure, f"the mean {record.measure}")
     if rubric:
         noun = f"the judge's rating of {rubric}" if method == "judge" else f"the share of comparisons won in {rubric}"
     elif outcome.scale == PER_WORD:
