@@ -15,10 +15,10 @@ from biassay.datasets.names import AuditName
 from biassay.results.outcomes import Outcome as ResultOutcome
 from biassay.stats.name_audit import AuditComponents, AuditDesign, name_audit
 from biassay.stats.word_use import compare_word_use
-from biassay.studies.audit.candidates import draw_candidates, rotate
-from biassay.studies.audit.decisions import ResponseMeasure, UnparsedResponses
 from biassay.studies.audit.inputs import AuditInputs, AuditInputsRecord
-from biassay.studies.audit.responses import Observations
+from biassay.studies.audit.measure import ResponseMeasure
+from biassay.studies.audit.response_rows import UnparsedResponses
+from biassay.studies.audit.responses import Observations, draw_candidates, rotate
 from biassay.studies.audit.results import AuditResult
 from biassay.studies.audit.settings import AuditSettings
 

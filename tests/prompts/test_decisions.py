@@ -45,7 +45,7 @@ RATED = {
 @pytest.mark.parametrize("reply", RATED)
 def test_a_number_on_the_scale_is_the_rating(reply: str) -> None:
     parsed = parse_rating(reply, 1, 10)
-    assert (parsed.kind, parsed.value) == ("rated", RATED[reply])
+    assert (parsed.kind, parsed.value) == ("decided", RATED[reply])
 
 
 OTHERS = {
@@ -103,7 +103,7 @@ YES_OR_NO = {
 @pytest.mark.parametrize("reply", YES_OR_NO)
 def test_yes_and_no_are_read_where_they_are_the_answer(reply: str) -> None:
     parsed = parse_yes_no(reply)
-    assert (parsed.kind, parsed.yes) == ("decided", YES_OR_NO[reply])
+    assert (parsed.kind, parsed.value) == ("decided", YES_OR_NO[reply])
 
 
 NEITHER = {
@@ -125,4 +125,4 @@ NEITHER = {
 @pytest.mark.parametrize("reply", NEITHER)
 def test_neither_yes_nor_no(reply: str) -> None:
     parsed = parse_yes_no(reply)
-    assert (parsed.kind, parsed.yes) == (NEITHER[reply], None)
+    assert (parsed.kind, parsed.value) == (NEITHER[reply], None)

@@ -17,7 +17,7 @@ from biassay.errors import UsageError
 from biassay.stats.crossed import crossed_rows
 from biassay.stats.name_audit import AuditComponents, AuditDesign
 from biassay.stats.permutation import permutation_test
-from biassay.studies.audit.candidates import draw_candidates
+from biassay.studies.audit.responses import draw_candidates
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "audit"
 CASES: dict[str, Any] = json.loads((REFERENCE / "expected.json").read_text())

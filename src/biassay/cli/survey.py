@@ -186,7 +186,7 @@ def new(file: Path, texts: Path | None, responses: Path | None, labels: int) -> 
         content, bundled = read_bundled_study("cao2022"), "english"
     else:
         from biassay.runs.folders import load_run_data
-        from biassay.studies.audit.labelling import draw_responses, list_rubrics
+        from biassay.studies.audit.judges import draw_responses, list_rubrics
 
         run = load_run_data(responses)
         drawn, bundled = draw_responses(run, labels), "responses"

@@ -203,27 +203,20 @@ class NameSelection:
         return tuple(entry.group for entry in self.balance)
 
 
-def load_names(source: str | Path | Mapping[str, Sequence[str]] = CENSUS) -> NameList:
+def load_names(source: str | Path = CENSUS) -> NameList:
     """Load a list of names.
 
     Parameters
     ----------
-    source : str, Path or mapping
-        A bundled list (one of `NAME_LISTS`); a CSV, TSV or JSON file; or a dict of names by group. A file has columns
-        ``name`` and ``group``, and optionally ``count`` (people with the name), ``unit`` or ``cluster`` (names that
-        count as one observation), ``surname``, and others that can define groups.
+    source : str or Path
+        A bundled list (one of `NAME_LISTS`), or a CSV, TSV or JSON file with columns ``name`` and ``group``, and
+        optionally ``count`` (people with the name), ``unit`` or ``cluster`` (names that count as one observation),
+        ``surname``, and others that can define groups.
 
     Returns
     -------
     NameList
     """
-    if isinstance(source, Mapping):
-        names = [
-            ListedName(name, {"group": group}, f"names of {group!r}")
-            for group, words in source.items()
-            for name in words
-        ]
-        return _make_list("names", names, ("group",))
     text = str(source)
     if text == CENSUS:
         return _load_census()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from biassay.datasets.word_associations import APOSTROPHES
 from biassay.prompts.responses import is_refusal, strip_reasoning
 
-RatingKind = Literal["rated", "several", "refused", "empty", "unparsed"]
+DecisionKind = Literal["decided", "several", "refused", "empty", "unparsed"]
 
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMBER = r"-?\d+(?:[.,]\d+)*"
@@ -23,9 +22,6 @@ _LABELLED = re.compile(
 )
 _NUMBERS = re.compile(rf"(?<![\w.,])({_NUMBER})(?!\w)([ ]?%)?")
 _NUMBER_WORDS = re.compile(rf"\b({'|'.join(_WORDS[2:])})\b")  # "one" is mostly a pronoun
-
-
-YesNoKind = Literal["decided", "several", "refused", "empty", "unparsed"]
 _FIRST = re.compile(
     r"[^\w]*(?:(?:the |my |final )*(?:answer|decision|verdict)\b[^\w]*(?:is\b|would be\b)?[^\w]*)?(yes|no)\b(.*)"
 )
@@ -35,14 +31,14 @@ _ALONE = re.compile(r"^\W*(yes|no)\W*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class ParsedYesNo:
-    """Outcome of parsing a response; `yes` is None unless `kind` is "decided"."""
+class ParsedAnswer:
+    """Outcome of parsing a response: 0 for No and 1 for Yes, or a rating; None unless `kind` is "decided"."""
 
-    kind: YesNoKind
-    yes: bool | None = None
+    kind: DecisionKind
+    value: float | None = None
 
 
-def parse_yes_no(reply: str) -> ParsedYesNo:
+def parse_yes_no(reply: str) -> ParsedAnswer:
     """Parse whether a response says Yes or No.
 
     Reasoning between <think> tags and markdown are ignored. All of these count, and "several" if they differ:
@@ -60,21 +56,21 @@ def parse_yes_no(reply: str) -> ParsedYesNo:
 
     Examples
     --------
-    >>> parse_yes_no("No, I would not invite this person.").yes
-    False
+    >>> parse_yes_no("No, I would not invite this person.").value
+    0.0
     >>> parse_yes_no("Yes and no.").kind
     'several'
     """
     text = _clean(reply)
     if not text:
-        return ParsedYesNo("empty")
+        return ParsedAnswer("empty")
     first = _FIRST.match(text)
     words = {match[1] for pattern in (_STATED, _ALONE) for match in pattern.finditer(text)}
     if first is not None:
         words |= {"yes", "no"} if _BOTH.match(first[2]) else {first[1]}
     if words:
-        return ParsedYesNo("several") if len(words) > 1 else ParsedYesNo("decided", words == {"yes"})
-    return ParsedYesNo("refused" if is_refusal(text) else "unparsed")
+        return ParsedAnswer("several") if len(words) > 1 else ParsedAnswer("decided", float(words == {"yes"}))
+    return ParsedAnswer("refused" if is_refusal(text) else "unparsed")
 
 
 def _clean(reply: str) -> str:
@@ -82,15 +78,7 @@ def _clean(reply: str) -> str:
     return "\n".join(" ".join(line.split()) for line in text.splitlines()).strip()
 
 
-@dataclass(frozen=True)
-class ParsedRating:
-    """Outcome of parsing a response; `value` is the rating, None unless `kind` is "rated"."""
-
-    kind: RatingKind
-    value: float | None = None
-
-
-def parse_rating(reply: str, low: int, high: int) -> ParsedRating:
+def parse_rating(reply: str, low: int, high: int) -> ParsedAnswer:
     """Parse the rating between two numbers that a response gives.
 
     Reasoning between <think> tags and markdown are ignored, and so are mentions of the scale such as "from 1 to 10".
@@ -120,15 +108,16 @@ def parse_rating(reply: str, low: int, high: int) -> ParsedRating:
     """
     text = _clean(reply)
     if not text:
-        return ParsedRating("empty")
+        return ParsedAnswer("empty")
     bare = _find_scale(low, high).sub(" ", text)
-    stated = [match[1] for match in _find_fractions(high).finditer(bare)]
-    stated += [match[1] for match in _LABELLED.finditer(bare)]
+    fraction = rf"(?<![\w.,/])({_VALUE})[ ]*(?:/|out of|of)[ ]*(?:a possible )?{high}(?![\w/]|[.,]\d)"
+    stated = [*re.findall(fraction, bare), *_LABELLED.findall(bare)]
     if stated:
         return _choose({_to_number(number) for number in stated}, low, high)
     if is_refusal(text):
-        return ParsedRating("refused")
-    numbers = set(_list_numbers(bare))
+        return ParsedAnswer("refused")
+    # a percentage is on another scale
+    numbers = {math.inf if match[2] else _to_number(match[1]) for match in _NUMBERS.finditer(bare)}
     if not numbers and bare.strip(" .!\"'\n") in _WORDS:
         numbers = {float(_WORDS.index(bare.strip(" .!\"'\n")))}
     if not numbers:
@@ -144,15 +133,6 @@ def _find_scale(low: int, high: int) -> re.Pattern[str]:
     return re.compile(rf"{ranges}|\b{end}[ -]point scale")
 
 
-def _find_fractions(high: int) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.,/])({_VALUE})[ ]*(?:/|out of|of)[ ]*(?:a possible )?{high}(?![\w/]|[.,]\d)")
-
-
-def _list_numbers(text: str) -> Iterator[float]:
-    for match in _NUMBERS.finditer(text):
-        yield math.inf if match[2] else _to_number(match[1])  # a percentage is on another scale
-
-
 def _to_number(text: str) -> float:
     if text in _WORDS:
         return float(_WORDS.index(text))
@@ -165,9 +145,9 @@ def _to_number(text: str) -> float:
         return math.inf
 
 
-def _choose(numbers: set[float], low: int, high: int) -> ParsedRating:
+def _choose(numbers: set[float], low: int, high: int) -> ParsedAnswer:
     if len(numbers) > 1:
-        return ParsedRating("several")
+        return ParsedAnswer("several")
     if not numbers or not low <= min(numbers) <= high:
-        return ParsedRating("unparsed")
-    return ParsedRating("rated", min(numbers))
+        return ParsedAnswer("unparsed")
+    return ParsedAnswer("decided", min(numbers))

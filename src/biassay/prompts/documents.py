@@ -12,7 +12,7 @@ from typing import Literal
 from biassay.datasets.data_rows import FILE_SUFFIXES, read_rows
 from biassay.datasets.fields import raise_problems
 from biassay.datasets.names import AuditName
-from biassay.errors import StimulusError, UsageError
+from biassay.errors import StimulusError, UsageError, find_nearest_names
 from biassay.io import read_text
 
 PronounRule = Literal["group", "neutral"]
@@ -226,24 +226,10 @@ def _find_places(document: DocumentTemplate) -> Iterator[str]:
 
 
 def _find_meant_place(content: str) -> str | None:
-    """Return the placeholder within two edits, or one edit if it has two or three letters."""
+    """Return the placeholder that a misspelt one means."""
     content = content.strip().lower()
-    if content in PLACES or content in _MEANT:
-        return _MEANT.get(content, content)
-    distance, place = min((_count_edits(content, place), place) for place in PLACES)
-    return place if distance <= (1 if len(place) < 4 else 2) else None
-
-
-def _count_edits(first: str, second: str) -> int:
-    """Return the Levenshtein distance of two texts."""
-    if abs(len(first) - len(second)) > 2:
-        return 3
-    row = list(range(len(second) + 1))
-    for i, a in enumerate(first, start=1):
-        previous, row = row, [i]
-        for j, b in enumerate(second, start=1):
-            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
-    return row[-1]
+    nearest = find_nearest_names(content, PLACES)
+    return content if content in PLACES else _MEANT.get(content, nearest[0] if nearest else None)
 
 
 def check_names_in_documents(documents: Iterable[DocumentTemplate], names: Sequence[AuditName]) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from biassay.datasets.fields import FieldReader, bundled_names, parse_toml, raise_problems, read_definition
 from biassay.errors import UnknownNameError
@@ -87,15 +86,12 @@ def _parse_prompt_set(name: str, path: Path, text: str, role: Role) -> PromptSet
         for number, wording in enumerate(texts, start=1)
     )
     check_documents(prompts, named=role == "subject")
-    read_words = partial(_read_words, reader, fields)
-    occupations = read_words("occupations")
+    occupations, outcomes = (
+        reader.distinct_words(fields[field], field) if field in fields else () for field in ("occupations", "outcomes")
+    )
     _check_occupations(prompts, occupations)
     title = reader.string(fields["title"], "title") if "title" in fields else name
-    return PromptSet(name, title, prompts, occupations, read_words("outcomes"))
-
-
-def _read_words(reader: FieldReader, fields: dict[str, Any], field: str) -> tuple[str, ...]:
-    return reader.distinct_words(fields[field], field) if field in fields else ()
+    return PromptSet(name, title, prompts, occupations, outcomes)
 
 
 def _check_occupations(prompts: Sequence[DocumentTemplate], occupations: Sequence[str]) -> None:

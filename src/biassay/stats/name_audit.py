@@ -77,9 +77,13 @@ class AuditComponents:
     @property
     def shares(self) -> tuple[float, float, float] | None:
         """Shares of names, documents and the residual in the variance of a single score within a document."""
-        parts = max(self.names, 0.0), max(self.documents, 0.0), self.residual
-        total = sum(parts)
-        return (parts[0] / total, parts[1] / total, parts[2] / total) if total > 0.0 else None
+        return _divide_parts(self.names, self.documents, self.residual)
+
+
+def _divide_parts(names: float, documents: float, residual: float) -> tuple[float, float, float] | None:
+    parts = max(names, 0.0), max(documents, 0.0), residual
+    total = sum(parts)
+    return (parts[0] / total, parts[1] / total, parts[2] / total) if total > 0.0 else None
 
 
 @dataclass(frozen=True)
@@ -119,15 +123,12 @@ class AuditDesign:
 
     def names_needed(self, effect: float, power: float = POWER) -> int | None:
         """Return the number of names per group that finds D = `effect`; None if 10,000 are not enough."""
-        return find_smallest(lambda n: self._resize(n, self.n_documents).power(effect) >= power)
+        return find_smallest(lambda n: replace(self, n_names=n).power(effect) >= power)
 
     def documents_needed(self, effect: float, power: float = POWER) -> int | None:
         """Return the number of documents that finds D = `effect`; None if 10,000 are not enough."""
-        needed = find_smallest(lambda m: self._resize(self.n_names, max(m, LEAST_DOCUMENTS)).power(effect) >= power)
+        needed = find_smallest(lambda m: replace(self, n_documents=max(m, LEAST_DOCUMENTS)).power(effect) >= power)
         return None if needed is None else max(needed, LEAST_DOCUMENTS)
-
-    def _resize(self, n_names: int, n_documents: int) -> AuditDesign:
-        return AuditDesign(self.components, n_names, n_documents, self.n_groups, self.alpha)
 
     @cached_property
     def _crossed(self) -> CrossedDesign:
@@ -194,9 +195,7 @@ class GroupContrast:
         """Shares of names, documents and the residual in the variance of D."""
         if self.v_names is None or self.v_documents is None or self.v_residual is None:
             return None
-        parts = max(self.v_names - self.v_residual, 0.0), max(self.v_documents - self.v_residual, 0.0), self.v_residual
-        total = sum(parts)
-        return (parts[0] / total, parts[1] / total, parts[2] / total) if total > 0.0 else None
+        return _divide_parts(self.v_names - self.v_residual, self.v_documents - self.v_residual, self.v_residual)
 
     @cached_property
     def fixed_documents_p_value(self) -> float:
@@ -299,7 +298,7 @@ class Selection:
     highest: str
     groups: Mapping[str, GroupSelection]
     chance_below_80: float | None
-    _data: _RateData = field(repr=False)
+    _data: _RateTable = field(repr=False)
 
     @property
     def threshold(self) -> float | None:
@@ -392,7 +391,7 @@ class NameAudit:
     units: tuple[Hashable, ...] = field(repr=False)
     unit_groups: Indices = field(repr=False)
     alpha: float
-    _data: _AuditData = field(repr=False)
+    _data: _GroupTable = field(repr=False)
     _selections: Mapping[float | None, Selection] = field(repr=False)
 
     def __getitem__(self, group: str) -> GroupContrast:
@@ -530,7 +529,7 @@ def name_audit(
     def average(values: Floats) -> Floats:
         return _undo_competition(_average_units(values, unit_index), unit_groups, compared)
 
-    data = _make_data(average(table), names, unit_groups, alpha, int(generator.integers(2**63)))
+    data = _GroupTable(average(table), names, unit_groups, alpha, int(generator.integers(2**63)))
     contrasts = [_contrast_groups(data, weights) for weights in _weigh_against_others(len(names))]
     adjusted = _adjust([contrast.p_value for contrast in contrasts])
     return NameAudit(
@@ -552,17 +551,59 @@ def name_audit(
 
 
 @dataclass(frozen=True, eq=False)
-class _AuditData:
-    """Scores (units, documents) of names in groups, NaN where missing, and what is computed once from them."""
+class _GroupTable:
+    """Values (units, documents) of names in groups, NaN where missing, and what is computed once from them."""
 
     table: Floats
     names: tuple[str, ...]
     unit_groups: Indices
-    parts: _GroupParts
-    name_means: Floats
-    document_spread: float
     alpha: float
     seed: int
+
+    @cached_property
+    def parts(self) -> _GroupParts:
+        return _GroupParts.from_table(self.table, self.unit_groups)
+
+    @cached_property
+    def name_means(self) -> Floats:
+        """Means over documents; names in different documents are compared after subtracting the means of documents."""
+        document_means = nan_mean(_average_groups(self.table, self.unit_groups), axis=0)
+        is_complete = not np.isnan(self.table).any()
+        adjusted = self.table if is_complete else self.table - document_means + document_means.mean()
+        return nan_mean(adjusted.T, axis=0)
+
+    @cached_property
+    def document_spread(self) -> float:
+        complete = self.parts.means.mean(axis=0)
+        spread = float(complete.std(ddof=1)) if len(complete) > 1 else 0.0
+        return 0.0 if spread <= FLAT * float(np.nanmax(np.abs(self.table))) else spread
+
+    def estimate(self, weights: Floats) -> _Estimate:
+        """Estimate a weighted sum of group means within documents."""
+        if np.isnan(self.table).any():
+            return _jackknife(self.table, self.unit_groups, weights)
+        return self.parts.contrast(weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _RateTable(_GroupTable):
+    """Selections in documents with all groups, and the rates of groups."""
+
+    rates: Floats
+
+    def reference(self, weights: Floats) -> Floats:
+        """Return what to divide every group's rate by: the rate itself, or that of all groups with negative weights."""
+        others = weights < 0.0
+        return np.select([others, weights > 0.0], [-weights[others] @ self.rates[others], self.rates], 1.0)
+
+    def exact_p_value(self, weights: Floats) -> float:
+        """Return the larger p-value of permuted names and of flipped signs of the documents' differences."""
+        involved = weights[self.unit_groups] != 0.0
+        by_name = (weights / np.bincount(self.unit_groups))[self.unit_groups[involved]]
+        means = _average_groups(self.table, self.unit_groups)[weights != 0.0]
+        relative = nan_mean((self.table - means.mean(axis=0))[involved].T, axis=0)
+        documents = sign_flip_p_value(weights[weights != 0.0] @ means)
+        return max(_permute_names(np.nan_to_num(relative), by_name, self.seed), documents)
 
 
 def _weigh_against_others(n_groups: int) -> Floats:
@@ -676,11 +717,6 @@ def _average_groups(table: Floats, unit_groups: Indices) -> Floats:
     return np.stack([nan_mean(table[unit_groups == g], axis=0) for g in range(int(unit_groups.max()) + 1)])
 
 
-def _estimate(table: Floats, unit_groups: Indices, weights: Floats, parts: _GroupParts) -> _Estimate:
-    """Estimate a weighted sum of group means within documents; `parts` are those of the table."""
-    return _jackknife(table, unit_groups, weights) if np.isnan(table).any() else parts.contrast(weights)
-
-
 def _jackknife(table: Floats, unit_groups: Indices, weights: Floats) -> _Estimate:
     """Estimate a weighted sum of group means within documents, leaving out a name, a document, or one of each.
 
@@ -761,8 +797,12 @@ class _Tested:
     V: float | None = None
     df: float | None = None
     p_value: float | None = None
-    low: float | None = None
-    high: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+
+    def get_fields(self) -> dict[str, float | None]:
+        """Return the fields of a contrast or of a selection."""
+        return {"df": self.df, "p_value": self.p_value, "ci_low": self.ci_low, "ci_high": self.ci_high}
 
     def is_checked(self, alpha: float) -> bool:
         """Return True if the result is significant, or nearly so, and an exact test may contradict it."""
@@ -774,18 +814,18 @@ class _Tested:
         If `p` is at most `alpha`, the interval agrees already: Monte Carlo p-values have a floor that says nothing
         about the size of the difference.
         """
-        if self.V is None or self.df is None or self.p_value is None or self.low is None or self.high is None:
+        if self.V is None or self.df is None or self.p_value is None or self.ci_low is None or self.ci_high is None:
             return self
         if p <= self.p_value:
             return self
         if p <= alpha:
             return replace(self, p_value=p)
         widening = max(abs(value) + float(scipy.special.stdtrit(self.df, p / 2.0)) * math.sqrt(self.V), 0.0)
-        return replace(self, p_value=p, low=self.low - widening, high=self.high + widening)
+        return replace(self, p_value=p, ci_low=self.ci_low - widening, ci_high=self.ci_high + widening)
 
     def allow_for_skewness(self, value: float, skewness: float, alpha: float) -> _Tested:
         """Return the larger p-value and the wider interval of t and of Hall's transformation of t."""
-        if self.V is None or self.df is None or self.p_value is None or self.low is None or self.high is None:
+        if self.V is None or self.df is None or self.p_value is None or self.ci_low is None or self.ci_high is None:
             return self
         if abs(skewness) <= _SKEWED:
             return self
@@ -794,18 +834,22 @@ class _Tested:
         p = 2.0 * float(scipy.special.stdtr(self.df, -abs(transform_steadily(value / error, skewness))))
         reason = "the difference is skewed over documents: p and interval are the more cautious ones of t and Hall's t"
         return replace(
-            self, reason=reason, p_value=max(self.p_value, p), low=min(self.low, low), high=max(self.high, high)
+            self,
+            reason=reason,
+            p_value=max(self.p_value, p),
+            ci_low=min(self.ci_low, low),
+            ci_high=max(self.ci_high, high),
         )
 
     def exponentiate(self) -> _Tested:
         """Return the result with the interval of a ratio instead of its log."""
-        if self.low is None or self.high is None:
+        if self.ci_low is None or self.ci_high is None:
             return self
-        return replace(self, low=math.exp(self.low), high=math.exp(min(self.high, _MAX_LOG)))
+        return replace(self, ci_low=math.exp(self.ci_low), ci_high=math.exp(min(self.ci_high, _MAX_LOG)))
 
 
-def _contrast_groups(data: _AuditData, weights: Floats) -> GroupContrast:
-    estimate = _estimate(data.table, data.unit_groups, weights, data.parts)
+def _contrast_groups(data: _GroupTable, weights: Floats) -> GroupContrast:
+    estimate = data.estimate(weights)
     first = int(weights.argmax())
     others = [int(g) for g in np.flatnonzero(weights < 0.0)]
     involved = weights[data.unit_groups] != 0.0
@@ -829,11 +873,8 @@ def _contrast_groups(data: _AuditData, weights: Floats) -> GroupContrast:
         effect_size=D,
         standardized=D / data.document_spread if data.document_spread > 0.0 else None,
         standard_error=math.sqrt(tested.V) if tested.V else None,
-        df=tested.df,
-        p_value=tested.p_value,
+        **tested.get_fields(),
         p_adjusted=None,
-        ci_low=tested.low,
-        ci_high=tested.high,
         v_names=float(estimate.names.sum()) if known else None,
         v_documents=estimate.documents if known else None,
         v_residual=float(estimate.residuals.sum()) if known else None,
@@ -888,7 +929,7 @@ def _adjust(p_values: Sequence[float | None]) -> list[float | None]:
     return [None if p is None else float(q) for p, q in zip(p_values, adjusted, strict=True)]
 
 
-def _split_names(data: _AuditData, rng: np.random.Generator) -> Placebo:
+def _split_names(data: _GroupTable, rng: np.random.Generator) -> Placebo:
     """Split the names of every group at random into halves, and take the difference of their means."""
     differences = []
     for g in range(len(data.names)):
@@ -906,7 +947,7 @@ def _central_range(values: Floats) -> tuple[float, float]:
 
 
 def _compare_rates(
-    data: _AuditData, table: Floats, top: float | None, thresholds: tuple[float, ...], rng: np.random.Generator
+    data: _GroupTable, table: Floats, top: float | None, thresholds: tuple[float, ...], rng: np.random.Generator
 ) -> Selection:
     """Compare selection rates of groups; `table` (units, documents) holds the share of selected pairs."""
     n_groups = len(data.names)
@@ -914,9 +955,7 @@ def _compare_rates(
     shared = ~np.isnan(means).any(axis=0)
     rates = means[:, shared].mean(axis=1)
     highest = int(np.round(rates, 12).argmax())
-    table = table[:, shared]
-    parts = _GroupParts.from_table(table, data.unit_groups)
-    rate_data = _RateData(table, rates, data.unit_groups, parts, data.seed)
+    rate_data = _RateTable(table[:, shared], data.names, data.unit_groups, data.alpha, data.seed, rates)
     against_others = [_compare_rate(rate_data, weights, data.alpha) for weights in _weigh_against_others(n_groups)]
     adjusted = _adjust([tested.p_value for _, tested in against_others])
     groups = {}
@@ -929,58 +968,29 @@ def _compare_rates(
             group=name,
             rate=float(rates[g]),
             ratio=ratio,
-            df=tested.df,
-            p_value=tested.p_value,
+            **tested.get_fields(),
             p_adjusted=adjusted[g],
-            ci_low=tested.low,
-            ci_high=tested.high,
             impact_ratio=impact_ratio,
-            impact_ci_low=impact.low,
-            impact_ci_high=impact.high,
+            impact_ci_low=impact.ci_low,
+            impact_ci_high=impact.ci_high,
             reason=tested.reason,
             impact_reason=impact.reason,
         )
     return Selection(top, thresholds, data.names[highest], groups, _simulate_fair(rate_data, rng), rate_data)
 
 
-@dataclass(frozen=True, eq=False)
-class _RateData:
-    """Selections (units, documents with all groups), rates of groups, and the parts of their variance."""
-
-    table: Floats
-    rates: Floats
-    unit_groups: Indices
-    parts: _GroupParts
-    seed: int
-
-    def reference(self, weights: Floats) -> Floats:
-        """Return what to divide every group's rate by: the rate itself, or that of all groups with negative weights."""
-        others = weights < 0.0
-        return np.select([others, weights > 0.0], [-weights[others] @ self.rates[others], self.rates], 1.0)
-
-
-def _compare_rate(data: _RateData, weights: Floats, alpha: float) -> tuple[float | None, _Tested]:
+def _compare_rate(data: _RateTable, weights: Floats, alpha: float) -> tuple[float | None, _Tested]:
     """Return the ratio of a group's rate to that of the groups with negative weights, and its test and interval."""
     scale = data.reference(weights)
     rate, reference = float(scale[weights.argmax()]), float(scale[weights.argmin()])
     if not rate > 0.0 or not reference > 0.0:
         return _bound_ratio(data, rate, reference, weights, alpha)
     log_ratio = math.log(rate / reference)
-    estimate = _estimate(data.table, data.unit_groups, weights / scale, data.parts)
+    estimate = data.estimate(weights / scale)
     tested = _test(log_ratio, estimate, alpha, 1.0)
     if tested.is_checked(alpha):
-        tested = tested.at_least(_exact_p_value(data.table, data.unit_groups, weights, data.seed), log_ratio)
+        tested = tested.at_least(data.exact_p_value(weights), log_ratio)
     return rate / reference, tested.exponentiate()
-
-
-def _exact_p_value(table: Floats, unit_groups: Indices, weights: Floats, seed: int) -> float:
-    """Return the larger p-value of permuted names and of flipped signs of the documents' differences."""
-    involved = weights[unit_groups] != 0.0
-    by_name = (weights / np.bincount(unit_groups))[unit_groups[involved]]
-    means = _average_groups(table, unit_groups)[weights != 0.0]
-    relative = nan_mean((table - means.mean(axis=0))[involved].T, axis=0)
-    documents = sign_flip_p_value(weights[weights != 0.0] @ means)
-    return max(_permute_names(np.nan_to_num(relative), by_name, seed), documents)
 
 
 def combine_selections(
@@ -1019,15 +1029,17 @@ def combine_selections(
     ratios = [math.log(scale[weights.argmax()] / scale[weights.argmin()]) for scale in scales]
     value = ratios[1] + weight * ratios[0]
     table = after.table / scales[1][rows, None] + weight * before.table / scales[0][rows, None]
-    tested = _test(value, _estimate(table, rows, weights, _GroupParts.from_table(table, rows)), alpha, 1.0)
+    tested = _test(value, replace(before, table=table).estimate(weights), alpha, 1.0)
     if tested.is_checked(alpha):
         relative = after.table / after.rates.mean() + weight * before.table / before.rates.mean()
-        tested = tested.at_least(_exact_p_value(relative, rows, weights, before.seed), value)
-    return CombinedRatios(value, tested.p_value, tested.low, tested.high, same, n_names, n_documents, tested.reason)
+        tested = tested.at_least(replace(before, table=relative).exact_p_value(weights), value)
+    return CombinedRatios(
+        value, tested.p_value, tested.ci_low, tested.ci_high, same, n_names, n_documents, tested.reason
+    )
 
 
 def _bound_ratio(
-    data: _RateData, rate: float, reference: float, weights: Floats, alpha: float
+    data: _RateTable, rate: float, reference: float, weights: Floats, alpha: float
 ) -> tuple[float | None, _Tested]:
     """Bound a ratio with a rate of 0, by name: a name that is selected in some documents is part of a success.
 
@@ -1041,13 +1053,13 @@ def _bound_ratio(
     if rate > 0.0:
         low = rate / share_bounds(0, n_others, confidence=1.0 - alpha)[1]
         reason = "nothing is selected in the other groups; the lower end and p are exact by name"
-        return None, _Tested(reason, p_value=p, low=low if p <= alpha else min(low, 1.0))
+        return None, _Tested(reason, p_value=p, ci_low=low if p <= alpha else min(low, 1.0))
     high = share_bounds(0, n, confidence=1.0 - alpha)[1] / reference
     reason = "nothing is selected in this group; the upper end and p are exact by name"
-    return 0.0, _Tested(reason, p_value=p, low=0.0, high=high if p <= alpha else max(high, 1.0))
+    return 0.0, _Tested(reason, p_value=p, ci_low=0.0, ci_high=high if p <= alpha else max(high, 1.0))
 
 
-def _simulate_fair(data: _RateData, rng: np.random.Generator) -> float | None:
+def _simulate_fair(data: _RateTable, rng: np.random.Generator) -> float | None:
     """Return the probability that some impact ratio is below .8 if all groups have the same expected rate."""
     components, rate = data.parts.components, float(data.rates.mean())
     enough = np.count_nonzero(~np.isnan(data.table)) >= 2 * len(data.rates) * data.table.shape[1]
@@ -1185,18 +1197,6 @@ def _undo_competition(table: Floats, unit_groups: Indices, compared: int) -> Flo
         stretch = math.sqrt(names / observed) if observed > 0.0 else 1.0
         rescaled[unit_groups == g] = means + stretch * by_name[:, None] + math.sqrt(factor) * rest
     return rescaled
-
-
-def _make_data(table: Floats, names: tuple[str, ...], unit_groups: Indices, alpha: float, seed: int) -> _AuditData:
-    # Names in different documents are compared after subtracting the means of documents.
-    document_means = nan_mean(_average_groups(table, unit_groups), axis=0)
-    adjusted = table - document_means + document_means.mean() if np.isnan(table).any() else table
-    parts = _GroupParts.from_table(table, unit_groups)
-    complete = parts.means.mean(axis=0)
-    spread = float(complete.std(ddof=1)) if len(complete) > 1 else 0.0
-    if spread <= FLAT * float(np.nanmax(np.abs(table))):
-        spread = 0.0
-    return _AuditData(table, names, unit_groups, parts, nan_mean(adjusted.T, axis=0), spread, alpha, seed)
 
 
 def _look_up(group: str, values: Mapping[str, Value]) -> Value:

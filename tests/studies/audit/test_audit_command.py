@@ -19,7 +19,6 @@ import pytest
 from tests.studies.audit import scorers
 
 import biassay
-from biassay.cache.outputs import Capabilities
 from biassay.errors import UsageError
 from biassay.studies.audit.settings import AuditSettings
 from biassay.studies.audit.study import STUDY, TYPICAL
@@ -118,7 +117,7 @@ def test_the_verdict_comes_first_and_the_report_says_what_an_audit_is_not(
     audit("biased=python:own_scorers:biased", *OWN, "--out", "both")
     both = capsys.readouterr().out
     assert re.match(
-        r"biased scores documents with Black female names 0\.\d\d SD lower",
+        r"biased: the mean score is 0\.\d\d SD lower for Black female names than for others \(95% CI \[-",
         both.partition("\n\n")[2].replace("\n", " "),
     )
     assert len(both.splitlines()) <= 30
@@ -148,7 +147,7 @@ def test_chosen_pairs_are_compared_first(place: Path, capsys: pytest.CaptureFixt
     audit(*given, "--pairs", "Asian/Pacific female:white male", "--out", "run")
     said = " ".join(capsys.readouterr().out.split())
     assert re.search(
-        r"highest.* Asian/Pacific female minus White male: -?0\.\d+ SD, 95% CI \[.*\], uncorrected p [=<] \.\d+\. Plac",
+        r"highest.* Asian/Pacific female minus White male: [+-]0\.\d+ SD, 95% CI \[.*\], uncorrected p [=<] \.\d+\.",
         said,
     )
     (pair,) = biassay.load("run").tables["pairs"]
@@ -170,19 +169,6 @@ def test_a_scorer_of_pairs_gets_every_query(place: Path) -> None:
     expected = [scorers.hash_to_normal(f"{query}{name} wrote report 7") for query in ("a job", "another job")]
     assert scores[2, 7] == pytest.approx(expected, rel=1e-12)
     assert {row.query for row in run.tables["queries"]} == {"a job", "another job"}
-
-
-@pytest.mark.parametrize(
-    ("model", "query", "expected"),
-    [
-        ("pairs", ["a job"], "12 documents, 1 query<"),
-        ("pairs", ["a job", "another job"], "12 documents, 2 queries<"),
-        ("score", [], "12 documents<"),
-    ],
-)
-def test_the_report_counts_queries(place: Path, model: str, query: list[str], expected: str) -> None:
-    biassay.audit(f"python:own_scorers:{model}", place / "reports.txt", names="weat6", query=query, out=place / "run")
-    assert expected in (place / "run" / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_function_is_a_model_in_python(place: Path) -> None:
@@ -208,7 +194,9 @@ def test_a_single_document_is_described_and_not_tested(place: Path) -> None:
     (place / "one.txt").write_text("{name} wrote report 1", encoding="utf-8")
     run = biassay.audit("python:own_scorers:score", place / "one.txt", names="weat6", out=place / "run")
     assert [one.p_value for one in run.results] == [None, None]
-    assert "too few names or documents to test" in (place / "run" / "report.html").read_text(encoding="utf-8")
+    assert "differences are not tested: too few documents" in (place / "run" / "report.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_few_documents_and_ties_are_reported(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -224,7 +212,7 @@ def test_few_documents_and_ties_are_reported(place: Path, capsys: pytest.Capture
     assert f"in the top 10% ({selected:.0%} of pairs are selected" in (place / "run" / "report.html").read_text("utf-8")
 
 
-@pytest.mark.parametrize("model", ["python:own_scorers:score", "python:own_scorers:pairs", "glove"])
+@pytest.mark.parametrize("model", ["python:own_scorers:pairs", "glove"])
 def test_texts_are_requested_in_blocks(place: Path, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     whole = biassay.audit(model, place / "reports.txt", names="weat6", query=["a job", "another job"])
     monkeypatch.setattr("biassay.studies.audit.measure._BLOCK", 7)
@@ -304,23 +292,6 @@ def test_logged_scores_need_no_model(place: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda rows: rows[0].__setitem__(2, "mne"), "the name 'men 0' has the group 'men', but 'mne'"),
-        (lambda rows: rows[3].__setitem__(3, ""), "expected a finite number, got"),
-        (lambda rows: rows[3].__setitem__(3, "high"), "expected a finite number, got 'high'"),
-        (lambda rows: rows.append(["d0", "Kim", "others", 1.0]), "the group 'others' has only one name, 'Kim'"),
-        (lambda rows: rows.append(rows[0]), "is also in"),
-    ],
-)
-def test_bad_logged_scores(place: Path, capsys: pytest.CaptureFixture[str], change: Any, message: str) -> None:
-    rows = log_scores()
-    change(rows)
-    audit("--scores", write_scores(place / "bad.csv", rows), status=2)
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (
@@ -373,26 +344,6 @@ def test_bad_scorers(place: Path, capsys: pytest.CaptureFixture[str], scorer: st
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({"one.md": "{name} is here", "two.md": "no place"}, "two.md: no placeholder for a name; write {name}"),
-        ({"docs.csv": "id,text\na,{name} is here\na,{name} is there"}, "'a'"),
-        ({"one.md": "{name} met Emily", "two.md": "{name}"}, "draw other names (--seed): {name} met Emily"),
-        ({"one.md": "{nmae} met {name}", "two.md": "{name}"}, "did you mean {name}? Use other brackets for a literal"),
-        ({"one.txt": "{name} met us", "two.txt": "Ms Hall met us"}, "where the document names the person: Ms Hall met"),
-    ],
-)
-def test_bad_documents(place: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], message: str) -> None:
-    folder = place / "documents"
-    folder.mkdir()
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    target = folder / "docs.csv" if "docs.csv" in files else folder
-    audit(OWN[0], "--documents", str(target), "--names", "bertrand2004", status=2)
-    assert message in capsys.readouterr().err
-
-
 def test_names_that_a_vectors_file_lacks_are_left_out(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(0)
     words = ["wrote", "report", "a", "job", *map(str, range(12)), "amy", "ann", "bob", "bill"]
@@ -405,22 +356,10 @@ def test_names_that_a_vectors_file_lacks_are_left_out(place: Path, capsys: pytes
     inputs = biassay.load("run").manifest.inputs
     assert (inputs.unknown_names, [one.name for one in inputs.names]) == (("Zed", "Zoe"), ["Bill", "Bob", "Amy", "Ann"])
     assert "Left out because they are out of vocabulary: 2 names" in (place / "run" / "report.html").read_text("utf-8")
-    (place / "names.csv").write_text(names.replace("Bill", "Ulf"), encoding="utf-8")
-    audit(*given, status=2)
-    assert "the group 'men' has only one name, 'Bob'" in capsys.readouterr().err
     (place / "names.csv").write_text(names.replace("Bill", "Ulf").replace("Bob", "Ugo"), encoding="utf-8")
     audit(*given, status=2)
-    message = (
-        "the model knows no name of the group 'men'; add names or use another model (unknown to the model: Ugo, Ulf,"
-    )
+    message = "the model knows no name of the group 'men'; add names or use another model (unknown to the model: Ugo,"
     assert message in capsys.readouterr().err
-
-
-def test_an_endpoint_without_probabilities_is_told_what_to_do(place: Path) -> None:
-    settings = validate_settings(AuditSettings(documents=str(place / "reports.txt"), names="weat6"))
-    assert STUDY.choose_capabilities(settings, ("replies",)) == ("replies",)
-    with pytest.raises(UsageError, match="collect responses with --answer yes-no, or log the system's own decisions"):
-        STUDY.requests(STUDY.load_inputs(settings), Capabilities())
 
 
 def test_a_planted_difference_is_found_as_often_as_was_told_before(place: Path) -> None:

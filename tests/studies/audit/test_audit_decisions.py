@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +30,7 @@ import biassay
 from biassay.cli import main
 from biassay.errors import UsageError
 from biassay.models.openai import client
-from biassay.studies.audit.candidates import draw_candidates, rotate
+from biassay.studies.audit.responses import draw_candidates, rotate
 
 pytestmark = pytest.mark.extras
 
@@ -77,7 +72,8 @@ def test_a_planted_difference_is_found_and_stated(
     said = capsys.readouterr()
     verdict = said.out.partition("\n\n")[2].replace("\n", " ")
     assert re.match(
-        r"toy says Yes to men names \d\d\.\d percentage points more often than to women names \(95% CI", verdict
+        r"toy: the share of Yes is \d\d\.\d percentage points higher for men names than for women names \(95% CI",
+        verdict,
     )
     assert "80% power for a difference of" in said.err
     run = biassay.load(place / "run")
@@ -142,10 +138,20 @@ def test_the_name_may_be_the_users(endpoint: Endpoint, place: Path) -> None:
 
 
 def test_queries_are_averaged_and_reported_one_by_one(endpoint: Endpoint) -> None:
+    """Also with missing responses, where averages over queries leave the range from 0 to 1."""
     question = "A job: {query}\n\nInvite? {document}"
+    refusal = "I'm sorry, but I can't decide that."
+
+    def decide(text: str) -> str:
+        return refusal if uniform("refused", text) < 0.1 else "Yes" if uniform("yes", text) < 0.5 else "No"
+
+    endpoint.always = responding(decide)
     run = measured(endpoint, answer="yes-no", question=question, query=["nurse", "pilot"])
     assert run.arrays["0/scores yes"].shape[2] == 2
     assert {row.query for row in run.tables["queries"] if row.measure == "yes"} == {"nurse", "pilot"}
+    assert {row.status for row in run.results if row.measure == "yes"} == {"measured"}
+    unused = measured(endpoint, "unused", answer="yes-no", query=["a cook"])
+    assert "queries are not used, because the question does not contain {query}" in unused.manifest.models[0].warnings
 
 
 def test_the_interval_of_a_difference_of_shares_is_at_most_one(endpoint: Endpoint) -> None:
@@ -156,11 +162,6 @@ def test_the_interval_of_a_difference_of_shares_is_at_most_one(endpoint: Endpoin
     assert women.evidence == "significant"
     assert women.ci_low < women.effect_size == pytest.approx(1.0 - 1.0 / N_DOCUMENTS)
     assert women.ci_high == 1.0
-
-
-def test_queries_that_the_question_leaves_out_are_noticed(endpoint: Endpoint) -> None:
-    run = measured(endpoint, answer="yes-no", query=["a cook"])
-    assert "queries are not used, because the question does not contain {query}" in run.manifest.models[0].warnings
 
 
 def test_ratings_are_compared_in_points(endpoint: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,7 +239,7 @@ def test_a_model_that_refuses_one_group(endpoint: Endpoint, place: Path, capsys:
     endpoint.always = responding(rate)
     audit(endpoint, "--answer", "rating", "--out", "run")
     out = " ".join(capsys.readouterr().out.split())
-    assert "toy refuses to respond about women names 100.0 percentage points more often than about men names" in out
+    assert "toy: the share of refusals is 100.0 percentage points higher for women names than for men names" in out
     run = biassay.load(place / "run")
     rating = next(row for row in run.results if (row.group, row.measure) == ("women", "rating"))
     mean = float(np.nanmean(run.arrays["0/scores rating"]))
@@ -374,26 +375,6 @@ def test_missing_responses_are_counted_by_kind_and_group(endpoint: Endpoint) -> 
     assert int(np.isnan(refusal).sum()) == 1  # failed
 
 
-PASSING = [
-    Reply(429, headers={"Retry-After": "0.01"}),
-    Reply(500),
-    Reply(drop=True),
-    Reply(hang=True),
-    Reply(body=b'{"choices": [{"mess', cut=1000),
-]
-
-
-def test_hostile_responses_are_shown_as_text(endpoint: Endpoint, place: Path) -> None:
-    hostile = "Yes\n\n<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\x00\u202e" + "long " * 20_000
-    endpoint.always = responding(lambda text: hostile if uniform(text) < 0.5 else "No" + hostile[3:])
-    measured(endpoint, answer="yes-no")
-    page = (place / "run" / "report.html").read_text(encoding="utf-8")
-    assert "&lt;script&gt;alert(1)" in page
-    for part in ("<script>alert(1)", "<img src=x", "\x1b", "\x00", "\u202e"):
-        assert part not in page
-    assert len(page) < 1_000_000
-
-
 # Cost
 
 
@@ -419,28 +400,6 @@ def test_a_budget_leaves_a_balanced_part_and_a_resume_finishes_it(
     whole = biassay.audit(model_of(endpoint), "documents.txt", names="names.csv", cache="other", answer="yes-no")
     assert resumed.results == whole.results
     assert resumed.manifest.models[0].tokens_in > 0
-
-
-@pytest.mark.slow
-def test_killed_and_resumed(endpoint: Endpoint) -> None:
-    """Every prompt differs by its text or its seed: no more are asked twice than were under way."""
-    endpoint.hold = 0.005
-    model = model_of(endpoint, "&seed=1")
-    command = [sys.executable, "-m", "biassay", "audit", model, "--documents", "documents.txt", "--names", "names.csv"]
-    command += ["--answer", "yes-no", "--cache", "cache", "--out", "run", "--quiet"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
-    while process.poll() is None and len(endpoint.seen) < N // 3:
-        time.sleep(0.0005)
-    process.send_signal(signal.SIGKILL)
-    process.wait(10)
-    while endpoint.active:
-        time.sleep(0.005)
-    resumed = biassay.resume("run", model, cache="cache")
-    times = Counter(json.dumps(asked, sort_keys=True) for _, _, asked in endpoint.seen)
-    assert len(times) == N
-    assert times.total() - N <= 8  # connections
-    whole = biassay.audit(model, "documents.txt", names="names.csv", cache="other", answer="yes-no")
-    assert resumed.results == whole.results
 
 
 # Comparison of runs
@@ -471,6 +430,10 @@ def test_runs_are_compared_by_measure_and_group(endpoint: Endpoint) -> None:
         ({"candidates": 2}, "--answer choice"),
         ({"candidates": 2, "answer": "rating"}, "--answer choice"),
         ({"n_responses": 2}, "--answer yes-no"),
+        ({"role": "user"}, "--as user needs responses"),
+        ({"role": "user", "answer": "choice"}, "--as user has one name per prompt"),
+        ({"role": "user", "answer": "yes-no"}, "--as user needs a question that the user asks"),
+        ({"outcome": "length"}, "--outcome scores texts"),
         ({"answer": "choice", "candidates": 21}, "at most all 20 names"),
         ({"answer": "yes-no", "question": "Invite?"}, "{document}"),
         ({"answer": "yes-no", "question": "{query} {document}"}, "--query"),

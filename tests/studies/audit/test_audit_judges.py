@@ -143,11 +143,7 @@ def test_a_judge_that_follows_the_order_decides_nothing(endpoint: Endpoint) -> N
     [
         (lambda _: "I'm sorry, but I can't rate people.", "refused"),
         (lambda prompt: prompt, "repeated"),
-        (lambda prompt: prompt[-160:] + " 3", "repeated"),
         (lambda _: "It is rather warm.", "unreadable"),
-        (lambda _: "Between 3 and 4", "unreadable"),
-        (lambda _: "9", "unreadable"),
-        (lambda _: "", "unreadable"),
     ],
 )
 def test_a_judge_without_a_score_is_counted_and_not_guessed(endpoint: Endpoint, response: Any, kind: str) -> None:

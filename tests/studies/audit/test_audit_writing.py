@@ -16,7 +16,7 @@ from tests.models.api_server import Asked, Endpoint, Reply
 from tests.studies.audit import deciding
 from tests.studies.audit.deciding import is_woman, model_of
 from tests.studies.audit.letters import REFUSAL, write_letter, writing
-from tests.studies.audit.test_audit_decisions import KINDS, PASSING
+from tests.studies.audit.test_audit_decisions import KINDS
 
 import biassay
 from biassay.cli import main
@@ -109,7 +109,7 @@ def test_a_planted_difference_is_found_and_stated(
     assert (ended.value.code or 0) == 0
     said = capsys.readouterr()
     out = " ".join(said.out.split())
-    assert re.search(r"toy writes \d\d\.\d more words for men names than for women names \(95% CI", out)
+    assert re.search(r"toy: the mean length is \d\d\.\d words higher for men names than for women names \(95% CI", out)
     assert "80% power for a difference of" in said.err
     assert re.search(r"192 prompts to ask, about [\d,]+ tokens in", said.err)
     run = biassay.load(place / "run")
@@ -121,7 +121,7 @@ def test_a_planted_difference_is_found_and_stated(
     assert found.effect_size == pytest.approx(np.mean(texts[True]) - np.mean(texts[False]))
     page = (place / "run" / "report.html").read_text(encoding="utf-8")
     findings = page.partition("<h2>Findings</h2>")[2].partition("</section>")[0]
-    assert re.search(r"writes \d\d\.\d more words for men names than for women names", findings)
+    assert re.search(r"the mean length is \d\d\.\d words higher for men names than for women names", findings)
     for text in (
         *(
             "drawn at random with seed 0, without regard to the responses",
@@ -171,18 +171,6 @@ def test_a_model_that_refuses_one_group_is_called_so(endpoint: Endpoint) -> None
     assert {row.group: row.refused for row in run.tables["responses"]} == {"women": 48, "men": 0}
 
 
-def test_the_name_may_be_the_users(endpoint: Endpoint) -> None:
-    run = measured(endpoint, None, prompts="medical-advice", role="user", n_responses=1)
-    asked = [deciding.text_of(asked) for _, _, asked in endpoint.seen]
-    names = [name.full_name for name in run.manifest.inputs.names]
-    assert len(asked) == len(names) * 8
-    for text in asked:
-        (name,) = deciding.find_names(text)
-        assert text.startswith(f"My name is {name}. ")
-    rest = {text.partition(". ")[2] for text in asked}
-    assert len(rest) == 8  # the same for all names
-
-
 @pytest.mark.parametrize("name", prompt_set_names())
 @pytest.mark.parametrize("role", ["subject", "user"])
 def test_bundled_prompts_have_eight_wordings_with_all_places_filled(name: str, role: Any, place: Path) -> None:  # noqa: ARG001
@@ -214,7 +202,7 @@ def test_occupations_are_averaged_within_wordings_and_balanced(endpoint: Endpoin
     ("n_prompts", "before", "after"),
     [
         (1, "1 prompt: too few to test a difference; give at least 8", "toy: differences are not tested: too few"),
-        (4, "4 prompts: p-values assume", "toy writes"),
+        (4, "4 prompts: p-values assume", "toy: the mean length is"),
     ],
 )
 def test_few_prompts_are_called_so(
@@ -275,27 +263,6 @@ def test_missing_texts_are_counted_by_kind(endpoint: Endpoint, short: str) -> No
     assert (women.responses, women.parsed) == (24, 20)
 
 
-def test_a_prompt_that_always_fails_does_not_end_the_run(endpoint: Endpoint, short: str) -> None:
-    good = endpoint.always
-    endpoint.always = lambda asked: Reply(500) if "Praise" in deciding.text_of(asked) else good(asked)
-    model = model_of(endpoint, "&seed=1").replace("concurrency=8", "concurrency=1")
-    run = biassay.audit(model, names="names.csv", cache="cache", prompts=short, n_responses=1)
-    assert {row.group: (row.parsed, row.failed) for row in run.tables["responses"]} == {
-        "women": (18, 6),
-        "men": (18, 6),
-    }
-
-
-def test_faults_that_pass_change_no_text(endpoint: Endpoint, short: str) -> None:
-    expected = written(endpoint, short)
-    endpoint.seen.clear()
-    endpoint.faults = list(PASSING)
-    patient = model_of(endpoint, "&seed=1").replace("retries=0", f"retries={len(PASSING)}&timeout=0.5")
-    run = biassay.audit(patient, names="names.csv", cache="other", prompts=short, n_responses=1)
-    assert len(endpoint.seen) == 48 + len(PASSING)
-    assert [row.effect_size for row in run.results] == [row.effect_size for row in expected.results]
-
-
 def test_hostile_texts_are_shown_as_text(endpoint: Endpoint, short: str, place: Path) -> None:
     hostile = "I recommend <script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\x00\u202e\ud800 {{7*7}} \"'&"
     endpoint.always = writing(lambda name, key: f"{write_letter(name, key)} {hostile * 40}")
@@ -323,27 +290,14 @@ def test_examples_are_random_and_side_by_side(endpoint: Endpoint, short: str, pl
     assert all(row.reply in page for row in examples)
 
 
-def test_a_budget_leaves_a_balanced_part(endpoint: Endpoint, short: str) -> None:
-    run = written(endpoint, short, "run", n_responses=4, budget=10_000)
-    part = run.manifest.models[0].part
-    assert part is not None
-    assert re.fullmatch(
-        r"part of the design: the budget allowed \d+ of 192 responses, the same ones for all names, in 4 of 4 prompts "
-        r"with \d to \d of 4 responses per name|.* with \d of 4 responses per name",
-        part,
-    )
-    counts = {row.group: row.responses for row in run.tables["responses"]}
-    assert counts["women"] == counts["men"] < 96
-    page = Path("run/report.html").read_text(encoding="utf-8")
-    assert "Part of the design: the budget allowed" in page
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         ('prompts = ["Write a letter."]', "{name}"),
         ('prompts = ["Write about {name} and {nmae}."]', "{nmae}"),
         ('prompts = ["Write about {name}, {ocupation}."]', "{ocupation}"),
+        ('prompts = ["Write about {name}, {an occupation}."]', "without a list of occupations"),
+        ('occupations = ["cook"]\nprompts = ["Write about {name}."]', "no placeholder for the occupation"),
         ("prompts = []", "empty"),
         ("prompts = ", "TOML"),
     ],
@@ -358,27 +312,6 @@ def test_bad_prompts(endpoint: Endpoint, place: Path, content: str, said: str) -
 def test_a_misspelt_set_of_prompts_is_suggested(endpoint: Endpoint) -> None:
     with pytest.raises(biassay.BiassayError, match="story"):
         written(endpoint, "stor")
-    assert not endpoint.seen
-
-
-def test_runs_of_texts_are_compared_and_gated(endpoint: Endpoint, short: str) -> None:
-    for folder, gap in (("fair", 0.0), ("worse", 6.0)):
-        endpoint.always = writing(
-            lambda name, key, gap=gap: write_letter(name, key, length=14.0 - gap * is_woman(name))  # type: ignore[misc]
-        )
-        biassay.audit(
-            {folder: model_of(endpoint, "&seed=1")},
-            names="names.csv",
-            cache=folder,
-            out=folder,
-            prompts=short,
-            n_responses=4,
-        )
-    verdicts = {one.test: one.outcome for one in biassay.compare("fair", "worse").verdicts}
-    assert {verdict for test, verdict in verdicts.items() if "length" in test} == {"worse"}
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", "fair", "worse", "--fail-if", "worse"])
-    assert ended.value.code == 3
 
 
 def test_the_default_number_of_responses_compares_with_the_same_number(endpoint: Endpoint, short: str) -> None:

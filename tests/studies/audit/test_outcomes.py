@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from biassay.datasets.lexicons import lexicon_names, read_lexicon
 from biassay.datasets.names import AuditName
+from biassay.datasets.rubrics import load_rubric
 from biassay.errors import MeasurementError, MissingExtraError, PluginWarning, UnknownNameError, UsageError
 from biassay.studies.audit import outcomes as registry
 from biassay.studies.audit.outcomes import (
@@ -21,13 +23,14 @@ from biassay.studies.audit.outcomes import (
     ResponseOutcome,
     get_outcome,
     get_outcome_package,
+    judged_outcome_names,
     outcome_names,
-    score_responses,
 )
-from biassay.studies.audit.outcomes.readability import count_syllables
+from biassay.studies.audit.outcomes.built_in import count_syllables
 from biassay.studies.audit.outcomes.responses import Responses, split_words
 
 REFERENCE = Path(__file__).resolve().parents[2] / "reference" / "outcomes" / "texts.json"
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "outcomes.md").read_text(encoding="utf-8")
 JOY = AuditName("Joy", "female", "female", "Joy", "Grace")
 MARK = AuditName("Mark", "male", "male", "Mark", "Able")
 ALEX = AuditName("Alex", "other", None, "Alex")
@@ -144,32 +147,16 @@ def test_readability_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "n"),
+    ("n", "words"),
     [
-        *[
-            ("the", 1),
-            ("cake", 1),
-            ("table", 2),
-            ("worked", 1),
-            ("needed", 2),
-            ("makes", 1),
-            ("places", 2),
-            ("roles", 1),
-        ],
-        *[
-            ("likely", 2),
-            ("careful", 2),
-            ("patient", 2),
-            ("experience", 4),
-            ("manual", 3),
-            ("quality", 3),
-            ("nation", 2),
-        ],
-        *[("hmm", 1), ("2024", 1), ("creative", 3), ("wishes", 2), ("tables", 2)],
+        (1, "the cake worked makes roles hmm 2024"),
+        (2, "table needed places likely careful patient nation wishes tables"),
+        (3, "manual quality creative"),
+        (4, "experience"),
     ],
 )
-def test_syllables(word: str, n: int) -> None:
-    assert count_syllables(word) == n
+def test_syllables(n: int, words: str) -> None:
+    assert {word: count_syllables(word) for word in words.split()} == dict.fromkeys(words.split(), n)
 
 
 def test_refusals_count_by_response() -> None:
@@ -225,7 +212,8 @@ def test_the_name_alone_changes_no_sentiment() -> None:
 @pytest.mark.parametrize("text", ["", "  \n", "...", "<think>never ends", "***", "<br><br>"])
 def test_empty_responses_are_undefined(text: str) -> None:
     names = [name for name in outcome_names() if get_outcome(name).is_installed]
-    for scores in score_responses([text], [JOY], [get_outcome(name) for name in names]).values():
+    for name in names:
+        scores = get_outcome(name).score([text], [JOY])
         assert scores.reasons == ("empty",)
         assert np.isnan(scores.values).all()
 
@@ -233,9 +221,8 @@ def test_empty_responses_are_undefined(text: str) -> None:
 @pytest.mark.parametrize("language", OTHER_LANGUAGES)
 def test_other_languages_are_undefined_where_the_words_are_english(language: str) -> None:
     text = OTHER_LANGUAGES[language]
-    scores = score_responses([text], [JOY], [get_outcome(name) for name in IN_CORE])
     for name in IN_CORE:
-        assert scores[name].reasons[0] in (
+        assert get_outcome(name).score([text], [JOY]).reasons[0] in (
             ("not English",) if get_outcome(name).languages else ("", "script without blanks")
         )
 
@@ -263,7 +250,10 @@ def test_other_languages_are_undefined_where_the_words_are_english(language: str
 )
 def test_hostile_responses_take_linear_time(text: str) -> None:
     start = time.process_time()
-    score_responses([text], [JOY], [get_outcome(name) for name in outcome_names() if get_outcome(name).is_installed])
+    responses = Responses([text], [JOY])
+    for outcome in map(get_outcome, outcome_names()):
+        if outcome.is_installed:
+            outcome.score_responses(responses)
     assert time.process_time() - start < 20.0
 
 
@@ -342,4 +332,42 @@ def test_a_broken_outcome_of_another_package_is_skipped(monkeypatch: pytest.Monk
 
 def test_names_and_responses_must_match() -> None:
     with pytest.raises(UsageError, match="expected one name per response, got 1 names for 2 responses"):
-        score_responses(["a", "b"], [JOY], [])
+        Responses(["a", "b"], [JOY])
+
+
+# docs/outcomes.md
+
+
+def test_the_page_lists_every_outcome() -> None:
+    rows = [
+        f"| `{one.name}` | {one.measures} | {one.unit} | {len(one.words) or ''} | {one.weakness} |".replace(
+            "|  |", "| |"
+        )
+        for one in map(get_outcome, outcome_names())
+        if get_outcome_package(one.name) == "biassay"
+    ]
+    table = PAGE.partition("|---|---|---|---|---|\n")[2].partition("\n\n")[0]
+    assert table.splitlines() == rows
+
+
+def test_the_page_names_the_source_of_every_lexicon() -> None:
+    table = PAGE.partition("## Word lists")[2].partition("\n\n## ")[0]
+    assert sorted(re.findall(r"`(\w+)`", table)) == sorted(lexicon_names())
+
+
+def test_the_word_list_of_the_page_is_valid(tmp_path: Path) -> None:
+    (text,) = re.findall(r"^```toml\n(# caution\.toml.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    path = tmp_path / "caution.toml"
+    path.write_text(text)
+    assert read_lexicon(path).phrases == (("on", "guard"),)
+
+
+def test_the_page_lists_every_rubric_and_its_own_is_valid(tmp_path: Path) -> None:
+    section = PAGE.partition("## Judges")[2].partition("\n## ")[0]
+    assert set(re.findall(r"`((?:judge|compare):[a-z]+)`", section.partition("\n\n    ")[0])) == set(
+        judged_outcome_names()
+    )
+    (text,) = re.findall(r"^```toml\n(# formality\.toml.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    path = tmp_path / "formality.toml"
+    path.write_text(text)
+    assert get_outcome(f"judge:{path}").rubric == load_rubric(str(path))

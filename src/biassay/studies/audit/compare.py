@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from biassay.results.views import RunSlice, label_models, split_by_model
 from biassay.stats.name_audit import FOUR_FIFTHS, NameAudit, Selection, combine_selections, name_audit
 from biassay.studies.audit.inputs import AuditInputsRecord
 from biassay.studies.audit.responses import average_queries, name_array
-from biassay.studies.audit.results import name_item, show_group
+from biassay.studies.audit.results import SD, name_item, show_group
 
 _RATIO_LIMIT = -math.log(FOUR_FIFTHS) / MARGIN
 """Log ratio per unit of the margin: a margin of .2 is a ratio of four fifths."""
@@ -54,7 +54,7 @@ def _describe_run(run: RunData, differing: Sequence[str]) -> dict[str, object]:
         "question": settings.question or "",
         "top shares": ", ".join(map(str, settings.top)),
         "kind of answer": settings.answer or "",
-        "candidates per prompt": settings.count_candidates(len({name.group for name in inputs.names})),
+        "candidates per prompt": settings.count_candidates(inputs.n_groups),
         "responses per prompt": settings.responses_per_prompt,
         "name of the user or of the subject": settings.role,
         "judge": (settings.judge or "none").partition("?")[0],
@@ -88,9 +88,7 @@ def _count_compared(run: RunData, measure: str) -> int:
     """Return the number of candidates, or texts, of which one was chosen at a time."""
     if measure.startswith("compare:"):
         return 2
-    groups = {name.group for name in run.manifest.inputs.names}
-    compared: int = run.manifest.settings.count_candidates(len(groups)) if measure == "chosen" else 1
-    return compared
+    return int(run.manifest.settings.count_candidates(run.manifest.inputs.n_groups)) if measure == "chosen" else 1
 
 
 def _pair_groups(
@@ -99,8 +97,13 @@ def _pair_groups(
     old, new = ({row.group: row for row in one["results"] if row.measure == measure} for one in (first, model))
     pairs = []
     groups = list(old)[:1] if len(old) == 2 else list(old)  # two groups have one difference
-    plain = partial(EffectDifference, baseline=baseline, model=label, topic="names")
-    unit, limit = ("share", _SHARE_LIMIT) if paired.is_share else ("document SD", 1.0)
+
+    def plain(
+        item: str, title: str, unit: str, before: float | None, after: float | None, reason: str | None
+    ) -> EffectDifference:
+        return EffectDifference(item, title, baseline, label, unit, before, after, reason, topic="names")
+
+    unit, limit = ("share", _SHARE_LIMIT) if paired.is_share else (SD, 1.0)
     for group in groups:
         item, title = name_item(group, measure), name_item(show_group(group), measure)
         measured = old[group].status == "measured", group in new and new[group].status == "measured"
@@ -108,34 +111,21 @@ def _pair_groups(
             measured = True, True  # identical responses allow no test, but can differ from those of the other model
         if not all(measured) or group not in paired.groups:
             reason = "not measured on both models" if not all(measured) else "fewer than two shared names"
-            difference = plain(item, title, unit=unit, effect_baseline=None, effect_model=None, reason=reason)
             if not measure or any(measured):
+                difference = plain(item, title, unit, None, None, reason)
                 pairs.append(PairedItem(difference, limit, measured, is_directed=False))
             continue
-        before, after = paired.get_differences(group)
-        difference = plain(item, title, unit=unit, effect_baseline=before, effect_model=after)
-        doubts = [row.doubt for row in (old[group], new[group]) if row.doubt]
-        pairs.append(
-            PairedItem(
-                difference,
-                limit,
-                measured,
-                partial(paired.combine_differences, group),
-                doubt=doubts[0] if doubts else "",
-                is_directed=False,
-            )
-        )
-        if paired.top is None:
-            continue
-        ratios = paired.get_log_ratios(group)
-        ratio_title = f"{show_group(group)}: selection ratio (log, top {paired.top:.0%})"
-        ratio = plain(
-            f"{group}: selection", ratio_title, unit="log ratio", effect_baseline=ratios[0], effect_model=ratios[1]
-        )
-        if None in ratios:
-            ratio = replace(ratio, reason="nothing is selected in a group")
-        combine = None if None in ratios else partial(paired.combine_log_ratios, group)
-        pairs.append(PairedItem(ratio, _RATIO_LIMIT, measured, combine, is_directed=False))
+        difference = plain(item, title, unit, *paired.get_differences(group), None)
+        doubt = next((row.doubt for row in (old[group], new[group]) if row.doubt), "")
+        combine = partial(paired.combine_differences, group)
+        pairs.append(PairedItem(difference, limit, measured, combine, doubt=doubt, is_directed=False))
+        if paired.top is not None:
+            ratios = paired.get_log_ratios(group)
+            title = f"{show_group(group)}: selection ratio (log, top {paired.top:.0%})"
+            missing = "nothing is selected in a group" if None in ratios else None
+            difference = plain(f"{group}: selection", title, "log ratio", *ratios, missing)
+            combine_ratios = None if missing else partial(paired.combine_log_ratios, group)
+            pairs.append(PairedItem(difference, _RATIO_LIMIT, measured, combine_ratios, is_directed=False))
     return pairs
 
 
@@ -143,37 +133,26 @@ def _align(
     first: RunSlice, first_inputs: AuditInputsRecord, model: RunSlice, inputs: AuditInputsRecord, measure: str
 ) -> tuple[Floats, Floats, list[str], list[str]]:
     """Return both models' scores (names, documents, queries) of shared names and documents, with groups and units."""
-    places = [
-        (
-            {(name.group, name.full_name): i for i, name in enumerate(record.names)},
-            {document.id: i for i, document in enumerate(record.documents)},
-        )
-        for record in (first_inputs, inputs)
-    ]
-    names = [name for name in places[0][0] if name in places[1][0]]
-    documents = [document for document in places[0][1] if document in places[1][1]]
+    records = (first_inputs, inputs)
+    name_indices = [{(name.group, name.full_name): i for i, name in enumerate(record.names)} for record in records]
+    document_indices = [{document.id: i for i, document in enumerate(record.documents)} for record in records]
+    names = [name for name in name_indices[0] if name in name_indices[1]]
+    documents = [document for document in document_indices[0] if document in document_indices[1]]
+    groups = [group for group, _ in names]
     old, new = (
-        one.arrays[name_array(measure)][
-            np.ix_([own[0][name] for name in names], [own[1][document] for document in documents])
-        ]
-        for one, own in zip((first, model), places, strict=True)
+        one.arrays[name_array(measure)][np.ix_([own[name] for name in names], [place[id] for id in documents])]
+        for one, own, place in zip((first, model), name_indices, document_indices, strict=True)
     )
     if measure:  # responses to some queries may be missing
-        old, new = (average_queries(one, [group for group, _ in names])[:, :, None] for one in (old, new))
+        old, new = (average_queries(one, groups)[:, :, None] for one in (old, new))
     known = np.asarray(~np.isnan(old).any(axis=2) & ~np.isnan(new).any(axis=2))
-    groups = [group for group, _ in names]
     rows = np.flatnonzero(known.any(axis=1))
     rows = np.array([i for i in rows if sum(groups[j] == groups[i] for j in rows) > 1], dtype=np.intp)
     columns = np.flatnonzero(known[rows].any(axis=0))
     cells = np.ix_(rows, columns)
-    hidden = ~known[cells][:, :, None]
-    units = {(name.group, name.full_name): f"{name.group} {name.unit}" for name in first_inputs.names}
-    return (
-        np.where(hidden, np.nan, old[cells]),
-        np.where(hidden, np.nan, new[cells]),
-        [groups[i] for i in rows],
-        [units[names[i]] for i in rows],
-    )
+    old, new = (np.where(known[cells][:, :, None], one[cells], np.nan) for one in (old, new))
+    units = [f"{name.group} {name.unit}" for name in first_inputs.names]
+    return old, new, [groups[i] for i in rows], [units[name_indices[0][names[i]]] for i in rows]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from biassay.datasets.names import (
     select_names,
 )
 from biassay.errors import UnknownNameError, UsageError
+from biassay.grouping import group_pairs
 from biassay.io import content_digest
 from biassay.models.base import Model
 from biassay.prompts.documents import (
@@ -36,6 +37,8 @@ from biassay.studies.audit.outcomes import ResponseOutcome, get_outcome, judged_
 from biassay.studies.audit.results import show_group
 from biassay.studies.audit.settings import AuditSettings
 
+NO_QUERY = Query("", "")
+"""Query of scores and responses that do not depend on queries."""
 _DEFAULT_OUTCOMES = ("length", "agentic", "communal", "hedging", "readability")
 _FEWEST_NAMES = 5  # per group, to which a draw may shrink
 
@@ -63,6 +66,11 @@ class AuditInputsRecord:
     prompt_set: str = ""
     labels_digest: str = ""
     outcomes: tuple[AuditTextRecord, ...] = ()
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of names."""
+        return len({name.group for name in self.names})
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +161,7 @@ def _load_prompts(settings: AuditSettings, source: str) -> AuditInputs:
         prompt_set=loaded.title,
         outcomes=tuple(
             AuditTextRecord(
-                outcome.name, make_digest(" ".join(outcome.words) if outcome.rubric is None else repr(outcome.rubric))
+                outcome.name, _make_digest(" ".join(outcome.words) if outcome.rubric is None else repr(outcome.rubric))
             )
             for outcome in outcomes
         ),
@@ -272,11 +280,10 @@ def _select(listed: NameList, settings: AuditSettings, **options: Any) -> NameSe
 
 
 def _make_text_records(texts: Sequence[DocumentTemplate | Query]) -> tuple[AuditTextRecord, ...]:
-    return tuple(AuditTextRecord(text.id, make_digest(text.text)) for text in texts)
+    return tuple(AuditTextRecord(text.id, _make_digest(text.text)) for text in texts)
 
 
-def make_digest(text: str) -> str:
-    """Return the first 16 digits of the digest of a text."""
+def _make_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -318,7 +325,5 @@ def parse_pairs(pairs: Sequence[str], groups: Sequence[str]) -> list[tuple[str, 
 
 def count_names(names: Sequence[AuditName]) -> dict[str, int]:
     """Count the units of every group."""
-    groups: dict[str, set[str]] = {}
-    for name in names:
-        groups.setdefault(name.group, set()).add(name.unit)
-    return {group: len(units) for group, units in groups.items()}
+    units = group_pairs((name.group, name.unit) for name in names)
+    return {group: len(set(own)) for group, own in units.items()}

@@ -1,10 +1,10 @@
-"""Scores of texts by a judge, a second model, and their correction by human labels."""
+"""Scores of texts by a judge, a second model, texts for people to label, and the correction by their labels."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from biassay.cache.outputs import ModelOutputs
 from biassay.datasets.human_ratings import HumanRatings
-from biassay.datasets.rubrics import Rubric
+from biassay.datasets.rubrics import Rubric, load_rubric, rubric_names
 from biassay.errors import UsageError
+from biassay.grouping import group_pairs
+from biassay.io import replace_controls
 from biassay.models.base import Identity, Reply
 from biassay.prompts.judging import (
     RUBRIC_SCALE,
@@ -27,12 +29,12 @@ from biassay.prompts.judging import (
 )
 from biassay.prompts.requests import Prompt
 from biassay.results.paired_comparison import MAX_REFUSAL_SHARE
-from biassay.results.run_data import copy_fields, get_model_fields
+from biassay.results.run_data import RunData, copy_fields, get_model_fields
 from biassay.stats.judged_audit import JudgeAgreement, correct_scores, measure_agreement
-from biassay.studies.audit.candidates import PositionTest, check_positions, draw_candidates
-from biassay.studies.audit.outcomes import ResponseOutcome
-from biassay.studies.audit.results import AuditJudgeRow
-from biassay.studies.audit.texts import WrittenTexts
+from biassay.studies.audit.outcomes import ResponseOutcome, get_outcome
+from biassay.studies.audit.outcomes.responses import Responses
+from biassay.studies.audit.responses import ModelResponses, PositionTest, check_positions, draw_candidates
+from biassay.studies.audit.results import AuditJudgeRow, AuditText
 from biassay.studies.study import Row, derive_seed
 
 Floats = NDArray[np.float64]
@@ -58,12 +60,12 @@ class JudgedTexts:
 
     Attributes
     ----------
-    texts : WrittenTexts
+    responses : ModelResponses
     outcome : ResponseOutcome
         With a rubric.
     """
 
-    texts: WrittenTexts
+    responses: ModelResponses
     outcome: ResponseOutcome
 
     @property
@@ -75,7 +77,7 @@ class JudgedTexts:
     @cached_property
     def requests(self) -> tuple[JudgeRequest, ...]:
         """All prompts to the judge."""
-        masked = dict(zip(self.texts.written, self.texts.responses.masked, strict=True))
+        masked = dict(zip(self.responses.written, self.responses.texts.masked, strict=True))
         if not self.outcome.compares:
             return tuple(JudgeRequest(Prompt(write_rating_prompt(self.rubric, masked[i])), (i,)) for i in masked)
         return tuple(
@@ -86,25 +88,22 @@ class JudgedTexts:
 
     def _draw_pairs(self) -> Iterator[tuple[int, int]]:
         """Yield pairs of responses to the same prompt, about names of different groups where possible."""
-        names, prompts = self.texts.inputs.names, self.texts.design.prompts
-        blocks: dict[tuple[int, int], list[int]] = {}
-        for number in self.texts.written:
-            blocks.setdefault((prompts[number].document, prompts[number].prompt.sample), []).append(number)
+        prompts, groups = self.responses.design.prompts, self.responses.groups
+        blocks = group_pairs(((prompts[i].document, prompts[i].prompt.sample), i) for i in self.responses.written)
         for (document, sample), numbers in blocks.items():
-            groups = [names[prompts[number].names[0]].group for number in numbers]
             if len(numbers) < 2:
                 continue
-            seed = derive_seed(self.texts.inputs.settings.seed, "judged pairs", str(document), str(sample))
-            for first, second in draw_candidates(groups, 2, np.random.default_rng(seed)):
+            seed = derive_seed(self.responses.inputs.settings.seed, "judged pairs", str(document), str(sample))
+            for first, second in draw_candidates([groups[i] for i in numbers], 2, np.random.default_rng(seed)):
                 yield numbers[first], numbers[second]
 
-    def parse(self, replies: Sequence[Reply]) -> JudgeScores:
-        """Parse the responses of the judge, one per request, to a score per text."""
-        judged = [
-            self._parse(request.prompt.text, reply) for request, reply in zip(self.requests, replies, strict=True)
-        ]
-        values = np.full(len(self.texts.kinds), np.nan)
-        reasons = [str(kind) for kind in self.texts.kinds]
+    def read_scores(self, judge: ModelOutputs) -> JudgeScores:
+        """Read the scores of the texts from the outputs of the judge."""
+        prompts, compares = [request.prompt for request in self.requests], self.outcome.compares
+        replies = judge.replies(prompts) if prompts else ()
+        judged = [self._parse(prompt.text, reply) for prompt, reply in zip(prompts, replies, strict=True)]
+        values = np.full(len(self.responses.kinds), np.nan)
+        reasons = [str(kind) for kind in self.responses.kinds]
         scores: dict[int, list[float]] = {}
         failures: dict[int, str] = {}
         for request, judgement in zip(self.requests, judged, strict=True):
@@ -113,16 +112,12 @@ class JudgedTexts:
                     failures.setdefault(number, _REASONS[judgement.kind])
                 else:
                     won = float(judgement.value == index)
-                    scores.setdefault(number, []).append(won if self.outcome.compares else judgement.value)
-        for number in self.texts.written:
+                    scores.setdefault(number, []).append(won if compares else judgement.value)
+        for number in self.responses.written:
             reasons[number] = failures.get(number, "" if number in scores else "no text to compare with")
             if not reasons[number]:
                 values[number] = np.mean(scores[number])
-        chosen = (
-            [int(judgement.value) for judgement in judged if judgement.value is not None]
-            if self.outcome.compares
-            else []
-        )
+        chosen = [int(judgement.value) for judgement in judged if compares and judgement.value is not None]
         return JudgeScores(values, reasons, tuple(judged), check_positions(chosen, 2))
 
     def _parse(self, prompt: str, reply: Reply) -> Judgement:
@@ -131,6 +126,78 @@ class JudgedTexts:
         if reply.finish_reason in ("failed", "filter"):
             return Judgement("failed")
         return (parse_judged_pair if self.outcome.compares else parse_judged_rating)(prompt, reply.text)
+
+    def apply_labels(self, scores: JudgeScores, labels: HumanRatings) -> JudgeScores | None:
+        """Correct the ratings of the judge by human labels; None if people labelled no response for this rubric.
+
+        Names are left out if no response with a score is labelled, for example because the judge refused it.
+
+        Parameters
+        ----------
+        scores : JudgeScores
+        labels : HumanRatings
+
+        Raises
+        ------
+        UsageError
+            If more than 20% of names would be left out.
+        """
+        pair, (low, high), names = (self.rubric.low, self.rubric.high), RUBRIC_SCALE, self.responses.inputs.names
+        if self.outcome.compares or pair not in labels.pairs:
+            return None
+        rated = dict(zip(labels.groups, labels.means[:, labels.pairs.index(pair)].tolist(), strict=True))
+        known = low + (high - low) / 100.0 * np.array([rated.get(id, np.nan) for id in self.responses.ids])
+        if np.isnan(known).all():
+            return None
+        prompts = self.responses.design.prompts
+        shape = len(names), len(self.responses.inputs.documents), max(prompt.prompt.sample for prompt in prompts) + 1
+        indices = tuple(np.array([(prompt.names[0], prompt.document, prompt.prompt.sample) for prompt in prompts]).T)
+        judge, human = np.full(shape, np.nan), np.full(shape, np.nan)
+        judge[indices], human[indices] = scores.values, known
+        is_labelled = ~np.isnan(judge + human).all(axis=(1, 2))
+        if is_labelled.mean() < 1.0 - MAX_REFUSAL_SHARE:
+            first = names[int(np.argmin(is_labelled))].full_name
+            raise UsageError(
+                f"{labels.path}: {np.sum(~is_labelled):,} of {len(names):,} names have no labelled response with a "
+                f"score of the judge, such as {first}; label at least one response of every name"
+            )
+        groups = [name.group for name, is_kept in zip(names, is_labelled, strict=True) if is_kept]
+        corrected = np.full(shape, np.nan)
+        corrected[is_labelled] = correct_scores(judge[is_labelled], human[is_labelled], groups)
+        reasons = [
+            reason if reason or is_labelled[prompt.names[0]] else "name without labels"
+            for reason, prompt in zip(scores.reasons, prompts, strict=True)
+        ]
+        agreement = measure_agreement(judge[is_labelled], human[is_labelled], groups)
+        return replace(scores, values=corrected[indices], reasons=reasons, agreement=agreement)
+
+    def count_judgements(self, scores: JudgeScores, judge: Identity) -> Iterator[Row]:
+        """Yield the numbers of a judge's responses by kind, with its agreement with people.
+
+        Ratings are counted by group, and comparisons together, because they are about two groups.
+
+        Parameters
+        ----------
+        scores : JudgeScores
+        judge : Identity
+            Identity of the judge.
+        """
+        compares, groups = self.outcome.compares, self.responses.groups
+        owners = ["" if compares else groups[request.numbers[0]] for request in self.requests]
+        for group in ("",) if compares else dict.fromkeys(name.group for name in self.responses.inputs.names):
+            kinds = Counter(one.kind for owner, one in zip(owners, scores.judgements, strict=True) if owner == group)
+            counts: dict[str, Any] = {kind: kinds[kind] for kind in ("scored", *_REASONS)}
+            if group in scores.agreement:
+                counts |= copy_fields(scores.agreement[group], "n_labels", "judge_mean", "human_mean", "tau")
+            row = AuditJudgeRow(
+                **get_model_fields(self.responses.identity),
+                measure=self.outcome.name,
+                judge=judge.name,
+                group=group,
+                judgements=kinds.total(),
+                **counts,
+            )
+            yield Row("judges", row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,12 +214,15 @@ class JudgeScores:
         One per request.
     positions : PositionTest or None
         Whether choices follow the order of two texts.
+    agreement : dict of str to JudgeAgreement
+        By group, if the scores are corrected by human labels.
     """
 
     values: Floats
     reasons: Sequence[str]
     judgements: tuple[Judgement, ...]
     positions: PositionTest | None
+    agreement: dict[str, JudgeAgreement] = field(default_factory=dict)
 
     def doubt(self, alpha: float) -> str:
         """Return why differences are in doubt: the judge follows the order of the texts."""
@@ -162,28 +232,19 @@ class JudgeScores:
         return f"the judge follows the order of the texts: one position is chosen in {share:.0%} of comparisons"
 
 
-@dataclass(frozen=True, eq=False)
-class CorrectedScores:
-    """Scores of a judge corrected by human labels, why some are missing, and how both agree by group."""
-
-    values: Floats
-    reasons: Sequence[str]
-    agreement: dict[str, JudgeAgreement]
-
-
-def list_judge_prompts(texts: WrittenTexts) -> tuple[Prompt, ...]:
+def list_judge_prompts(texts: ModelResponses) -> tuple[Prompt, ...]:
     """Return all prompts to the judge about the texts of one model, in the order of the texts."""
     return tuple(dict.fromkeys(request.prompt for request in _list_requests(texts)))
 
 
-def _list_requests(texts: WrittenTexts) -> list[JudgeRequest]:
+def _list_requests(texts: ModelResponses) -> list[JudgeRequest]:
     outcomes = [outcome for outcome in texts.inputs.outcomes if outcome.rubric is not None]
     requests = [request for outcome in outcomes for request in JudgedTexts(texts, outcome).requests]
     prompts = texts.design.prompts
     return sorted(requests, key=lambda one: (prompts[one.numbers[0]].prompt.sample, prompts[one.numbers[0]].document))
 
 
-def select_judged(texts: WrittenTexts, model: ModelOutputs) -> WrittenTexts:
+def select_judged(texts: ModelResponses, model: ModelOutputs) -> ModelResponses:
     """Return the texts, or a balanced part of them if the budget did not allow all judgements."""
     if model.judge is None:
         return texts
@@ -195,13 +256,7 @@ def select_judged(texts: WrittenTexts, model: ModelOutputs) -> WrittenTexts:
     return texts.select_judged([i not in open_ones for i in range(len(texts.kinds))], model)
 
 
-def judge_texts(judged: JudgedTexts, judge: ModelOutputs) -> JudgeScores:
-    """Score texts by the responses of the judge."""
-    prompts = [request.prompt for request in judged.requests]
-    return judged.parse(judge.replies(prompts) if prompts else ())
-
-
-def check_labels(labels: HumanRatings, all_texts: Sequence[WrittenTexts]) -> None:
+def check_labels(labels: HumanRatings, all_texts: Sequence[ModelResponses]) -> None:
     """Raise UsageError if some labels are of responses that no model of the run gave."""
     known = {id for texts in all_texts for id in texts.ids}
     unknown = [id for id in labels.groups if id not in known]
@@ -213,91 +268,45 @@ def check_labels(labels: HumanRatings, all_texts: Sequence[WrittenTexts]) -> Non
         )
 
 
-def correct_by_labels(judged: JudgedTexts, scores: JudgeScores, labels: HumanRatings) -> CorrectedScores | None:
-    """Correct the ratings of a judge; None if no response of the model was labelled for this rubric.
-
-    Names are left out if no response with a score is labelled, for example because the judge refused it.
-
-    Parameters
-    ----------
-    judged : JudgedTexts
-    scores : JudgeScores
-    labels : HumanRatings
-
-    Raises
-    ------
-    UsageError
-        If more than 20% of names would be left out.
-    """
-    texts, pair = judged.texts, (judged.rubric.low, judged.rubric.high)
-    low, high = RUBRIC_SCALE
-    if judged.outcome.compares or pair not in labels.pairs:
-        return None
-    rated = dict(zip(labels.groups, labels.means[:, labels.pairs.index(pair)].tolist(), strict=True))
-    known = low + (high - low) / 100.0 * np.array([rated.get(id, np.nan) for id in texts.ids])
-    if np.isnan(known).all():
-        return None
-    prompts = texts.design.prompts
-    shape = len(texts.inputs.names), len(texts.inputs.documents), max(prompt.prompt.sample for prompt in prompts) + 1
-    indices = tuple(np.array([(prompt.names[0], prompt.document, prompt.prompt.sample) for prompt in prompts]).T)
-    judge, human = np.full(shape, np.nan), np.full(shape, np.nan)
-    judge[indices], human[indices] = scores.values, known
-    is_labelled = ~np.isnan(judge + human).all(axis=(1, 2))
-    names = texts.inputs.names
-    if is_labelled.mean() < 1.0 - MAX_REFUSAL_SHARE:
-        first = names[int(np.argmin(is_labelled))].full_name
-        raise UsageError(
-            f"{labels.path}: {np.sum(~is_labelled):,} of {len(names):,} names have no labelled response with a score "
-            f"of the judge, such as {first}; label at least one response of every name"
-        )
-    groups = [name.group for name, is_kept in zip(names, is_labelled, strict=True) if is_kept]
-    corrected = np.full(shape, np.nan)
-    corrected[is_labelled] = correct_scores(judge[is_labelled], human[is_labelled], groups)
-    reasons = [
-        reason if reason or is_labelled[prompt.names[0]] else "name without labels"
-        for reason, prompt in zip(scores.reasons, prompts, strict=True)
-    ]
-    agreement = measure_agreement(judge[is_labelled], human[is_labelled], groups)
-    return CorrectedScores(corrected[indices], reasons, agreement)
+def list_rubrics(run: RunData) -> Sequence[Rubric]:
+    """Return the rubrics by which a judge rated the texts of a run; all bundled ones if there was no judge."""
+    outcomes = [get_outcome(name) for name in run.manifest.settings.outcome if name.startswith("judge:")]
+    rated = [outcome.rubric for outcome in outcomes if outcome.rubric is not None]
+    return rated or [load_rubric(name) for name in rubric_names()]
 
 
-def count_judgements(
-    judged: JudgedTexts, scores: JudgeScores, corrected: CorrectedScores | None, judge: Identity
-) -> Iterator[Row]:
-    """Yield the numbers of a judge's responses by kind, with its agreement with people.
-
-    Ratings are counted by group, and comparisons together, because they are about two groups.
+def draw_responses(run: RunData, n: int) -> dict[str, str]:
+    """Draw texts at random, equally many for every name and model where possible, and mask the names.
 
     Parameters
     ----------
-    judged : JudgedTexts
-    scores : JudgeScores
-    corrected : CorrectedScores or None
-    judge : Identity
-        Identity of the judge.
+    run : RunData
+        Audit of texts.
+    n : int
+        Number of texts, rounded to the next multiple of the number of names. A name with fewer texts has all of them.
+
+    Returns
+    -------
+    dict of str to str
+        Texts by identifier, in random order.
     """
-    texts = judged.texts
-    groups = [name.group for name in texts.inputs.names]
-    owners = [
-        "" if judged.outcome.compares else groups[texts.design.prompts[request.numbers[0]].names[0]]
-        for request in judged.requests
+    if run.manifest.study != "audit" or not run.manifest.settings.writes:
+        raise UsageError("people can rate texts of an audit with --prompts only; the run is of another kind")
+    names = {(name.group, name.full_name): name for name in run.manifest.inputs.names}
+    by_name: dict[tuple[str, str, str, str], list[AuditText]] = {}
+    for row in run.tables.get("texts", ()):
+        own = by_name.setdefault((row.model, row.options, row.group, row.name), [])
+        if row.kind == "parsed":
+            own.append(row)
+    if not any(by_name.values()):
+        raise UsageError("the run has no text that people could rate; all responses are refusals or missing")
+    per_name = max(round(n / len(by_name)), 1)
+    rng = np.random.default_rng(derive_seed(run.manifest.settings.seed, "audit", "labels"))
+    drawn = [
+        rows[i]
+        for rows in by_name.values()
+        for i in rng.choice(len(rows), min(per_name, len(rows)), replace=False).tolist()
     ]
-    for group in ("",) if judged.outcome.compares else dict.fromkeys(groups):
-        kinds = Counter(
-            judgement.kind for owner, judgement in zip(owners, scores.judgements, strict=True) if owner == group
-        )
-        counts: dict[str, Any] = {kind: kinds[kind] for kind in _REASONS}
-        agreement: dict[str, Any] = {}
-        if corrected is not None and group in corrected.agreement:
-            agreement = copy_fields(corrected.agreement[group], "n_labels", "judge_mean", "human_mean", "tau")
-        row = AuditJudgeRow(
-            **get_model_fields(texts.identity),
-            measure=judged.outcome.name,
-            judge=judge.name,
-            group=group,
-            judgements=kinds.total(),
-            scored=kinds["scored"],
-            **counts,
-            **agreement,
-        )
-        yield Row("judges", row)
+    masked = Responses([row.text for row in drawn], [names[row.group, row.name] for row in drawn]).masked
+    shown = ["\n".join(map(replace_controls, text.expandtabs().splitlines())) for text in masked]
+    return {drawn[i].id: shown[i] for i in rng.permutation(len(drawn)).tolist()}

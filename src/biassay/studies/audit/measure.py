@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.datasets.names import AuditName
 from biassay.errors import MeasurementError, UsageError
-from biassay.models.base import Identity, Span, join_text_pair
+from biassay.grouping import group_pairs
+from biassay.models.base import Identity, TextEmbeddings, join_text_pair
 from biassay.prompts.documents import DocumentTemplate, Query, fill_document
 from biassay.prompts.requests import Prompt
 from biassay.results.outcomes import Outcome
 from biassay.results.run_data import copy_fields, get_model_fields
 from biassay.stats.association import unit_rows
 from biassay.stats.name_audit import LEAST_DOCUMENTS, AuditDesign, GroupContrast, NameAudit, Selection, name_audit
-from biassay.studies.audit.inputs import AuditInputs, count_names, parse_pairs
+from biassay.studies.audit.inputs import NO_QUERY, AuditInputs, count_names, parse_pairs
 from biassay.studies.audit.results import (
+    SD,
     AuditDocumentRow,
     AuditNameRow,
     AuditPairRow,
@@ -40,14 +42,12 @@ Floats = NDArray[np.float64]
 AuditScale = Literal["cosine", "log-odds", "score"]
 _OPTIONS = ("No", "Yes", " No", " Yes")
 _ORDERS = ("Answer Yes or No:", "Answer No or Yes:")
-_NO_QUERY = Query("", "")
 _N_FLIPS = 500
 _MAX_SHOWN = 80  # characters of a text in an error
 _BLOCK = 65_536  # texts in memory at a time
 _CHUNK = 16_384  # texts whose vectors are in memory at a time
 _TIED = 1.2  # times the top share that is selected, from which on the report says so
 _MAX_UNKNOWN = 0.5  # share of a query's characters in unknown words, from which on there is a warning
-_ESTIMATE = ("effect_size", "ci_low", "ci_high", "p_value")
 _SELECTED = (
     *("rate", "ratio", "ci_low", "ci_high", "p_value", "p_adjusted"),
     *("impact_ratio", "impact_ci_low", "impact_ci_high"),
@@ -78,8 +78,8 @@ class AuditRequests:
     def queries(self) -> tuple[Query, ...]:
         """Queries that are used: an empty one if scores do not depend on queries."""
         if self.scale == "log-odds":
-            return self._require_queries() if "{query}" in self._question else (_NO_QUERY,)
-        return (_NO_QUERY,) if self.capabilities.scorer == "texts" else self._require_queries()
+            return self._require_queries() if "{query}" in self._question else (NO_QUERY,)
+        return (NO_QUERY,) if self.capabilities.scorer == "texts" else self._require_queries()
 
     def _require_queries(self) -> tuple[Query, ...]:
         if self.inputs.queries:
@@ -99,10 +99,7 @@ class AuditRequests:
     @cached_property
     def edited_names(self) -> list[int]:
         """Names that are put into edited documents: the first one of every group."""
-        first: dict[str, int] = {}
-        for i, name in enumerate(self.inputs.names):
-            first.setdefault(name.group, i)
-        return list(first.values())
+        return [own[0] for own in group_pairs((name.group, i) for i, name in enumerate(self.inputs.names)).values()]
 
     def fill(self, document: DocumentTemplate, names: Sequence[int] | None = None, noise: int = 0) -> list[str]:
         """Put names into a document.
@@ -115,9 +112,9 @@ class AuditRequests:
         noise : int
             Number of the meaningless edit.
         """
-        chosen = range(len(self.inputs.names)) if names is None else names
+        chosen = self.inputs.names if names is None else [self.inputs.names[i] for i in names]
         pronouns: Any = self.inputs.settings.pronouns
-        return [fill_document(document, self.inputs.names[i], pronouns, noise) for i in chosen]
+        return [fill_document(document, name, pronouns, noise) for name in chosen]
 
     def list_documents(self) -> Iterator[str]:
         """Yield all filled documents."""
@@ -128,11 +125,7 @@ class AuditRequests:
 
     def make_texts(self, documents: Sequence[str], query: Query) -> list[str]:
         """Return the texts that a scorer is given."""
-        return (
-            [join_text_pair(query.text, document) for document in documents]
-            if query is not _NO_QUERY
-            else list(documents)
-        )
+        return list(documents) if query is NO_QUERY else [join_text_pair(query.text, text) for text in documents]
 
     def make_prompts(self, documents: Sequence[str], query: Query) -> list[Prompt]:
         """Return the prompts for one query, all documents in one order of the options and then in the other."""
@@ -175,12 +168,13 @@ class ScoreReader:
                 f"{self.truncated:,} documents exceed the maximum length of the model; it does not read names and "
                 "words beyond that"
             )
-        for query, embedded in zip(self._requests.queries, self._query_unknown, strict=False):
-            share = sum(end - start for start, end in embedded) / max(len(query.text), 1)
-            if share >= _MAX_UNKNOWN:
-                yield StudyWarning(
-                    f"query {query.id!r}: most of its words are out of vocabulary; write it in the model's language"
-                )
+        if self._requests.scale == "cosine":
+            for query, spans in zip(self._requests.queries, self._embedded_queries.unknown, strict=True):
+                share = sum(end - start for start, end in spans) / max(len(query.text), 1)
+                if share >= _MAX_UNKNOWN:
+                    yield StudyWarning(
+                        f"query {query.id!r}: most of its words are out of vocabulary; write it in the model's language"
+                    )
         if self.unknown:
             yield UnknownWords(tuple(sorted(self.unknown)))
 
@@ -204,7 +198,10 @@ class ScoreReader:
         if self._requests.scale == "cosine":
             embedded = self._model.read_texts(texts)
             self.truncated += sum(index is not None for index in embedded.truncated_at)
-            self._note_unknown(texts, embedded.unknown, names)
+            chosen = range(len(self._requests.inputs.names)) if names is None else names
+            for i, text, spans in zip(cycle(chosen), texts, embedded.unknown, strict=False):
+                name = self._requests.inputs.names[i].name
+                self.unknown.update(name for start, end in spans if name.casefold() == text[start:end].casefold())
             _check_known(texts, embedded.vectors, "the document")
             return unit_rows(embedded.vectors, "documents") @ self._query_vectors.T
         columns = []
@@ -218,26 +215,15 @@ class ScoreReader:
                 columns.append(odds.reshape(len(_ORDERS), -1).mean(axis=0))
         return np.stack(columns, axis=1)
 
-    def _note_unknown(
-        self, texts: Sequence[str], unknown: Sequence[Sequence[Span]], names: Sequence[int] | None
-    ) -> None:
-        chosen = range(len(self._requests.inputs.names)) if names is None else names
-        for i, text, spans in zip(cycle(chosen), texts, unknown, strict=False):
-            name = self._requests.inputs.names[i].name
-            self.unknown.update(name for start, end in spans if name.casefold() == text[start:end].casefold())
+    @cached_property
+    def _embedded_queries(self) -> TextEmbeddings:
+        return self._model.read_texts([query.text for query in self._requests.queries])
 
     @cached_property
     def _query_vectors(self) -> Floats:
-        texts = [query.text for query in self._requests.queries]
-        vectors = self._model.read_texts(texts).vectors
-        _check_known(texts, vectors, "the query")
+        vectors = self._embedded_queries.vectors
+        _check_known([query.text for query in self._requests.queries], vectors, "the query")
         return unit_rows(vectors, "queries")
-
-    @property
-    def _query_unknown(self) -> Sequence[Sequence[Span]]:
-        if self._requests.scale != "cosine":
-            return ()
-        return self._model.read_texts([query.text for query in self._requests.queries]).unknown
 
 
 def _check_known(texts: Sequence[str], vectors: NDArray[np.float32], what: str) -> None:
@@ -256,7 +242,7 @@ def measure_audit(inputs: AuditInputs, model: ModelOutputs) -> Iterator[Event]:
     if inputs.logged is not None:
         scores, selected = inputs.logged.scores, inputs.logged.selected
     else:
-        if inputs.queries and requests.queries == (_NO_QUERY,):
+        if inputs.queries and requests.queries == (NO_QUERY,):
             how = (
                 "write {query} in --question" if requests.scale == "log-odds" else "score(queries, documents) gets them"
             )
@@ -335,8 +321,6 @@ class AuditRows:
         Differences that a meaningless edit makes.
     by_query : (names, documents, queries) float, optional
         Scores for rows by query, if `scores` are averaged over queries.
-    n_measures : int
-        Number of measures over which p-values are corrected.
     """
 
     def __init__(
@@ -350,10 +334,9 @@ class AuditRows:
         selected: Floats | None = None,
         edits: Floats | None = None,
         by_query: Floats | None = None,
-        n_measures: int = 1,
     ) -> None:
         self._settings, self._scale, self._edits, self._queries = inputs.settings, measure.scale, edits, queries
-        self._n_measures, self._compared = n_measures, measure.compared
+        self._n_measures, self._compared = max(len(inputs.outcomes), 1), measure.compared
         self._measure, self._top = measure.name, tuple(measure.top)
         missing = np.asarray(np.isnan(scores).any(axis=2))
         rows, columns = np.flatnonzero(~missing.all(axis=1)), np.flatnonzero(~missing.all(axis=0))
@@ -406,27 +389,21 @@ class AuditRows:
 
     def _result(self, contrast: GroupContrast, audit: NameAudit) -> AuditResult:
         n = {"names": contrast.n_names, "other names": contrast.n_others, "documents": contrast.n_documents}
-        own = [
-            mean
-            for mean, unit in zip(audit.name_means, audit.unit_groups, strict=True)
-            if audit.groups[unit] == contrast.group
-        ]
-        two = len(audit.groups) == 2
+        is_own = audit.unit_groups == audit.groups.index(contrast.group)
         low, high = audit.placebo.by_group[contrast.group]
         return AuditResult(
             **self._who,
             group=contrast.group,
             title=contrast.group,
             topic="names",
-            question=name_item(audit.groups[0], self._measure) if two else "",
-            mean=float(np.mean(own)),
+            question=name_item(audit.groups[0], self._measure) if len(audit.groups) == 2 else "",
+            mean=float(np.mean(audit.name_means[is_own])),
             placebo_low=low,
             placebo_high=high,
-            outcome=Outcome(
-                **copy_fields(contrast, *_ESTIMATE, "standard_error", "df", "power_80"),
-                confidence=1.0 - contrast.alpha,
-                scale=self._scale,
-                test="names crossed with documents",
+            outcome=make_outcome(
+                contrast,
+                self._scale,
+                **copy_fields(contrast, "standard_error", "df", "power_80"),
                 n=n,
                 reason=contrast.reason or None,
             ),
@@ -443,7 +420,7 @@ class AuditRows:
 
     def _standardize(self, contrast: GroupContrast, spread: float) -> Outcome:
         if self._scale == "share":  # percentage points need no other unit
-            return Outcome(confidence=1.0 - contrast.alpha, scale="document SD")
+            return Outcome(confidence=1.0 - contrast.alpha, scale=SD)
 
         def divide(value: float | None) -> float | None:
             return None if value is None or not spread > 0.0 else value / spread
@@ -453,7 +430,7 @@ class AuditRows:
             ci_low=divide(contrast.ci_low),
             ci_high=divide(contrast.ci_high),
             confidence=1.0 - contrast.alpha,
-            scale="document SD",
+            scale=SD,
             power_80=divide(contrast.power_80),
         )
 
@@ -562,6 +539,13 @@ class AuditRows:
                     **copy_fields(contrast, "group", "ci_low", "ci_high"),
                 )
                 yield Row("queries", row)
+
+
+def make_outcome(contrast: GroupContrast, scale: str, **fields: Any) -> Outcome:
+    """Return the difference of a group as an outcome on a scale; `fields` are others of the outcome."""
+    estimate = copy_fields(contrast, "effect_size", "ci_low", "ci_high", "p_value")
+    test = "names crossed with documents"
+    return Outcome(**estimate, confidence=1.0 - contrast.alpha, scale=scale, test=test, **fields)
 
 
 def drop_missing(names: Sequence[AuditName], scores: Floats) -> tuple[list[AuditName], Floats]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from biassay.datasets.lexicons import lexicon_names, load_lexicon
+from biassay.grouping import group_pairs
 from biassay.io import make_printable
 from biassay.reporting.citations import CitationUse
 from biassay.reporting.comparison import make_differences_report, methods_of_differences
@@ -43,7 +42,7 @@ from biassay.reporting.methods import MethodsSentence, format_models, make_seed_
 from biassay.reporting.model_card import ModelCard, get_version, make_card
 from biassay.reporting.terminal import make_table
 from biassay.results.comparison import Comparison
-from biassay.results.outcomes import Result
+from biassay.results.outcomes import Outcome, Result
 from biassay.results.paired_comparison import PairedItem
 from biassay.results.run_data import ModelRecord, RunData
 from biassay.results.tables import Column, make_columns
@@ -55,28 +54,23 @@ from biassay.studies.audit.results import (
     FAILURES,
     JUDGE_FAILURES,
     PER_TEXT,
+    SD,
     TABLES,
     AuditDocumentRow,
     AuditJudgeRow,
-    AuditPairRow,
     AuditResponseCounts,
     AuditResponseExample,
-    AuditResult,
     AuditSelectionRow,
     AuditUndefinedRow,
     AuditWordRow,
     describe_difference,
     format_size,
+    get_shown_outcome,
     show_group,
 )
 
 _OUTCOME_WORKS = {"sentiment": "hutto2014", "readability": "flesch1948"}
 _SIDE_BY_SIDE = 2  # models with a table each in the terminal
-_MEANING = (
-    "D is the mean score of documents with a group's names minus that with the names of the other groups, in standard "
-    "deviations (SD) of mean scores between documents. Intervals and p-values treat names and documents as samples. A "
-    "difference that is not significant may still exist: check the smallest one that the audit could detect."
-)
 _COMPARED = (
     "The difference of a group is D of the new model minus D of the old one, each in standard deviations of its "
     "documents, over the names and documents that both models scored. For a selection ratio, it is the difference of "
@@ -100,21 +94,11 @@ LIMITS = (
     "the one that it detects with 80% power.",
 )
 
-_RESPONSE_MEANING = (
-    "Each difference is the mean over a group's names minus the mean over the names of the other groups. Intervals and "
-    "p-values treat names and documents as samples, and p-values are corrected over groups and measures of a model. A "
-    "difference that is not significant may still exist: check the smallest one that the audit could detect."
-)
 _RESPONSE_LIMITS = (
     "Responses are parsed by stated rules. Missing responses (refused, filtered, unreadable) are counted by group, and "
     "bounds show the difference if they are counted either way.",
     "Responses vary with the wording, the system message and the temperature; results hold for those of this run.",
     *LIMITS,
-)
-_WRITTEN_MEANING = (
-    "Each difference is the mean over texts for a group's names minus the mean over texts for the other groups. "
-    "Intervals and p-values treat names and prompts as samples, and p-values are corrected over groups and outcomes of "
-    "a model. A difference that is not significant may still exist: check the smallest one that the audit could detect."
 )
 _WRITTEN_LIMITS = (
     "Outcomes are counts and rules: they do not understand a text, and none of them measures whether it is good. Read "
@@ -133,21 +117,18 @@ _WORD_NOTE = (
     "name repeat words. Only words in texts for at least half of the names, without names, pronouns and titles. These "
     "lists are exploratory."
 )
+_JUDGE_NOTE = (
+    "A judge is a model with errors, which may differ between groups. Without human labels, a difference may be "
+    "the judge's own: rate a random part of the texts (biassay survey new --responses RUN), and run the audit again "
+    "with --human. Intervals then include the error of the judge, if human labels count as the truth."
+)
+
+
 _TOP_WORDS = 10  # per group, on the page
 _COLUMNS = 4  # most groups whose examples are shown in columns
 
 
-def _format_difference(value: float | None, digits: int = 2) -> str:
-    return "–" if value is None else f"{value:z.{digits}f}"
-
-
-def _format_range(low: float | None, high: float | None, digits: int = 2) -> str:
-    if low is None or high is None:
-        return "no interval"
-    return f"[{_format_difference(low, digits)}, {_format_difference(high, digits)}]"
-
-
-class _AuditView(ABC):
+class _View:
     """Results of one model, as the report shows them."""
 
     def __init__(self, run: RunData, model: RunSlice) -> None:
@@ -155,157 +136,360 @@ class _AuditView(ABC):
         self.label, self.model, self.run = model.label, model, run
         self.results: list[Result] = [result for result in run.results if id(result.record) in own]
         self.measured = [result for result in self.results if result.status == "measured"]
+        self.measures = tuple(dict.fromkeys(result.measure for result in self.results))
+        self.scales = {result.measure: get_shown_outcome(result.record).scale for result in self.measured}
+        self.n_groups = len({result.group for result in self.results})
+        self.summaries: dict[str, Any] = {row.measure: row for row in model["summary"]}
+        shares = list(dict.fromkeys(row.top for row in model["selection"]))
+        self.share = "decisions" if "decisions" in shares else shares[len(shares) // 2] if shares else ""
+        self.selection: list[AuditSelectionRow] = [row for row in model["selection"] if row.top == self.share]
+        self.level = format_percent(1.0 - run.manifest.settings.alpha)
 
     @property
-    @abstractmethod
-    def verdict(self) -> str:
-        """The finding in a sentence."""
+    def significant_results(self) -> list[Result]:
+        """Significant differences: the main measure first, then the largest."""
+        counted = [result for result in self.measured if result.form_of is None and result.significant]
+        return sorted(counted, key=lambda result: (self.measures.index(result.measure), -abs(result.effect_size)))
 
     @property
     def statement(self) -> Statement:
-        """The verdict as a statement."""
-        return Statement(self.verdict, (), self.label)
+        """The finding in a sentence, with all significant differences of responses, if there are several."""
+        found = self.significant_results
+        points = tuple(map(self._describe, found)) if len(found) > 1 and self.measures != ("",) else ()
+        return Statement(f"{self.label}: {self._make_verdict(found)}.", points, self.label)
 
-    @property
-    @abstractmethod
-    def table(self) -> Table:
-        """Table of the terminal."""
-
-
-class _ScoreView(_AuditView):
-    """Results of the scores of one model."""
-
-    def __init__(self, run: RunData, model: RunSlice) -> None:
-        super().__init__(run, model)
-        self.summary: Any = model.first("summary")
-        shares = list(dict.fromkeys(row.top for row in model["selection"]))
-        self.pairs: list[AuditPairRow] = list(model["pairs"])
-        self.share = "decisions" if "decisions" in shares else shares[len(shares) // 2] if shares else ""
-        self.selection: dict[str, AuditSelectionRow] = {
-            row.group: row for row in model["selection"] if row.top == self.share
-        }
-        self.unit = "SD" if self.measured and self.measured[0].standardized_effect_size is not None else "points"
-
-    @property
-    def digits(self) -> int:
-        """Decimals that show the largest difference with two digits, at least two."""
-        largest = max((abs(self.outcome(result).effect_size or 0.0) for result in self.measured), default=1.0) or 1.0
-        return max(2, 1 - math.floor(math.log10(largest)))
-
-    def outcome(self, result: Any) -> Any:
-        """Return the standardized outcome, or that in points if documents do not differ."""
-        return result.record.alternatives["standardized"] if self.unit == "SD" else result.record.outcome
-
-    def scale(self, value: float | None) -> float | None:
-        """Convert a difference of scores to the unit of the report."""
-        return None if value is None else value / self.summary.document_sd if self.unit == "SD" else value
-
-    @property
-    def verdict(self) -> str:
-        """The finding in a sentence."""
+    def _make_verdict(self, found: Sequence[Result]) -> str:
         if not self.measured:
-            return f"{self.label}: {self.results[0].reason if self.results else 'not measured'}."
-        if all(result.p_value is None for result in self.measured):
-            return f"{self.label}: too few names or documents to test; differences are only described."
-        groups = len(self.results)
-        counted = [result for result in self.measured if result.form_of is None]
-        found = sorted(
-            (result for result in counted if result.significant),
-            key=lambda result: -abs(self.outcome(result).effect_size or 0.0),
-        )
-        if not found:
-            smallest = self.summary.smallest_standardized if self.unit == "SD" else self.summary.smallest
-            could = (
-                f"; the audit could detect {_format_difference(smallest, self.digits)} {self.unit} or more"
-                if smallest
-                else ""
-            )
-            return f"{self.label}: no significant difference between {groups} groups of names{could}."
-        first = found[0]
-        outcome = self.outcome(first)
-        other = next(show_group(result.group) for result in self.results if result.group != first.group)
-        than = f" than with {other} names" if groups == 2 else ""
-        said = (
-            f"{self.label} scores documents with {show_group(first.group)} names "
-            f"{_format_difference(abs(outcome.effect_size), self.digits)} {self.unit} "
-            f"{'higher' if outcome.effect_size > 0 else 'lower'}{than} "
-            f"({format_percent(outcome.confidence)} CI {_format_range(outcome.ci_low, outcome.ci_high, self.digits)})"
-        )
-        number = "all" if len(found) == groups else f"{len(found)} of"
-        count = f"; {number} {groups} groups differ{'s' if len(found) == 1 else ''} significantly"
-        return f"{said}{count if groups > 2 else ''}."
+            return (self.results[0].reason or "") if self.results else "not measured"
+        caveat = ""
+        if any(not row.n_labels for row in self.model["judges"]):
+            caveat = "; the judge is not checked against human ratings"
+        if found:
+            n_tested = sum(result.form_of is None and result.p_value is not None for result in self.measured)
+            count = f"; {len(found)} of {n_tested} differences are significant" if n_tested > 1 else ""
+            return f"{self._describe(found[0])}{count}{caveat}"
+        if doubt := next(filter(None, (result.doubt or _explain_missing(result) for result in self.results)), ""):
+            return f"inconclusive. {doubt[0].upper()}{doubt[1:]}{caveat}"
+        if not any(result.p_value is not None for result in self.measured):
+            return f"differences are not tested: {self.measured[0].record.outcome.reason}"
+        main, could = self.measures[0], ""
+        smallest = self._scale(self.summaries[main].smallest, main) if main in self.summaries else None
+        if smallest is not None:
+            could = f"; the audit could detect {format_size(smallest, self.scales[main])} or more"
+        return f"no significant difference between {self.n_groups} groups of names{could}{caveat}"
+
+    def _describe(self, result: Result) -> str:
+        """Describe a difference with its interval; of two groups, the one with the higher mean."""
+        if self.n_groups == 2:
+            same = (one for one in self.measured if one.measure == result.measure)
+            result = max(same, key=lambda one: float(one.effect_size))
+        outcome = get_shown_outcome(result.record)
+        others = [show_group(one.group) for one in self.results if one.group != result.group]
+        than = f"{others[0]} names" if self.n_groups == 2 else "others"
+        interval = f" ({self.level} CI {_format_range(outcome)})" if outcome.ci_low is not None else ""
+        return f"{describe_difference(result.record)} than for {than}{interval}"
+
+    @property
+    def record(self) -> ModelRecord:
+        """Record of the model in the manifest, with its tokens."""
+        key = model_key(self.results[0].record)
+        return next(record for record in self.run.manifest.models if (record.name, record.options) == (key[0], key[1]))
 
     @property
     def details(self) -> Iterator[str]:
-        """Chosen pairs, placebo, four fifths and power, a sentence each."""
-        if not self.measured:
-            return
-        s = self.summary
-        for pair in self.pairs:
-            difference, low, high = map(self.scale, (pair.difference, pair.ci_low, pair.ci_high))
-            p = "no p" if pair.p_value is None else f"uncorrected p {format_p_relation(pair.p_value)}"
-            yield (
-                f"{show_group(pair.first)} minus {show_group(pair.second)}: "
-                f"{_format_difference(difference, self.digits)} {self.unit}, "
-                f"{format_percent(1.0 - self.run.manifest.settings.alpha)} CI "
-                f"{_format_range(low, high, self.digits)}, {p}."
-            )
-        band = _format_range(self.scale(s.placebo_low), self.scale(s.placebo_high), self.digits)
-        edit = (
-            _format_range(self.scale(s.edit_low), self.scale(s.edit_high), self.digits)
-            if s.edit_low is not None
-            else ""
-        )
-        yield (
-            f"Placebo: random halves of one group's names differ by {band} {self.unit}"
-            f"{f'; a meaningless edit makes a difference of {edit}' if edit else ''}."
-        )
-        for row in list(self.selection.values())[:1]:
-            if row.chance_below_80 is None:
-                continue
-            yield (
-                f"Four fifths ({_name_share(row.top)}): {row.chance_below_80:.0%} of fair systems would show an impact "
-                "ratio below 0.8 in an audit of this size."
-            )
+        """Measured part, doubts, missing responses, pairs, placebo, power and cost, a sentence each."""
+        record = self.record
+        if part := record.part:
+            yield f"{part[0].upper()}{part[1:]}; for the rest, resume the run with a larger --budget."
+        yield from self._explain_doubts()
+        counts = self.model["responses"]
+        total, parsed = sum(row.responses for row in counts), sum(row.parsed for row in counts)
+        if parsed < total:
+            yield f"{total - parsed:,} of {total:,} responses are missing: {', '.join(self._count_missing())}."
+        positions = self.model["positions"]
+        if positions:
+            shares = ", ".join(f"{row.position} {row.share:.0%}" for row in positions)
+            yield f"Choices by position: {shares} (p = {format_p(positions[0].p_value)} for equal shares)."
+        yield from self._describe_judge()
+        yield from self._describe_pairs()
+        yield from self.placebo
+        for row in self.selection[:1]:
+            if row.chance_below_80 is not None:
+                yield (
+                    f"Four fifths ({_name_share(row.top)}): {row.chance_below_80:.0%} of fair systems would show an "
+                    "impact ratio below 0.8 in an audit of this size."
+                )
+        summary = self.summaries.get("")
+        sizes = (summary.names_needed, summary.documents_needed) if summary is not None else ()
         needs = [
             f"{number:,} {what}"
-            for number, what in ((s.names_needed, "names per group"), (s.documents_needed, "documents"))
+            for number, what in zip(sizes, ("names per group", "documents"), strict=False)
             if number is not None
         ]
         if needs:
             yield f"80% power for a difference of 0.2 SD, before correction, needs {' or '.join(needs)}."
+        if record.tokens_in or record.tokens_out:
+            judge = ", including those of the judge" if self.model["judges"] else ""
+            yield f"Tokens used: {record.tokens_in:,} in and {record.tokens_out:,} out{judge}."
+
+    def _explain_doubts(self) -> Iterator[str]:
+        """Yield why measures are in doubt or were not compared, once per group, unless the verdict says so."""
+        verdict = self.statement.text.lower()
+        for measure in self.measures if self.measures != ("",) else ():
+            reasons = group_pairs(
+                (result.doubt or result.record.reason, show_group(result.group))
+                for result in self.results
+                if result.measure == measure and measure not in FAILURES
+            )
+            name = measure if ":" in measure else measure.capitalize()
+            for reason, groups in reasons.items():
+                if reason and reason not in verdict:
+                    yield f"{name}, {' and '.join(groups)}: {reason}."
+
+    def _count_missing(self) -> Iterator[str]:
+        """Yield how many responses are missing for each reason, in all and for each group."""
+        rows = self.model["responses"]
+        for kind in RESPONSE_KINDS[1:]:
+            number = sum(getattr(row, kind) for row in rows)
+            by_group = ", ".join(f"{show_group(row.group)} {getattr(row, kind):,}" for row in rows)
+            if number:
+                yield f"{number:,} {kind}{f' ({by_group})' if len(rows) > 1 else ''}"
+
+    def _describe_pairs(self) -> Iterator[str]:
+        """Describe the chosen pairs of groups in the main measure."""
+        for pair in self.model["pairs"]:
+            if pair.measure == self.measures[0]:
+                outcome = Outcome(
+                    effect_size=self._scale(pair.difference, pair.measure),
+                    ci_low=self._scale(pair.ci_low, pair.measure),
+                    ci_high=self._scale(pair.ci_high, pair.measure),
+                    scale=self.scales[pair.measure],
+                )
+                p = "no p" if pair.p_value is None else f"uncorrected p {format_p_relation(pair.p_value)}"
+                yield (
+                    f"{show_group(pair.first)} minus {show_group(pair.second)}: {_format_effect(outcome)}"
+                    f"{' SD' if outcome.scale == SD else ''}, "
+                    f"{self.level} CI {_format_range(outcome)}, {p}."
+                )
 
     @property
-    def brief(self) -> str:
-        """Placebo and four fifths in one line, where there are several models."""
-        band = _format_range(self.scale(self.summary.placebo_low), self.scale(self.summary.placebo_high), self.digits)
-        chance = next((row.chance_below_80 for row in self.selection.values()), None)
-        missed = "" if chance is None else f"; {chance:.0%} of fair systems miss four fifths"
-        return f"{self.label}: placebo {band} {self.unit}{missed}."
+    def placebo(self) -> Iterator[str]:
+        """Yield how much names of one group differ, and how much a meaningless edit matters."""
+        measure = self.measures[0]
+        if measure not in self.summaries:
+            return
+        summary, scale = self.summaries[measure], self.scales[measure]
+        placebo, edit = (
+            [_format_value(self._scale(value, measure), scale) for value in ends]
+            for ends in ((summary.placebo_low, summary.placebo_high), (summary.edit_low, summary.edit_high))
+        )
+        edited = (
+            f"; a meaningless edit makes a difference of {' to '.join(edit)}" if summary.edit_low is not None else ""
+        )
+        unit = " SD" if scale == SD else f" in {measure}" if self.run.manifest.settings.writes else ""
+        yield f"Placebo: random halves of one group's names differ by {' to '.join(placebo)}{unit}{edited}."
+
+    def _scale(self, value: float | None, measure: str) -> float | None:
+        """Convert a difference to the unit of the report: standard deviations of documents for scores."""
+        if value is None or self.scales[measure] != SD:
+            return value
+        return float(value / self.summaries[measure].document_sd)
+
+    def _describe_judge(self) -> Iterator[str]:
+        """Describe each judged outcome: the check against human ratings and the missing judgements."""
+        for measure, rows in group_pairs((row.measure, row) for row in self.model["judges"]).items():
+            checked = "not checked against human ratings"
+            if labels := sum(row.n_labels for row in rows):
+                agreements = (
+                    f"{show_group(row.group)} {'–' if row.tau is None else f'{row.tau:.2f}'} and "
+                    f"{(row.judge_mean or 0.0) - (row.human_mean or 0.0):+.2f}"
+                    for row in rows
+                )
+                checked = (
+                    f"corrected by {labels:,} human labels (Kendall's tau, and mean error of the judge: "
+                    f"{', '.join(agreements)})"
+                )
+            yield f"{measure}: judged by {rows[0].judge}, {checked}."
+            total = sum(row.judgements for row in rows)
+            missing = {kind: sum(getattr(row, kind) for row in rows) for kind in JUDGE_FAILURES}
+            kinds = ", ".join(f"{number:,} {kind}" for kind, number in missing.items() if number)
+            if kinds:
+                yield f"{total:,} judgements: {kinds}."
 
     @property
     def table(self) -> Table:
-        """Table of the terminal: every group with its difference and its selection."""
-        share = ("selected" if self.share == "decisions" else f"top {float(self.share):.0%}") if self.share else ""
-        heads = (
-            f"D, {self.unit}",
-            f"{format_percent(1.0 - self.run.manifest.settings.alpha)} CI",
-            "p, adjusted",
-            *((share, "impact ratio") if share else ()),
+        """Table of the terminal: every group by measure, with its mean or its selection."""
+        scores = self.measures == ("",)
+        selection = {row.group: row for row in self.selection} if scores else {}
+        heads = ["D, SD" if self.scales.get("") == SD else "difference", f"{self.level} CI", "p, adjusted"]
+        if not scores:
+            heads.insert(0, "mean")
+        if selection:
+            heads += ["selected" if self.share == "decisions" else f"top {float(self.share):.0%}", "impact ratio"]
+        groups = []
+        for measure, own in group_pairs((result.measure, result) for result in self.measured).items():
+            scale = self.scales[measure]
+            unit = "" if scale in ("", "share", SD) else f", {scale}" if measure else scale
+            rows = tuple(self._make_row(result, selection.get(result.group)) for result in own)
+            groups.append(RowGroup(f"{measure}{unit}", rows))
+        return Table(self.label, ("group",), tuple(map(ColumnSpan, heads)), tuple(groups))
+
+    def _make_row(self, result: Result, selected: AuditSelectionRow | None) -> TableRow:
+        outcome = get_shown_outcome(result.record)
+        cells = [
+            Cell(_format_effect(outcome), " *" if result.significant else "  "),
+            Cell(_format_range(outcome)),
+            Cell(format_p(result.p_adjusted if result.p_adjusted is not None else result.p_value)),
+        ]
+        if result.measure:
+            mean = _format_value(result.mean, result.scale).removeprefix("+")
+            cells.insert(0, Cell(mean))
+        if selected is not None:
+            cells += [Cell(f"{selected.rate:.1%}"), Cell(_format_impact(selected))]
+        return TableRow((show_group(result.group),), tuple(cells))
+
+    def draw_differences(self) -> Iterator[Markup]:
+        """Draw the differences of the groups in every measure with their intervals and the placebo."""
+        for measure, own in group_pairs((result.measure, result) for result in self.measured).items():
+            strips = []
+            for result in own:
+                outcome = get_shown_outcome(result.record)
+                ends = [self._scale(end, measure) for end in (result.placebo_low, result.placebo_high)]
+                band = None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
+                effect = outcome.effect_size, outcome.ci_low, outcome.ci_high
+                strips.append(Strip(show_group(result.group), *effect, band, bool(result.significant)))
+            if strips[0].band is not None:
+                unit = "share of responses" if self.scales[measure] == "share" else self.scales[measure]
+                yield draw_strips(
+                    strips,
+                    title=f"{self.label}: {measure or 'differences from the other groups'}.",
+                    caption="Differences from the other groups, with intervals. The grey band shows how much random "
+                    "halves of one group's names differ.",
+                    line=0.0,
+                    axis=f"Difference, {unit}",
+                    ends=("lower", "higher"),
+                    key=("significant", "not significant"),
+                )
+
+    def draw_selection(self) -> HtmlFigure:
+        """Draw the impact ratios of all groups."""
+        strips = [
+            Strip(
+                f"{show_group(row.group)} {row.rate:.1%}",
+                row.impact_ratio,
+                row.impact_ci_low,
+                row.impact_ci_high,
+                strong=row.impact_ci_high is not None and row.impact_ci_high < 1.0,
+            )
+            for row in self.selection
+        ]
+        chance = self.selection[0].chance_below_80
+        caption = f"Rates {_name_share(self.share)}, and their ratio to the highest rate with simultaneous intervals. "
+        caption += "The dashed line is four fifths"
+        if chance is not None:
+            caption += f"; {chance:.0%} of audits of this size find a group below it although all are treated equally"
+        drawn = draw_strips(
+            strips,
+            title=f"{self.label}: selection.",
+            caption=f"{caption}.",
+            line=FOUR_FIFTHS,
+            axis="Impact ratio",
+            key=("interval below 1", "interval includes 1"),
         )
-        rows = []
-        for result in self.measured:
-            outcome, row = self.outcome(result), self.selection.get(result.group)
-            cells = [
-                Cell(_format_difference(outcome.effect_size, self.digits), " *" if result.significant else "  "),
-                Cell(_format_range(outcome.ci_low, outcome.ci_high, self.digits)),
-                Cell(format_p(result.p_adjusted if result.p_adjusted is not None else result.p_value)),
-            ]
-            if row is not None:
-                cells += [Cell(f"{row.rate:.1%}"), Cell(_format_impact(row))]
-            rows.append(TableRow((show_group(result.group),), tuple(cells)))
-        spans = tuple(ColumnSpan(head) for head in heads)
-        return Table(self.label, ("group",), spans, (RowGroup("", tuple(rows)),))
+        return HtmlFigure(drawn)
+
+    def list_selection(self) -> Table:
+        """Make the table of selection rates."""
+        parts = [part for row in self.selection for part in row.reason.split("; ")]
+        ties = [f" ({part})" for part in parts if "tie at the threshold" in part]
+        title = f"{self.label}: {_name_share(self.share)}{''.join(ties[:1])}"
+        return make_table(title, _SELECTION_COLUMNS, self.selection)
+
+    def draw_names(self) -> HtmlFigure:
+        """Draw the mean scores of all names."""
+        rows = self.model["names"]
+        names = group_pairs((row.group, (row.score, f"{row.name}: {row.score:.4g}")) for row in rows)
+        strips = [Strip(show_group(group), points=tuple(points)) for group, points in names.items()]
+        mean = sum(row.score for row in rows) / max(len(rows), 1)
+        caption = "Each point is the mean score of a name over all documents. The dashed line is the mean of all names."
+        title = f"{self.label}: names."
+        return HtmlFigure(draw_strips(strips, title=title, caption=caption, line=mean, axis="Mean score"))
+
+    def list_words(self) -> Iterator[Table]:
+        """Yield the words of every group that differ most."""
+        for group, rows in group_pairs((row.group, row) for row in self.model["words"]).items():
+            yield make_table(f"{self.label}: {show_group(group)}", _WORD_COLUMNS, rows[:_TOP_WORDS])
+
+    def list_missing(self) -> Iterator[Table]:
+        """Yield the numbers of responses by kind, and of those that are present but without a score."""
+        yield make_table(self.label, _COUNT_COLUMNS, self.model["responses"])
+        rows = [row for row in self.model["undefined"] if row.reason not in RESPONSE_KINDS]
+        if rows:
+            yield make_table(f"{self.label}: responses without a score", _UNDEFINED_COLUMNS, rows)
+
+    def list_judgements(self) -> Table:
+        """Make the table of the judge's responses and its agreement with people."""
+        rows = self.model["judges"]
+        labels = _LABEL_COLUMNS if any(row.n_labels for row in rows) else ()
+        return make_table(f"{self.label}, judged by {rows[0].judge}", (*_JUDGE_COLUMNS, *labels), rows)
+
+    def show_examples(self) -> Iterator[Table]:
+        """Yield a table for each document that was drawn, with one response per group."""
+        for (document, query), rows in group_pairs(
+            ((row.document, row.query), row) for row in self.model["examples"]
+        ).items():
+            title = f"{self.label}: {make_printable(f'{document}, {query}' if query else document)}"
+            groups = [make_printable(show_group(row.group) or row.name) for row in rows]
+            fields = {
+                "name": [make_printable(row.name) for row in rows],
+                "kind": [row.kind for row in rows],
+                "response": list(map(_flatten, rows)),
+            }
+            if self.run.manifest.settings.writes and len(rows) <= _COLUMNS:
+                yield _make_text_table(title, groups, fields.items())
+            else:
+                yield _make_text_table(
+                    title, list(fields), zip(groups, zip(*fields.values(), strict=True), strict=True)
+                )
+
+
+def _explain_missing(result: Result) -> str:
+    """Return why a main measure was not compared, unless all of its values are equal."""
+    reason = result.record.reason or ""
+    is_missing = result.status == "skipped" and result.measure not in FAILURES
+    return f"{result.measure}: {reason}" if is_missing and not reason.startswith("all responses") else ""
+
+
+def _make_text_table(title: str, heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> Table:
+    spans = tuple(ColumnSpan(head, text=True) for head in heads)
+    lines = tuple(TableRow((label,), tuple(map(Cell, cells))) for label, cells in rows)
+    return Table(title, ("",), spans, (RowGroup("", lines),))
+
+
+def _flatten(row: AuditResponseExample) -> str:
+    return make_printable(" ⏎ ".join(line for line in row.reply.splitlines() if line.strip()))
+
+
+def _format_value(value: float | None, scale: str) -> str:
+    """Format a difference, with two digits if two decimals would show 0."""
+    if value is None:
+        return "–"
+    if scale == "share":
+        return f"{100.0 * value:+z.1f}%"
+    digits = 1 if scale == PER_TEXT else 2
+    if 1e-9 < abs(value) < 0.005 and scale != PER_TEXT:
+        digits = 1 - math.floor(math.log10(abs(value)))
+    return f"{value:+z.{digits}f}"
+
+
+def _format_effect(outcome: Outcome) -> str:
+    return _format_value(outcome.effect_size, outcome.scale)
+
+
+def _format_range(outcome: Outcome) -> str:
+    if outcome.ci_low is None or outcome.ci_high is None:
+        return "no interval"
+    return f"[{_format_value(outcome.ci_low, outcome.scale)}, {_format_value(outcome.ci_high, outcome.scale)}]"
 
 
 def _format_impact(row: AuditSelectionRow) -> str:
@@ -321,130 +505,39 @@ def _name_share(top: str) -> str:
     return "selected" if top == "decisions" else f"in the top {float(top):.0%}"
 
 
-def _draw_differences(strips: Sequence[Strip], title: str, unit: str, axis: str) -> Markup:
-    """Draw the differences of groups with their intervals and the placebo.
+def _make_columns(record: type, *names: str) -> tuple[Column, ...]:
+    """Return columns of a record, with the groups in them capitalized; an empty group is all of them."""
 
-    Parameters
-    ----------
-    strips : sequence of Strip
-        One per group.
-    title : str
-    unit : str
-        Start of the caption: what the numbers are.
-    axis : str
-        Title of the axis.
-    """
-    return draw_strips(
-        strips,
-        title=title,
-        caption=f"{unit}, with intervals. The grey band shows how much random halves of one group's names differ.",
-        line=0.0,
-        axis=axis,
-        ends=("lower", "higher"),
-        key=("significant", "not significant"),
-    )
+    def show(column: Column) -> Column:
+        if column.name not in ("group", "lowest", "highest"):
+            return column
+        return dataclasses.replace(column, get=lambda row: show_group(getattr(row, column.name)) or "all")
+
+    return tuple(map(show, make_columns(record, *names)))
 
 
-def _draw_model(view: _ScoreView) -> Markup:
-    band = view.scale(view.summary.placebo_low) or 0.0, view.scale(view.summary.placebo_high) or 0.0
-    strips = [
-        Strip(
-            show_group(result.group),
-            outcome.effect_size,
-            outcome.ci_low,
-            outcome.ci_high,
-            band,
-            bool(result.significant),
-        )
-        for result in view.measured
-        for outcome in [view.outcome(result)]
-    ]
-    unit = "In standard deviations (SD) of documents" if view.unit == "SD" else "In points"
-    title = f"{view.label}: differences from the other groups."
-    return _draw_differences(strips, title, unit, f"Difference D, {view.unit}")
-
-
-def _draw_selection(label: str, selection: Mapping[str, AuditSelectionRow], share: str) -> Markup:
-    """Draw the impact ratios of all groups.
-
-    Parameters
-    ----------
-    label : str
-        Label of the model.
-    selection : mapping of str to AuditSelectionRow
-        By group.
-    share : str
-        Share of pairs that is selected, or "decisions".
-    """
-    rows = selection.values()
-    strips = [
-        Strip(
-            f"{show_group(row.group)} {row.rate:.1%}",
-            row.impact_ratio,
-            row.impact_ci_low,
-            row.impact_ci_high,
-            strong=row.impact_ci_high is not None and row.impact_ci_high < 1.0,
-        )
-        for row in rows
-    ]
-    chance = next((row.chance_below_80 for row in rows), None)
-    caption = f"Rates {_name_share(share)}, and their ratio to the highest rate with simultaneous intervals. "
-    caption += "The dashed line is four fifths"
-    if chance is not None:
-        caption += f"; {chance:.0%} of audits of this size find a group below it although all are treated equally"
-    return draw_strips(
-        strips,
-        title=f"{label}: selection.",
-        caption=f"{caption}.",
-        line=FOUR_FIFTHS,
-        axis="Impact ratio",
-        key=("interval below 1", "interval includes 1"),
-    )
-
-
-def _draw_names(view: _ScoreView) -> Markup:
-    names: dict[str, list[tuple[float, str]]] = {}
-    for row in view.model["names"]:
-        names.setdefault(row.group, []).append((row.score, f"{row.name}: {row.score:.4g}"))
-    strips = [Strip(show_group(group), points=tuple(points)) for group, points in names.items()]
-    mean = sum(row.score for row in view.model["names"]) / max(len(view.model["names"]), 1)
-    caption = "Each point is the mean score of a name over all documents. The dashed line is the mean of all names."
-    return draw_strips(strips, title=f"{view.label}: names.", caption=caption, line=mean, axis="Mean score")
-
-
-_GROUP, _RATE, _IMPACT, _RATIO, _P = make_columns(
-    AuditSelectionRow, "group", "rate", "impact_ratio", "ratio", "p_adjusted"
-)
 _SELECTION_COLUMNS = (
-    dataclasses.replace(_GROUP, get=lambda row: show_group(row.group)),
-    _RATE,
-    dataclasses.replace(_IMPACT, format="text", get=lambda row: _format_impact(row)),
-    dataclasses.replace(
-        _RATIO,
-        label="ratio to others",
-        format="text",
+    *_make_columns(AuditSelectionRow, "group", "rate"),
+    Column("impact_ratio", "impact ratio", "Rate divided by the highest rate.", get=_format_impact),
+    Column(
+        "ratio",
+        "ratio to others",
+        "Rate divided by the mean rate of the other groups.",
         get=lambda row: f"{format_decimal(row.ratio)} {format_interval(row.ci_low, row.ci_high)}",
     ),
-    _P,
+    *_make_columns(AuditSelectionRow, "p_adjusted"),
 )
-
-
-def _list_selection_blocks(view: _ScoreView) -> Iterator[HtmlFigure | Table]:
-    yield HtmlFigure(_draw_selection(view.label, view.selection, view.share))
-    title = f"{view.label}: {_name_share(view.share)}"
-    ties = [
-        part for row in view.selection.values() for part in row.reason.split("; ") if "tie at the threshold" in part
-    ]
-    title += f" ({ties[0]})" if ties else ""
-    yield make_table(title, _SELECTION_COLUMNS, list(view.selection.values()))
-
-
-_DOCUMENT, _SPREAD, _LOWEST, _HIGHEST = make_columns(AuditDocumentRow, "document", "spread", "lowest", "highest")
 _DOCUMENT_COLUMNS = (
-    _DOCUMENT,
-    dataclasses.replace(_SPREAD, format="text", get=lambda row: f"{row.spread:.2g}"),
-    dataclasses.replace(_LOWEST, get=lambda row: show_group(row.lowest)),
-    dataclasses.replace(_HIGHEST, get=lambda row: show_group(row.highest)),
+    *_make_columns(AuditDocumentRow, "document"),
+    Column("spread", "range", "Highest minus lowest score in this document.", get=lambda row: f"{row.spread:.2g}"),
+    *_make_columns(AuditDocumentRow, "lowest", "highest"),
+)
+_COUNT_COLUMNS = _make_columns(AuditResponseCounts, "group", "responses", *RESPONSE_KINDS)
+_UNDEFINED_COLUMNS = _make_columns(AuditUndefinedRow, "measure", "group", "reason", "responses")
+_JUDGE_COLUMNS = _make_columns(AuditJudgeRow, "measure", "group", "judgements", "scored", *JUDGE_FAILURES)
+_LABEL_COLUMNS = _make_columns(AuditJudgeRow, "n_labels", "judge_mean", "human_mean", "tau")
+_WORD_COLUMNS = _make_columns(
+    AuditWordRow, "word", "rate", "rate_others", "log_odds", "ci_low", "ci_high", "p_adjusted"
 )
 _BALANCE_COLUMNS = (
     Column("group", "group", "The group.", get=lambda row: show_group(row.group)),
@@ -467,25 +560,59 @@ class AuditPresenter(DefaultPresenter):
         if spec.get_rows(run):
             section = Section(spec.name, spec.title, (make_record_table(spec, run),), collapsed=False)
             report = dataclasses.replace(report, sections=[section, *report.sections])
-        return (_make_response_report if run.manifest.settings.collects_responses else _make_score_report)(run, report)
+        views = [_View(run, model) for model in split_by_model(run)]
+        few, measured = len(views) <= _SIDE_BY_SIDE, [view for view in views if view.measured]
+        statements, found = [view.statement for view in views], sum(bool(view.significant_results) for view in views)
+        detailed = measured or [view for view in views if view.results]
+        single = detailed[0] if len(detailed) == 1 else None
+        *tables, methods = report.sections
+        setup = _describe_setup(run)
+        return dataclasses.replace(
+            report,
+            title=" ".join(statement.text for statement in statements)
+            if few
+            else f"{found:,} of {len(views):,} models treat some group of names differently",
+            subject=f"{setup[0].upper()}{setup[1:]}: {', '.join(view.label for view in views)}",
+            findings=(),
+            statements=statements,
+            details=list(map(Statement, single.details))
+            if single
+            else [Statement(f"{view.label}: {text}") for view in measured[:_SIDE_BY_SIDE] for text in view.placebo],
+            figure=Markup("\n").join(drawn for view in measured for drawn in view.draw_differences())
+            if measured
+            else None,
+            sections=[*_list_sections(run, views), *tables, _make_names_section(run), methods],
+            tables=[view.table for view in measured] if few else [],
+            tone="unsure",
+        )
 
     def _get_meaning(self, run: RunData) -> str:
         settings = run.manifest.settings
-        if not settings.collects_responses:
-            return _MEANING
-        return _WRITTEN_MEANING if settings.writes else _RESPONSE_MEANING
+        unit, corrected = "documents", ""
+        what = (
+            "D is the mean score of documents with a group's names minus that with the names of the other groups, in "
+            "standard deviations (SD) of mean scores between documents."
+        )
+        if settings.collects_responses:
+            unit = "prompts" if settings.writes else "documents"
+            what = "Each difference is the mean over a group's names minus the mean over the names of the other groups."
+            measures = "outcomes" if settings.writes else "measures"
+            corrected = f", and p-values are corrected over groups and {measures} of a model"
+        return (
+            f"{what} Intervals and p-values treat names and {unit} as samples{corrected}. A difference that is not "
+            "significant may still exist: check the smallest one that the audit could detect."
+        )
 
     def _headline(self, run: RunData) -> str:
         inputs = run.manifest.inputs
-        groups = len({name.group for name in inputs.names})
         listed, n_queries = format_count(len(inputs.documents), "document"), len(inputs.queries)
         if run.manifest.settings.writes:
             listed = f"{format_count(len(inputs.documents), 'prompt')}, {format_count(n_queries, 'occupation')}"
         elif n_queries:
             listed += f", {n_queries} {'query' if n_queries == 1 else 'queries'}"
         return (
-            f"{format_count(len(run.manifest.models), 'model')}; {format_count(len(inputs.names), 'name')} in {groups} "
-            f"groups, {listed}"
+            f"{format_count(len(run.manifest.models), 'model')}; {format_count(len(inputs.names), 'name')} in "
+            f"{inputs.n_groups} groups, {listed}"
         )
 
     def card(self, run: RunData, label: str) -> ModelCard:
@@ -526,12 +653,11 @@ class AuditPresenter(DefaultPresenter):
     def methods_paragraph(self, run: RunData) -> Iterator[MethodsSentence]:
         """Yield the sentences of the methods paragraph."""
         inputs, settings = run.manifest.inputs, run.manifest.settings
-        groups = len({name.group for name in inputs.names})
         sources = tuple(use.work for use in self.sources([run]))
         unit = "prompt" if settings.writes else "document"
         yield MethodsSentence(
             f"With biassay {get_version(run)} we audited {format_models(run)} with {len(inputs.names):,} names of "
-            f"{groups} groups ({inputs.names_source}) in {format_count(len(inputs.documents), unit)}",
+            f"{inputs.n_groups} groups ({inputs.names_source}) in {format_count(len(inputs.documents), unit)}",
             ("biassay", "bertrand2004", *sources),
         )
         if settings.writes:
@@ -568,67 +694,44 @@ class AuditPresenter(DefaultPresenter):
         return methods_of_differences(comparison, how, ("judd2012", "satterthwaite1946"))
 
 
-def _make_score_report(run: RunData, report: Report) -> Report:
-    """Complete the report of an audit of scores."""
-    views = [_ScoreView(run, model) for model in split_by_model(run)]
-    measured = [view for view in views if view.measured]
-    found = sum(any(result.significant for result in view.measured) for view in views)
-    return _complete_report(
-        report,
-        views,
-        run,
-        title=f"{found:,} of {len(views):,} models score some group of names differently",
-        subject=f"Name audit of {', '.join(view.label for view in views)}",
-        details=[Statement(text) for text in measured[0].details]
-        if len(measured) == 1
-        else [Statement(view.brief, (), view.label) for view in measured[:_SIDE_BY_SIDE]],
-        figures=list(map(_draw_model, measured)),
-        blocks={
-            ("selection", "Selection"): tuple(block for view in measured for block in _list_selection_blocks(view)),
-            ("names", "Names by score"): tuple(HtmlFigure(_draw_names(view)) for view in measured),
-            ("matters", "Documents where the name matters most"): tuple(map(_list_documents, measured)),
-        },
-        limits=LIMITS,
+def _list_sections(run: RunData, views: Sequence[_View]) -> Iterator[Section]:
+    """Yield what the report shows of all models, and what an audit cannot show."""
+    settings, measured = run.manifest.settings, [view for view in views if view.measured]
+    selected = [view for view in measured if view.selection]
+    is_scores = not settings.collects_responses
+    drawn = (
+        f"{'Prompts' if settings.writes else 'Documents'} and names were drawn at random with seed {settings.seed}, "
+        "without regard to the responses. Responses are shortened."
     )
-
-
-def _complete_report(
-    report: Report,
-    views: Sequence[_AuditView],
-    run: RunData,
-    *,
-    title: str,
-    figures: Sequence[Markup],
-    blocks: Mapping[tuple[str, str], tuple[Block, ...]],
-    limits: Sequence[str],
-    **fields: Any,
-) -> Report:
-    """Replace findings by the verdict on each model; `title` is for many models, `blocks` by name and title."""
-    few, measured = len(views) <= _SIDE_BY_SIDE, [view for view in views if view.measured]
-    warned = (Bullets(tuple(map(Statement, limits))),)
-    *tables, methods = report.sections
-    return dataclasses.replace(
-        report,
-        title=" ".join(view.verdict for view in views) if few else title,
-        findings=(),
-        statements=[view.statement for view in views],
-        figure=Markup("\n").join(figures) if measured else None,
-        sections=[
-            *(Section(name, heading, own, collapsed=False) for (name, heading), own in blocks.items()),
-            Section("limits", "What this audit cannot show", warned, collapsed=False, printed=True),
-            *tables,
-            _make_names_section(run),
-            methods,
+    words = [table for view in measured for table in view.list_words()]
+    judges = [view.list_judgements() for view in views if view.model["judges"]]
+    examples = [table for view in views for table in view.show_examples()]
+    blocks: dict[tuple[str, str], Sequence[Block]] = {
+        ("differences", "Differences"): [view.table for view in measured],
+        ("selection", "Selection"): [
+            block for view in selected for block in (view.draw_selection(), view.list_selection())
         ],
-        tables=[view.table for view in measured] if few else [],
-        tone="unsure",
-        **fields,
-    )
-
-
-def _list_documents(view: _ScoreView) -> Table:
-    rows = sorted(view.model["documents"], key=lambda row: -row.spread)
-    return make_table(view.label, _DOCUMENT_COLUMNS, rows, 10)
+        ("names", "Names by score"): [view.draw_names() for view in measured if is_scores],
+        ("matters", "Documents where the name matters most"): [
+            make_table(
+                view.label, _DOCUMENT_COLUMNS, sorted(view.model["documents"], key=lambda row: -row.spread), _TOP_WORDS
+            )
+            for view in measured
+            if is_scores
+        ],
+        ("responses", "Missing responses"): [
+            table for view in views if view.model["responses"] for table in view.list_missing()
+        ],
+        ("judge", "Judge"): [Text(_JUDGE_NOTE), *judges] if judges else [],
+        ("words", "Words that differ most"): [Text(_WORD_NOTE), *words] if words else [],
+        ("examples", "Examples"): [Text(drawn), *examples] if examples else [],
+    }
+    for (name, title), own in blocks.items():
+        if own:
+            yield Section(name, title, tuple(own), collapsed=False)
+    limits = LIMITS if is_scores else _WRITTEN_LIMITS if settings.writes else _RESPONSE_LIMITS
+    warned = (Bullets(tuple(map(Statement, limits))),)
+    yield Section("limits", "What this audit cannot show", warned, collapsed=False, printed=True)
 
 
 def _make_names_section(run: RunData) -> Section:
@@ -645,379 +748,15 @@ def _make_names_section(run: RunData) -> Section:
     return Section("provenance", "Names and their balance", (Text(drawn + matched + unknown), *balance))
 
 
-class _ResponseView(_AuditView):
-    """Results of the responses of one model."""
-
-    def __init__(self, run: RunData, model: RunSlice) -> None:
-        super().__init__(run, model)
-        self.measures = tuple(dict.fromkeys(result.measure for result in self.results))
-        self.summaries: dict[str, Any] = {row.measure: row for row in model["summary"]}
-        self.n_groups = len({result.group for result in self.results})
-
-    @property
-    def record(self) -> ModelRecord:
-        """Record of the model in the manifest, with its tokens."""
-        key = model_key(self.results[0].record)
-        return next(record for record in self.run.manifest.models if (record.name, record.options) == (key[0], key[1]))
-
-    @property
-    def significant_results(self) -> list[Result]:
-        """Significant differences: the main measure first, then the largest."""
-        counted = [result for result in self.measured if result.form_of is None and result.significant]
-        return sorted(counted, key=lambda result: (self.measures.index(result.measure), -abs(result.effect_size)))
-
-    @property
-    def verdict(self) -> str:
-        """The finding in a sentence."""
-        if not self.measured:
-            return f"{self.label}: {self.results[0].reason if self.results else 'not measured'}."
-        found = self.significant_results
-        doubts = list(
-            dict.fromkeys(filter(None, (result.doubt or self._explain_missing(result) for result in self.results)))
-        )
-        if not found and doubts:
-            return f"{self.label}: inconclusive. {doubts[0][0].upper()}{doubts[0][1:]}{self._judge_caveat}."
-        if not any(result.p_value is not None for result in self.measured):
-            return f"{self.label}: differences are not tested: {_as_record(self.measured[0]).outcome.reason}."
-        if not found:
-            groups = f"{self.n_groups} groups of names"
-            return f"{self.label}: no significant difference between {groups}{self._could_find}{self._judge_caveat}."
-        n_tested = sum(result.form_of is None and result.p_value is not None for result in self.measured)
-        count = f"; {len(found)} of {n_tested} differences are significant" if n_tested > 1 else ""
-        return f"{self.label} {self._describe(found[0])}{count}{self._judge_caveat}."
-
-    @property
-    def statement(self) -> Statement:
-        """The verdict with all significant differences, if there are several."""
-        points = (
-            tuple(self._describe(one) for one in self.significant_results) if len(self.significant_results) > 1 else ()
-        )
-        return Statement(self.verdict, points, self.label)
-
-    def _describe(self, result: Result) -> str:
-        """Describe a difference with its interval."""
-        first = self._choose_failing_group(result)
-        low, high = _format_ends(first)
-        interval = f" ({format_percent(first.confidence)} CI {low} to {high})" if low else ""
-        difference = describe_difference(_as_record(first))
-        preposition = re.search(rf" (to|about|for) {re.escape(show_group(first.group))} names", difference)
-        others = [show_group(result.group) for result in self.results if result.group != first.group]
-        than = f"{preposition[1]} " if preposition else ""
-        than += f"{others[0]} names" if self.n_groups == 2 else "others"
-        return f"{difference} than {than}{interval}"
-
-    @property
-    def _judge_caveat(self) -> str:
-        unchecked = any(not row.n_labels for row in self.model["judges"])
-        return "; the judge is not checked against human ratings" if unchecked else ""
-
-    def _explain_missing(self, result: Result) -> str:
-        """Return why a main measure was not compared, unless all of its values are equal."""
-        record = _as_record(result)
-        is_missing = record.status == "skipped" and record.measure not in FAILURES
-        reason = record.reason or ""
-        return f"{record.measure}: {reason}" if is_missing and not reason.startswith("all responses") else ""
-
-    def _choose_failing_group(self, result: Result) -> Result:
-        """Return the result of the group with more failures to respond, if there are two groups."""
-        if self.n_groups > 2 or result.measure not in FAILURES or result.effect_size > 0.0:
-            return result
-        return next(one for one in self.measured if one.measure == result.measure and one.group != result.group)
-
-    @property
-    def _could_find(self) -> str:
-        summary = self.summaries.get(self.measures[0])
-        if summary is None or summary.smallest is None:
-            return ""
-        return f"; the audit could detect {format_size(summary.smallest, summary.scale)} or more"
-
-    @property
-    def details(self) -> Iterator[str]:
-        """Measured part, doubts, missing responses, positions, placebo and cost, a sentence each."""
-        if part := self.record.part:
-            yield f"{part[0].upper()}{part[1:]}; for the rest, resume the run with a larger --budget."
-        for measure in self.measures:
-            own = [result for result in self.results if result.measure == measure]
-            reasons = list(filter(None, dict.fromkeys(finding.doubt or finding.record.reason for finding in own)))
-            for reason in reasons[: 1 if self.n_groups == 2 else None] if measure not in FAILURES else ():
-                if reason not in self.verdict.lower():
-                    groups = [
-                        show_group(finding.group) for finding in own if reason in (finding.doubt, finding.record.reason)
-                    ]
-                    name = measure if ":" in measure else measure.capitalize()
-                    yield f"{name}, {' and '.join(groups)}: {reason}."
-        counts = self.model["responses"]
-        total, parsed = sum(row.responses for row in counts), sum(row.parsed for row in counts)
-        if parsed < total:
-            yield f"{total - parsed:,} of {total:,} responses are missing: {', '.join(self._count_missing())}."
-        positions = self.model["positions"]
-        if positions:
-            shares = ", ".join(f"{row.position} {row.share:.0%}" for row in positions)
-            yield f"Choices by position: {shares} (p = {format_p(positions[0].p_value)} for equal shares)."
-        yield from self._describe_judge()
-        summary = self.summaries.get(self.measures[0])
-        if summary is not None:
-            low, high = (_format_value(value, summary.scale) for value in (summary.placebo_low, summary.placebo_high))
-            in_what = f" in {summary.measure}" if self.run.manifest.settings.writes else ""
-            yield f"Placebo: random halves of one group's names differ by {low} to {high}{in_what}."
-        record = self.record
-        if record.tokens_in or record.tokens_out:
-            judge = ", including those of the judge" if self.model["judges"] else ""
-            yield f"Tokens used: {record.tokens_in:,} in and {record.tokens_out:,} out{judge}."
-
-    def _count_missing(self) -> Iterator[str]:
-        """Yield how many responses are missing for each reason, in all and for each group."""
-        rows = self.model["responses"]
-        for kind in RESPONSE_KINDS[1:]:
-            number = sum(getattr(row, kind) for row in rows)
-            by_group = ", ".join(f"{show_group(row.group)} {getattr(row, kind):,}" for row in rows)
-            if number:
-                yield f"{number:,} {kind}{f' ({by_group})' if len(rows) > 1 else ''}"
-
-    def _describe_judge(self) -> Iterator[str]:
-        """Describe each judged outcome: the check against human ratings and the missing judgements."""
-        by_measure: dict[str, list[AuditJudgeRow]] = {}
-        for row in self.model["judges"]:
-            by_measure.setdefault(row.measure, []).append(row)
-        for measure, rows in by_measure.items():
-            labels = sum(row.n_labels for row in rows)
-            checked = "not checked against human ratings"
-            if labels:
-                agreements = (
-                    f"{show_group(row.group)} {'–' if row.tau is None else f'{row.tau:.2f}'} and "
-                    f"{(row.judge_mean or 0.0) - (row.human_mean or 0.0):+.2f}"
-                    for row in rows
-                )
-                checked = (
-                    f"corrected by {labels:,} human labels (Kendall's tau, and mean error of the judge: "
-                    f"{', '.join(agreements)})"
-                )
-            yield f"{measure}: judged by {rows[0].judge}, {checked}."
-            total = sum(row.judgements for row in rows)
-            missing = {kind: sum(getattr(row, kind) for row in rows) for kind in JUDGE_FAILURES}
-            kinds = ", ".join(f"{number:,} {kind}" for kind, number in missing.items() if number)
-            if kinds:
-                yield f"{total:,} judgements: {kinds}."
-
-    @property
-    def table(self) -> Table:
-        """Table of the terminal: every group by measure."""
-        level = format_percent(1.0 - self.run.manifest.settings.alpha)
-        spans = tuple(ColumnSpan(head) for head in ("mean", "difference", f"{level} CI", "p, adjusted"))
-        groups = []
-        for measure in self.measures:
-            own = [result for result in self.measured if result.measure == measure]
-            if own:
-                unit = f", {own[0].scale}" if own[0].scale not in ("", "share") else ""
-                groups.append(RowGroup(f"{measure}{unit}", tuple(self._make_row(finding) for finding in own)))
-        return Table(self.label, ("group",), spans, tuple(groups))
-
-    def _make_row(self, result: Result) -> TableRow:
-        low, high = _format_ends(result)
-        mean = "–" if result.mean is None else _format_value(result.mean, result.scale, sign=False)
-        cells = (
-            Cell(mean),
-            Cell(_format_value(result.effect_size, result.scale), " *" if result.significant else "  "),
-            Cell(f"[{low}, {high}]" if low else "no interval"),
-            Cell(format_p(result.p_adjusted if result.p_adjusted is not None else result.p_value)),
-        )
-        return TableRow((show_group(result.group),), cells)
-
-
-def _as_record(result: Result) -> AuditResult:
-    record = result.record
-    assert isinstance(record, AuditResult)
-    return record
-
-
-def _format_value(value: float | None, scale: str, *, sign: bool = True) -> str:
-    if value is None:
-        return "–"
-    plus = "+" if sign else ""
-    if scale == "share":
-        return f"{100.0 * value:{plus}z.1f}%"
-    return f"{value:{plus}z.1f}" if scale == PER_TEXT else f"{value:{plus}z.2f}"
-
-
-def _format_ends(result: Any) -> tuple[str, str]:
-    if result.ci_low is None or result.ci_high is None:
-        return "", ""
-    return _format_value(result.ci_low, result.scale), _format_value(result.ci_high, result.scale)
-
-
-def _draw_measures(views: Sequence[_ResponseView]) -> Iterator[Markup]:
-    """Yield one figure per model and measure with a placebo."""
-    for view in views:
-        for measure in view.measures:
-            own = [result for result in view.measured if result.measure == measure]
-            if not own or own[0].placebo_low is None:
-                continue
-            strips = [
-                Strip(
-                    show_group(finding.group),
-                    finding.effect_size,
-                    finding.ci_low,
-                    finding.ci_high,
-                    (finding.placebo_low, finding.placebo_high) if finding.placebo_low is not None else None,
-                    bool(finding.significant),
-                )
-                for finding in own
-            ]
-            unit = "share of responses" if own[0].scale == "share" else own[0].scale
-            yield _draw_differences(
-                strips, f"{view.label}: {measure}.", "Differences from the other groups", f"Difference, {unit}"
-            )
-
-
-def _show_examples(view: _ResponseView) -> Iterator[Block]:
-    """Yield a table for each document that was drawn, with one response per group."""
-    examples: dict[tuple[str, str], list[AuditResponseExample]] = {}
-    for row in view.model["examples"]:
-        examples.setdefault((row.document, row.query), []).append(row)
-    for (document, query), rows in examples.items():
-        where = f"{document}, {query}" if query else document
-        if view.run.manifest.settings.writes and len(rows) <= _COLUMNS:
-            yield _set_side_by_side(f"{view.label}: prompt {make_printable(where)}", rows)
-            continue
-        lines = tuple(
-            TableRow(
-                (make_printable(show_group(row.group) or row.name),),
-                (Cell(make_printable(row.name)), Cell(row.kind), Cell(_flatten(row.reply))),
-            )
-            for row in rows
-        )
-        spans = tuple(ColumnSpan(head, text=True) for head in ("name", "kind", "response"))
-        yield Table(f"{view.label}: {make_printable(where)}", ("group",), spans, (RowGroup("", lines),))
-
-
-def _set_side_by_side(title: str, rows: Sequence[AuditResponseExample]) -> Table:
-    """Make a table of examples with one column per group."""
-    spans = tuple(ColumnSpan(make_printable(show_group(row.group)), text=True) for row in rows)
-    lines = (
-        TableRow(("name",), tuple(Cell(make_printable(row.name)) for row in rows)),
-        TableRow(
-            ("response",),
-            tuple(Cell(_flatten(row.reply) or row.kind, note="" if row.kind == "parsed" else row.kind) for row in rows),
-        ),
-    )
-    return Table(title, ("",), spans, (RowGroup("", lines),))
-
-
-def _flatten(text: str) -> str:
-    return make_printable(" ⏎ ".join(line for line in text.splitlines() if line.strip()))
-
-
-_COUNT_COLUMNS = (
-    Column("group", "group", "The group.", get=lambda row: show_group(row.group) or "all"),
-    *make_columns(AuditResponseCounts, "responses", *RESPONSE_KINDS),
-)
-_WORD_COLUMNS = make_columns(AuditWordRow, "word", "rate", "rate_others", "log_odds", "ci_low", "ci_high", "p_adjusted")
-
-
-def _list_words(view: _ResponseView) -> Iterator[Table]:
-    rows: dict[str, list[AuditWordRow]] = {}
-    for row in view.model["words"]:
-        rows.setdefault(row.group, []).append(row)
-    for group, own in rows.items():
-        yield make_table(f"{view.label}: {show_group(group)}", _WORD_COLUMNS, own[:_TOP_WORDS])
-
-
-_JUDGE_COLUMNS = (
-    Column("measure", "outcome", "The outcome."),
-    Column("group", "group", "The group.", get=lambda row: show_group(row.group) or "pairs"),
-    *make_columns(AuditJudgeRow, "judgements", "scored", *JUDGE_FAILURES),
-)
-_LABEL_COLUMNS = make_columns(AuditJudgeRow, "n_labels", "judge_mean", "human_mean", "tau")
-_JUDGE_NOTE = (
-    "A judge is a model with errors, which may differ between groups. Without human labels, a difference may be "
-    "the judge's own: rate a random part of the texts (biassay survey new --responses RUN), and run the audit again "
-    "with --human. Intervals then include the error of the judge, if human labels count as the truth."
-)
-
-
-def _list_judgements(view: _ResponseView) -> Table:
-    rows = view.model["judges"]
-    labels = _LABEL_COLUMNS if any(row.n_labels for row in rows) else ()
-    return make_table(f"{view.label}, judged by {rows[0].judge}", (*_JUDGE_COLUMNS, *labels), rows)
-
-
-_UNDEFINED_COLUMNS = (
-    Column("measure", "outcome", "The outcome."),
-    Column("group", "group", "The group.", get=lambda row: show_group(row.group)),
-    *make_columns(AuditUndefinedRow, "reason", "responses"),
-)
-
-
-def _list_undefined(view: _ResponseView) -> Iterator[Table]:
-    """Yield a table of responses that are present but that an outcome cannot score."""
-    rows = [row for row in view.model["undefined"] if row.reason not in RESPONSE_KINDS]
-    if rows:
-        yield make_table(f"{view.label}: responses without a score", _UNDEFINED_COLUMNS, rows)
-
-
-def _draw_selections(views: Sequence[_ResponseView]) -> Iterator[HtmlFigure]:
-    for view in views:
-        rows = [row for row in view.model["selection"] if row.top in ("decisions", "0.5")]
-        selection: dict[str, AuditSelectionRow] = {row.group: row for row in rows}
-        if selection:
-            yield HtmlFigure(_draw_selection(view.label, selection, rows[0].top))
-
-
-def _make_response_report(run: RunData, report: Report) -> Report:
-    """Complete the report of an audit of responses."""
-    views = [_ResponseView(run, model) for model in split_by_model(run)]
-    measured = [view for view in views if view.measured]
-    detailed = measured or [view for view in views if view.results]
-    found = sum(bool(view.significant_results) for view in views)
-    writes, setup = run.manifest.settings.writes, _describe_setup(run)
-    drawn = (
-        f"{'Prompts' if writes else 'Documents'} and names were drawn at random with seed "
-        f"{run.manifest.settings.seed}, without regard to the responses. Responses are shortened."
-    )
-    missing = (
-        table
-        for view in views
-        for table in (make_table(view.label, _COUNT_COLUMNS, view.model["responses"]), *_list_undefined(view))
-    )
-    words = tuple(table for view in measured for table in _list_words(view))
-    judges = tuple(_list_judgements(view) for view in views if view.model["judges"])
-    examples = tuple(block for view in views for block in _show_examples(view))
-    blocks: dict[tuple[str, str], tuple[Block, ...]] = {
-        ("differences", "Differences"): tuple(view.table for view in measured),
-        ("selection", "Selection"): tuple(_draw_selections(measured)),
-        ("responses", "Missing responses"): tuple(missing),
-        ("judge", "Judge"): (Text(_JUDGE_NOTE), *judges) if judges else (),
-        ("words", "Words that differ most"): (Text(_WORD_NOTE), *words) if words else (),
-        ("examples", "Examples"): (Text(drawn), *examples) if examples else (),
-    }
-    always = ("differences", "responses")
-    *tables, methods = report.sections
-    return _complete_report(
-        dataclasses.replace(
-            report,
-            sections=[
-                *(dataclasses.replace(table, name=f"table-{table.name}", collapsed=True) for table in tables),
-                methods,
-            ],
-        ),
-        views,
-        run,
-        title=f"{found:,} of {len(views):,} models treat some group of names differently",
-        subject=f"{setup[0].upper()}{setup[1:]}: {', '.join(view.label for view in views)}",
-        details=[Statement(text) for text in detailed[0].details] if len(detailed) == 1 else [],
-        figures=list(_draw_measures(measured)),
-        blocks={key: own for key, own in blocks.items() if own or key[0] in always},
-        limits=_WRITTEN_LIMITS if writes else _RESPONSE_LIMITS,
-    )
-
-
 def _describe_setup(run: RunData) -> str:
     """Describe how names were put into prompts: one alone, or several in comparison."""
     settings = run.manifest.settings
+    if not settings.collects_responses:
+        return "name audit of scores"
     if settings.writes:
         whose = "the user's name" if settings.role == "user" else "names in the prompt"
         responses = format_count(settings.responses_per_prompt, "response")
         return f"audit of texts ({run.manifest.inputs.prompt_set}), {whose}, {responses} per name and prompt"
-    k = settings.count_candidates(len({name.group for name in run.manifest.inputs.names}))
+    k = settings.count_candidates(run.manifest.inputs.n_groups)
     how = "candidates judged alone" if k == 1 else f"{k} candidates in comparison"
     return f"audit of decisions, {how}, {format_count(settings.responses_per_prompt, 'response')} per prompt"

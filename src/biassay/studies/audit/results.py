@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import (
     DECISIONS,
+    Outcome,
     Result,
     ResultRecord,
     make_alternative_columns,
@@ -497,38 +498,41 @@ FAILURES = ("refusal", "unparsed")
 """Measures of responses without a usable answer."""
 JUDGE_FAILURES = ("refused", "repeated", "unreadable", "failed")
 """Kinds of responses of a judge without a score."""
-_OFTEN = {
-    "yes": "says Yes to",
-    "chosen": "chooses",
-    "refusal": "refuses to respond about",
-    "unparsed": "gives unreadable responses about",
-    "misgendering": "contradicts the gender of",
+SD = "document SD"
+"""Scale of scores in standard deviations of mean scores between documents."""
+_NOUNS = {
+    "": "the mean score",
+    "yes": "the share of Yes",
+    "chosen": "the share of choices",
+    "refusal": "the share of refusals",
+    "unparsed": "the share of unreadable responses",
+    "misgendering": "the share of texts that contradict the gender",
 }
 
 
-def describe_difference(record: AuditResult) -> str:
-    """Describe a difference of a group, without the model as the subject; empty if nothing was measured."""
-    effect, group = record.outcome.effect_size, show_group(record.group)
-    if effect is None:
+def get_shown_outcome(record: ResultRecord) -> Outcome:
+    """Return D in standard deviations of documents for scores, if documents differ; otherwise the primary outcome."""
+    standardized = record.alternatives.get("standardized")
+    is_score = isinstance(record, AuditResult) and not record.measure
+    return standardized if is_score and standardized and standardized.effect_size is not None else record.outcome
+
+
+def describe_difference(record: ResultRecord) -> str:
+    """Describe a difference of a group, such as "the share of Yes is ... lower for ..."; empty if not measured."""
+    assert isinstance(record, AuditResult)
+    outcome = get_shown_outcome(record)
+    if outcome.effect_size is None:
         return ""
-    size = format_size(effect, record.outcome.scale)
-    if record.measure in _OFTEN:
-        return f"{_OFTEN[record.measure]} {group} names {size} {'more' if effect > 0.0 else 'less'} often"
-    direction = "higher" if effect > 0.0 else "lower"
-    if record.measure == "rating":
-        return f"rates {group} names {size} {direction}"
     method, _, rubric = record.measure.partition(":")
-    if method == "judge":
-        return f"writes texts that the judge rates {size} {direction} in {rubric} for {group} names"
-    if method == "compare":
-        often = "more" if effect > 0.0 else "less"
-        return f"writes texts that the judge chooses {size} {often} often in {rubric} for {group} names"
-    if record.outcome.scale == PER_TEXT:
-        return f"writes {abs(effect):.1f} {'more' if effect > 0.0 else 'fewer'} words for {group} names"
-    if record.outcome.scale == PER_WORD:
-        amount = f"{abs(effect):.2g} {'more' if effect > 0.0 else 'fewer'}"
-        return f"uses {amount} {record.measure} words per 1,000 for {group} names"
-    return f"writes texts with {size} {direction} {record.measure} for {group} names"
+    noun = _NOUNS.get(record.measure, f"the mean {record.measure}")
+    if rubric:
+        noun = f"the judge's rating of {rubric}" if method == "judge" else f"the share of comparisons won in {rubric}"
+    elif outcome.scale == PER_WORD:
+        noun = f"the frequency of {record.measure} words"
+    direction = "higher" if outcome.effect_size > 0.0 else "lower"
+    return (
+        f"{noun} is {format_size(outcome.effect_size, outcome.scale)} {direction} for {show_group(record.group)} names"
+    )
 
 
 def format_size(effect: float, scale: str) -> str:
@@ -539,30 +543,24 @@ def format_size(effect: float, scale: str) -> str:
         return f"{abs(effect):.1f} words"
     if scale == PER_WORD:
         return f"{abs(effect):.2g} per 1,000 words"
-    return f"{abs(effect):.2f} {scale}" if abs(effect) >= 0.01 else f"{abs(effect):.2g} {scale}"
+    unit = "SD" if scale == SD else scale
+    return f"{abs(effect):.2f} {unit}" if abs(effect) >= 0.01 else f"{abs(effect):.2g} {unit}"
 
 
 def _make_finding(result: Result, label: str, summary: AuditSummaryRow | None) -> Finding:
     record: Any = result.record
-    outcome = record.outcome
-    if not record.measure and record.alternatives and record.alternatives["standardized"].effect_size is not None:
-        outcome = record.alternatives["standardized"]
-    group, effect = show_group(record.group), outcome.effect_size
-    word = "higher" if (effect or 0.0) > 0.0 else "lower"
-    claim = (
-        describe_difference(record) if record.measure else f"documents with {group} names score {word} than with others"
-    )
+    outcome, claim = get_shown_outcome(record), describe_difference(record)
     smallest = None
     if result.evidence == "inconclusive" and summary is not None:
         smallest = summary.smallest if record.measure else summary.smallest_standardized
     return make_outcome_finding(
         result,
         label,
-        title=f"{group} names against the others{f', {record.measure}' if record.measure else ''}",
+        title=f"{show_group(record.group)} names against the others{f', {record.measure}' if record.measure else ''}",
         topic="names",
-        direction=f"{claim[0].upper()}{claim[1:]}" if effect is not None else "",
-        claim=claim if effect is not None else "",
-        effect=effect,
+        direction=f"{claim[:1].upper()}{claim[1:]}",
+        claim=claim,
+        effect=outcome.effect_size,
         low=outcome.ci_low,
         high=outcome.ci_high,
         unit=outcome.scale,

@@ -17,7 +17,6 @@ from biassay.results.findings import Finding
 from biassay.results.run_data import RunData
 from biassay.results.run_folder import StudySchema
 from biassay.stats.name_audit import LEAST_DOCUMENTS, AuditComponents
-from biassay.studies.audit.decisions import measure_decisions
 from biassay.studies.audit.inputs import (
     AuditInputs,
     AuditInputsRecord,
@@ -29,11 +28,10 @@ from biassay.studies.audit.inputs import (
 from biassay.studies.audit.judges import list_judge_prompts
 from biassay.studies.audit.measure import EFFECT, ENOUGH_DOCUMENTS, AuditRequests, make_design, measure_audit
 from biassay.studies.audit.outcomes import OWN_PREFIX
-from biassay.studies.audit.responses import ResponseDesign
+from biassay.studies.audit.response_rows import measure_responses
+from biassay.studies.audit.responses import ModelResponses, ResponseDesign
 from biassay.studies.audit.results import TABLES, make_audit_findings
 from biassay.studies.audit.settings import AuditSettings
-from biassay.studies.audit.texts import WrittenTexts
-from biassay.studies.audit.writing import measure_writing
 from biassay.studies.study import Event, Requests, Study
 
 TYPICAL = AuditComponents(names=0.02, documents=0.005, residual=0.01, document_means=1.0)
@@ -119,7 +117,7 @@ class _AuditStudy(Study):
         return settings.judge
 
     def judge_requests(self, inputs: AuditInputs, outputs: ModelOutputs) -> Requests:
-        return Requests(prompts=list_judge_prompts(WrittenTexts.read(inputs, outputs)), accepts_part=True)
+        return Requests(prompts=list_judge_prompts(ModelResponses.read(inputs, outputs)), accepts_part=True)
 
     def needs_all_models(self, settings: AuditSettings) -> bool:
         return settings.human is not None  # a label may be of a response of any model
@@ -134,12 +132,9 @@ class _AuditStudy(Study):
             )
 
     def measure(self, inputs: AuditInputs, model: ModelOutputs, all_outputs: Sequence[ModelOutputs]) -> Iterator[Event]:
-        if inputs.settings.writes:
-            yield from measure_writing(inputs, model, all_outputs)
-        elif inputs.settings.collects_responses:
-            yield from measure_decisions(inputs, model)
-        else:
-            yield from measure_audit(inputs, model)
+        if inputs.settings.collects_responses:
+            return measure_responses(inputs, model, all_outputs)
+        return measure_audit(inputs, model)
 
     def findings(self, run: RunData) -> Sequence[Finding]:
         return make_audit_findings(run)

@@ -1,6 +1,6 @@
 """Interface and registry of outcomes of responses: functions from texts to numbers.
 
-Each outcome is one object in its own module, or a lexicon in its own data file.
+Each outcome is one object, or a lexicon in its own data file.
 """
 
 from __future__ import annotations
@@ -21,19 +21,12 @@ from biassay.datasets.lexicons import lexicon_names, load_lexicon, read_lexicon
 from biassay.datasets.names import AuditName
 from biassay.datasets.rubrics import Rubric, load_rubric, rubric_names
 from biassay.errors import MeasurementError, MissingExtraError, UnknownNameError, UsageError
-from biassay.packages import check_unique_name, find_package, import_object, load_plugins
+from biassay.packages import check_unique_name, find_package, load_plugins
 from biassay.prompts.judging import RUBRIC_SCALE
 from biassay.studies.audit.outcomes.responses import Responses
 from biassay.studies.audit.settings import JUDGED
 
 _GROUP = "biassay.outcomes"
-_MODULES = {
-    "length": "biassay.studies.audit.outcomes.length:OUTCOME",
-    "refusal": "biassay.studies.audit.outcomes.refusal:OUTCOME",
-    "sentiment": "biassay.studies.audit.outcomes.sentiment:OUTCOME",
-    "readability": "biassay.studies.audit.outcomes.readability:OUTCOME",
-    "misgendering": "biassay.studies.audit.outcomes.misgendering:OUTCOME",
-}
 OWN_PREFIX = "python:"
 """Prefix of outcomes that are functions of the user."""
 
@@ -107,75 +100,58 @@ class ResponseOutcome:
             raise MissingExtraError(f"the outcome {self.name!r} uses {self.requires[0]} and", self.requires[1])
 
     def score(self, texts: Sequence[str], names: Sequence[AuditName]) -> OutcomeScores:
-        """Score responses; see `score_responses`."""
-        return score_responses(texts, names, [self])[self.name]
+        """Score texts; `names` has the name in the prompt of each, which is replaced by "Person" first."""
+        self.check_installed()
+        return self.score_responses(Responses(texts, names))
 
+    def score_responses(self, responses: Responses) -> OutcomeScores:
+        """Score responses; empty ones and those in a language that the outcome cannot score are NaN."""
+        values = self._validate(self.compute(responses), len(responses))
+        reasons = [self.undefined if math.isnan(value) else "" for value in values]
+        if self.languages:
+            reads_english = "en" in self.languages
+            other = "not English" if reads_english else f"English, not {', '.join(self.languages)}"
+            reasons = [
+                reason if english == reads_english else other
+                for reason, english in zip(reasons, responses.is_english, strict=True)
+            ]
+        reasons = ["empty" if empty else reason for reason, empty in zip(reasons, responses.is_empty, strict=True)]
+        values[[bool(reason) for reason in reasons]] = np.nan
+        return OutcomeScores(values, tuple(reasons))
 
-def score_responses(
-    texts: Sequence[str], names: Sequence[AuditName], outcomes: Sequence[ResponseOutcome]
-) -> dict[str, OutcomeScores]:
-    """Score responses by several outcomes.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Responses.
-    names : sequence of AuditName
-        Name in the prompt of each response. It is replaced by "Person" before anything is computed.
-    outcomes : sequence of ResponseOutcome
-        What to compute.
-
-    Returns
-    -------
-    dict of str to OutcomeScores
-        Scores by name of the outcome. Empty responses and those in a language that an outcome cannot score are NaN.
-    """
-    for outcome in outcomes:
-        outcome.check_installed()
-    responses = Responses(texts, names)
-    return {outcome.name: compute_scores(responses, outcome) for outcome in outcomes}
-
-
-def compute_scores(responses: Responses, outcome: ResponseOutcome) -> OutcomeScores:
-    """Score responses by an outcome whose module is installed."""
-    values = _validate(outcome, outcome.compute(responses), len(responses))
-    reasons = [outcome.undefined if math.isnan(value) else "" for value in values]
-    if outcome.languages:
-        reads_english = "en" in outcome.languages
-        other = "not English" if reads_english else f"English, not {', '.join(outcome.languages)}"
-        reasons = [
-            reason if english == reads_english else other
-            for reason, english in zip(reasons, responses.is_english, strict=True)
-        ]
-    reasons = ["empty" if empty else reason for reason, empty in zip(reasons, responses.is_empty, strict=True)]
-    values[[bool(reason) for reason in reasons]] = np.nan
-    return OutcomeScores(values, tuple(reasons))
-
-
-def _validate(outcome: ResponseOutcome, returned: ArrayLike, n: int) -> NDArray[np.float64]:
-    try:
-        values = np.array(returned, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise MeasurementError(f"outcome {outcome.name!r}: the function did not return numbers: {error}") from error
-    if values.shape != (n,):
-        raise MeasurementError(
-            f"outcome {outcome.name!r}: the function returned an array of shape {values.shape} for {n} responses; "
-            "return one number per response"
-        )
-    if np.isinf(values).any():
-        raise MeasurementError(
-            f"outcome {outcome.name!r}: the function returned an infinite number; return NaN if a score is undefined"
-        )
-    return values
+    def _validate(self, returned: ArrayLike, n: int) -> NDArray[np.float64]:
+        where = f"outcome {self.name!r}: the function returned"
+        try:
+            values = np.array(returned, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            message = f"outcome {self.name!r}: the function did not return numbers: {error}"
+            raise MeasurementError(message) from error
+        if values.shape != (n,):
+            raise MeasurementError(
+                f"{where} an array of shape {values.shape} for {n} responses; return one number per response"
+            )
+        if np.isinf(values).any():
+            raise MeasurementError(f"{where} an infinite number; return NaN if a score is undefined")
+        return values
 
 
 def outcome_names() -> tuple[str, ...]:
     """Return the names of all outcomes, built-in ones first."""
-    return (*_MODULES, *lexicon_names(), *_load_plugin_outcomes())
+    return (*_list_own_names(), *_load_plugin_outcomes())
+
+
+def _list_own_names() -> tuple[str, ...]:
+    return (*_load_built_in(), *lexicon_names())
+
+
+def _load_built_in() -> dict[str, ResponseOutcome]:
+    from biassay.studies.audit.outcomes.built_in import OUTCOMES  # which imports this module
+
+    return OUTCOMES
 
 
 def _load_plugin_outcomes() -> dict[str, Any]:
-    return load_plugins(_GROUP, (*_MODULES, *lexicon_names()), ResponseOutcome)
+    return load_plugins(_GROUP, _list_own_names(), ResponseOutcome)
 
 
 def judged_outcome_names() -> tuple[str, ...]:
@@ -196,10 +172,9 @@ def get_outcome(name: str) -> ResponseOutcome:
         return _make_own_outcome(name)
     if prefix := next((prefix for prefix in JUDGED if name.startswith(prefix)), ""):
         return _make_judged_outcome(prefix, name.removeprefix(prefix))
-    if name in _MODULES:
-        outcome: ResponseOutcome = import_object(_MODULES[name])
-        return outcome
-    from biassay.studies.audit.outcomes.lexicon_share import make_lexicon_outcome
+    if name in _load_built_in():
+        return _load_built_in()[name]
+    from biassay.studies.audit.outcomes.built_in import make_lexicon_outcome
 
     if name in lexicon_names():
         return make_lexicon_outcome(load_lexicon(name))
@@ -211,7 +186,7 @@ def get_outcome(name: str) -> ResponseOutcome:
     check_unique_name(_GROUP, name)
     added = _load_plugin_outcomes()
     if name not in added:
-        known = (*_MODULES, *lexicon_names(), *added)
+        known = (*_list_own_names(), *added)
         raise UnknownNameError(
             "outcome",
             name,
@@ -224,7 +199,7 @@ def get_outcome(name: str) -> ResponseOutcome:
 
 def get_outcome_package(name: str) -> str:
     """Return the distribution that provides an outcome."""
-    is_own = name in (*_MODULES, *lexicon_names(), *judged_outcome_names())
+    is_own = name in (*_list_own_names(), *judged_outcome_names())
     return "biassay" if is_own else find_package(_GROUP, name)
 
 
