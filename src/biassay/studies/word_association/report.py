@@ -33,7 +33,13 @@ from biassay.results.paired_comparison import PairedItem
 from biassay.results.run_data import RunData
 from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.studies.word_association.compare import describe_compared, pair_tests
-from biassay.studies.word_association.findings import KINDS, count_replies, describe_responses, make_caption
+from biassay.studies.word_association.findings import (
+    KINDS,
+    count_replies,
+    describe_responses,
+    group_words,
+    make_caption,
+)
 from biassay.studies.word_association.results import WordAssociationResult, WordResult
 
 _MIDDLES = {"share": 0.5, "log-odds": 0.0}
@@ -49,9 +55,7 @@ _CAPTION = (
 def draw_words(run: RunData) -> Markup | None:
     """Draw the words of every test by the share or log-odds of the stigmatised group, one panel per pole and model."""
     labels = dict(list(model_labels(run).items())[:MANY_MODELS])
-    words: dict[tuple[ModelKey, str], list[WordResult]] = {}
-    for word in run.tables.get("words", ()):
-        words.setdefault((model_key(word), word.test), []).append(word)
+    words = group_words(run)
     figures = []
     for unit, name in _SCALE_NAMES.items():
         rows = [row for row in run.results if row.outcome.scale == unit and row.outcome.effect_size is not None]
