@@ -176,7 +176,7 @@ def test_refusals_make_a_verdict_inconclusive(templates: Run, kind: str) -> None
 @pytest.mark.parametrize("side", ["old", "new"])
 def test_a_model_that_chooses_by_position_is_inconclusive(templates: Run, side: str) -> None:
     def by_position(run: Run, share: float) -> Run:
-        given = {"replies": 320, "unanswered": 0.0, "position": "A", "position_share": share}
+        given = {"replies": 320, "position": "A", "position_share": share}
         return changed(run, "results", lambda row: dataclasses.replace(row, **given))
 
     def judged(share: float) -> Any:
@@ -355,8 +355,8 @@ def with_names(run: Run, targets: list[int]) -> Run:
             row.category,
             row.condition,
             row.template,
-            f"a{i} b{i}",
             *(target, 10, 5, 10),
+            f"a{i} b{i}",
         )
         for row in run.tables["templates"]
         if (row.category, row.condition) == ("Religion", "disambiguated")

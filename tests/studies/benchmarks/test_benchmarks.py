@@ -24,7 +24,6 @@ import biassay
 from biassay.datasets.bbq import BbqItem, read_bbq
 from biassay.errors import BudgetError, UsageError
 from biassay.models.base import Reply as Answer
-from biassay.prompts.choices import list_option_orders
 from biassay.results.run_data import RunData
 from biassay.stats.benchmark_scores import UNPARSED, bbq_score, code_preferences, pair_score, stereoset_score
 from biassay.studies.benchmarks import likelihood_pairs
@@ -33,7 +32,7 @@ from biassay.studies.benchmarks.settings import BenchmarkSettings
 from biassay.studies.benchmarks.study import STUDY
 from biassay.studies.benchmarks.tasks.base import load_inputs
 from biassay.studies.benchmarks.tasks.bbq import TASK, make_bbq_rows
-from biassay.studies.benchmarks.tasks.options import CombinedChoice, combine_choices
+from biassay.studies.benchmarks.tasks.options import CombinedChoice, combine_choices, list_option_orders
 
 no_key = api_server.no_key
 TEMPLATES = range(1, 9)

@@ -131,12 +131,8 @@ def _share_missing_alone(
 
 def _share_alone(alone: NDArray[np.bool_], row: BenchmarkResult) -> float:
     # Questions whose orders disagree are undecided, but have a choice.
-    missing = min(row.undecided, _count_unread(row) * row.items / max(row.replies or 0, 1))
+    missing = min(row.undecided, row.n_unanswered * row.items / max(row.replies or 0, 1))
     return min(1.0, float(alone.sum()) / max(missing, 1.0))
-
-
-def _count_unread(row: BenchmarkResult) -> int:
-    return sum(count or 0 for count in (row.refused, row.filtered, row.failed, row.several, row.empty, row.unparsed))
 
 
 def _get_score(row: BenchmarkResult | None) -> float | None:
@@ -150,7 +146,7 @@ def _get_score(row: BenchmarkResult | None) -> float | None:
 
 def _explain_doubt(name: str, row: BenchmarkResult) -> str:
     """Explain why a score cannot be judged: choices by position, or too many responses without a choice."""
-    none = _count_unread(row)
+    none = row.n_unanswered
     if row.follows_position:
         return f"{name} chooses options by their position"
     if not row.replies or none <= MAX_REFUSAL_SHARE * row.replies:

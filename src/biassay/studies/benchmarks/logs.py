@@ -37,7 +37,7 @@ from biassay.studies.benchmarks.results import (
     TermRow,
     add_bounds,
     complete_row,
-    count_unanswered,
+    count_kinds,
 )
 from biassay.studies.benchmarks.settings import BenchmarkSettings, By
 from biassay.studies.benchmarks.tasks.bbq import make_bbq_rows
@@ -596,7 +596,7 @@ def _make_stereoset_log_rows(
     labels = [_find_majority_label(same) for same in items.values()]
     decided = [(same[0].target, label) for same, label in zip(items.values(), labels, strict=True) if label]
     pro = np.array([math.nan if label == "unrelated" else float(label == "stereotype") for _, label in decided])
-    counts = count_unanswered(Counter[str](sample.choice.kind for sample in samples))
+    counts: dict[str, Any] = count_kinds(Counter(sample.choice.kind for sample in samples))
     counts |= find_favoured_position(
         Counter(sample.choice.option for sample in samples if sample.choice.option is not None)
     )
