@@ -370,7 +370,11 @@ def add_score(
     if outcome.effect_size is None:
         row = replace(row, status="failed", outcome=replace(outcome, n={}), alternatives=other)
         return complete_row(row)
-    outcome = replace(outcome, reason=_explain_no_interval(row.unit, outcome))
+    if outcome.ci_low is None:
+        units = f"{score.n_clusters:,} {row.unit if score.n_clusters == 1 else pluralize(row.unit)}"
+        units += f" and {score.n_names:,} names" if score.n_names else ""
+        reason = explain_no_interval(score.n_clusters, units, outcome.standard_error, outcome.df)
+        outcome = replace(outcome, reason=reason)
     if statistic.untested:
         outcome = replace(outcome, p_value=None, reason=outcome.reason or statistic.untested)
     alternatives = other
@@ -459,20 +463,23 @@ def _decides_alone(unit: str, outcome: Outcome) -> bool:
     return outcome.ci_low is None and outcome.df is None and outcome.n[f"{unit}s"] > 1
 
 
-def _explain_no_interval(unit: str, outcome: Outcome) -> str | None:
-    """Return why the score has no interval, or None if it has one."""
-    if outcome.ci_low is not None:
-        return None
-    n_units = outcome.n[f"{unit}s"]
+def explain_no_interval(n_units: int, units: str, standard_error: float | None, df: float | None) -> str:
+    """Return why a score, or a difference of scores, has no interval.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of sampling units that count.
+    units : str
+        The units with their number: "8 templates and 12 names".
+    standard_error, df : float or None
+    """
     if n_units < 2:
-        return f"only {n_units} {unit}"
-    units = f"{n_units} {pluralize(unit)}"
-    if outcome.standard_error == 0.0 and outcome.df is None:
-        return f"all {units} have the same score, so their spread is unknown"
-    if _decides_alone(unit, outcome):
-        return f"only one of {units} varies"
-    names = f" and {outcome.n['names']:,} names" if "names" in outcome.n else ""
-    return f"{units}{names} are too few, or a few of them hold most items ({outcome.df:.1f} degrees of freedom)"
+        return f"only {units}"
+    if df is None:
+        agree = f"all {units} have the same score, so their spread is unknown"
+        return agree if standard_error == 0.0 else f"only one of {units} varies"
+    return f"{units} are too few, or a few of them hold most items ({df:.1f} degrees of freedom)"
 
 
 def _explain_no_score(row: BenchmarkResult) -> str:

@@ -98,7 +98,8 @@ def make_bbq_rows(
     people = group_pairs((key, index) for index, key in enumerate(named) if items[index].names)
     for (template, names), indices in sorted(people.items()):
         sums = counts[indices].sum(axis=0).astype(int).tolist()
-        yield Row("names", NamedRow(*model_id, category, condition, template, *sums, names=names))
+        fields: list[Any] = [*model_id, category, condition, template, *sums, names]
+        yield Row("names", NamedRow(*fields))
 
 
 def _list_options(items: Sequence[BbqItem]) -> dict[str, list[int]]:
