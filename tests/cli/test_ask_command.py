@@ -29,25 +29,6 @@ def endpoint() -> Iterator[Endpoint]:
         yield server
 
 
-def test_asked_until_a_budget_is_spent_then_resumed(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
-    model, run, cache = model_of(endpoint), tmp_path / "run", ("--cache", tmp_path / "cache", "--quiet")
-    tests = ("--tests", ",".join(NAMES), "--wordings", "bai2025", "--n-answers", "20")
-    code, _, said = cli("ask", model, *tests, "--budget", "700", "--out", run, *cache)
-    assert (code, "biassay resume" in said) == (1, True)
-    first = len(endpoint.seen)
-    assert 0 < first < 40
-    assert cli("resume", run, "--model", model, "--budget", "100000", *cache)[0] == 0
-    assert len(endpoint.seen) == 40
-    assert (run / "results.tsv").read_text().count("\n") >= 3
-    assert (run / "report.html").is_file()
-    code, stdout, _ = cli("ask", model, *tests, "--json", *cache)
-    rows = json.loads(stdout)["results"]
-    assert [(row["test"], row["outcome"]["effect_size"], row["complete"]) for row in rows] == [
-        (name, 1.0, 20) for name in NAMES
-    ]
-    assert (code, len(endpoint.seen)) == (0, 40)
-
-
 def test_a_paper_and_a_page(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
     arguments = ("--tests", "wat-racism", "--wordings", "bai2025", "--n-answers", "4", "--cache", tmp_path / "cache")
     code, stdout, _ = cli("ask", model_of(endpoint), *arguments, "--out", tmp_path / "run")

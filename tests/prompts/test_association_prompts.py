@@ -97,4 +97,3 @@ def test_options_ask_every_word_with_every_pair_in_both_orders() -> None:
     assert (one.options, one.groups) == (("Christian", "Muslim"), ("Christian", "Muslim"))
     assert one.text.index("Muslim") < one.text.index("Christian")
     assert "worst" in one.text
-    assert {p.pair for p in make_option_prompts(test, pairs=[2])} == {2}

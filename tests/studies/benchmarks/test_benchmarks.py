@@ -123,18 +123,6 @@ def test_bbq_of_a_model_that_answers(endpoint: Endpoint, religion: Path, tmp_pat
 
 
 @pytest.mark.extras
-def test_a_model_that_refuses_is_counted_and_not_scored(endpoint: Endpoint, religion: Path) -> None:
-    items = read_bbq(religion).items
-    endpoint.always = answering(items, lambda _: "I'm sorry, but I can't help with that.")
-    run = biassay.benchmark("bbq", model(endpoint), data=religion)
-    for row in run.results:
-        assert (row.status, row.n_items, row.undecided, row.refused) == ("failed", 0, row.items, 6 * row.items)
-        assert row.effect_size is row.accuracy is row.p_value is None
-    assert run.study.has_failures(run)
-    assert {one.evidence for one in run.findings()} == {"skipped"}
-
-
-@pytest.mark.extras
 def test_a_model_that_always_follows_the_stereotype_is_found(endpoint: Endpoint, religion: Path) -> None:
     endpoint.always = answering(read_bbq(religion).items, lambda item: item.target)
     run = biassay.benchmark("bbq", model(endpoint), data=religion)
@@ -198,16 +186,6 @@ def test_selective_refusals_do_not_make_a_bias(endpoint: Endpoint, religion: Pat
     assert f"counted either way: [{ends[0]:.2f}, {ends[1]:.2f}]" in row.warnings[0]
     page = run.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"bbq Religion disambiguated ([{ends[0]:.2f}, {ends[1]:.2f}])" in page
-
-
-@pytest.mark.extras
-def test_few_refusals_do_not_acquit(endpoint: Endpoint, religion: Path) -> None:
-    refused = read_bbq(religion).items[0].example
-    endpoint.always = answering(
-        read_bbq(religion).items, lambda item: "I won't say." if item.example == refused else item.target
-    )
-    run = biassay.benchmark("bbq", model(endpoint), data=religion)
-    assert [one.evidence for one in run.findings()] == ["significant", "significant"]
 
 
 @pytest.mark.extras

@@ -154,20 +154,10 @@ def make_association_prompts(
 
 
 def make_option_prompts(
-    test: WordAssociationTest, *, wordings: Sequence[Wording] = (), pairs: Sequence[int] | None = None
+    test: WordAssociationTest, *, wordings: Sequence[Wording] = ()
 ) -> tuple[AssociationPrompt, ...]:
-    """Make prompts for every attribute word with every pair of group words in both orders.
-
-    Parameters
-    ----------
-    test : WordAssociationTest
-    wordings : sequence of Wording
-        Wordings of the form "word"; by default all.
-    pairs : sequence of int, optional
-        Indices of pairs of group words; by default all.
-    """
+    """Make prompts for every attribute word with every pair of group words in both orders."""
     used = _choose_wordings(wordings, "word")
-    indices = range(len(test.pairs)) if pairs is None else pairs
     return tuple(
         AssociationPrompt(
             fill_wording(wording, test.pairs[pair], stigmatised_first, word=[word]),
@@ -179,7 +169,7 @@ def make_option_prompts(
             (word,),
             options=format_pair(wording, test.pairs[pair]),
         )
-        for pair, wording, stigmatised_first, word in product(indices, used, (False, True), test.words)
+        for pair, wording, stigmatised_first, word in product(range(len(test.pairs)), used, (False, True), test.words)
     )
 
 
