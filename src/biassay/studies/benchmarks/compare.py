@@ -22,7 +22,7 @@ from biassay.results.paired_comparison import (
 from biassay.results.run_data import RunData, none_if_nan
 from biassay.results.views import RunSlice, label_models, split_by_model
 from biassay.stats.clusters import Floats, cluster_estimate, crossed_cluster_estimate
-from biassay.studies.benchmarks.findings import get_benchmark, get_scale_name
+from biassay.studies.benchmarks.findings import get_run_task, get_scale_name
 from biassay.studies.benchmarks.results import (
     ALL_CATEGORIES,
     BenchmarkResult,
@@ -53,17 +53,17 @@ def _describe_data(run: RunData, shared: set[str]) -> dict[str, object]:
     digests = {name: digest for name, digest in sorted(inputs.digests.items()) if name in shared} or inputs.digests
     logged = all(record.backend == "log" for record in run.manifest.models)
     return {
-        "benchmark": get_benchmark(run),
+        "benchmark": get_run_task(run).name,
         "data": "logs" if logged else ", ".join(f"{name} {digest}" for name, digest in digests.items()),
         "flagged items": inputs.flagged_digest,
         "drawn part": f"at most {settings.limit} per category, seed {settings.seed}" if settings.limit else "",
-        "compared": settings.score if get_benchmark(run) == "crows-pairs" else "",
+        "compared": settings.score if get_run_task(run).name == "crows-pairs" else "",
     }
 
 
 def _describe_prompting(run: RunData, model: RunSlice) -> dict[str, object]:
     """Describe how a model was prompted. By default this depends on the model, so models of one run may differ."""
-    settings, n_options = run.manifest.settings, get_task(get_benchmark(run)).n_options
+    settings, n_options = run.manifest.settings, get_run_task(run).n_options
     shown = min(settings.orders, math.factorial(n_options))
     orders = "1 order" if model.row.backend == "log" else format_count(shown, "order")
     drawn = f", seed {settings.seed}" if shown < math.factorial(n_options) else ""

@@ -172,6 +172,12 @@ class BenchmarkResult(ResponseCounts, ResultRecord):
         return self.alternatives["icat"].effect_size if "icat" in self.alternatives else None
 
     @property
+    def measures(self) -> dict[str, float]:
+        """Measures beside the score that were computed: accuracy, lms and icat."""
+        measures = {"accuracy": self.accuracy, "lms": self.lms, "icat": self.icat}
+        return {name: value for name, value in measures.items() if value is not None}
+
+    @property
     def distance(self) -> float | None:
         """Distance of the score from that of a model without bias."""
         return subtract_null(self.outcome, self.outcome.effect_size)

@@ -215,9 +215,9 @@ class BenchmarkTask(ABC):
         return self.statistics.get(condition) or next(iter(self.statistics.values()))
 
 
-def describe_balance(benchmark: str) -> str:
+def describe_balance(task: BenchmarkTask) -> str:
     """Return the fields over which a sample is balanced, or the units of which it consists, after a comma."""
-    balance = get_task(benchmark).balance
+    balance = task.balance
     return f", {balance if balance.startswith('in ') else f'balanced over {balance}'}" if balance else ""
 
 
