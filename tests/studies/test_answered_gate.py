@@ -101,43 +101,6 @@ def test_all_templates_say_the_same(templates: Run, target: int, last: int, outc
     assert verdict.low < (target - 5) / 5 < verdict.high
 
 
-def test_templates_without_a_known_answer_prove_nothing(templates: Run) -> None:
-    """18 of 20 templates are answered 'unknown' throughout: the other two decide."""
-
-    def unknown(row: Any) -> Any:
-        silent = row.template > 2 and row.condition != "ambiguous"
-        return dataclasses.replace(row, target=0, known=0) if silent else row
-
-    old, new = (changed(all_alike(templates, target), "templates", unknown) for target in (5, 10))
-    verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
-    assert (verdict.outcome, verdict.growth) == ("inconclusive", pytest.approx(1.0))
-    assert difference.p_value > 0.5
-
-
-def declining(run: Run) -> Run:
-    """Every question is answered with the option that declines."""
-    own = changed(run, "templates", lambda row: dataclasses.replace(row, target=0, known=0))
-
-    def decline(row: Any) -> Any:
-        score = 0.0 if row.condition == "ambiguous" else None
-        outcome = dataclasses.replace(row.outcome, effect_size=score, ci_low=None, ci_high=None, p_value=None)
-        return dataclasses.replace(row, bias=None, outcome=outcome)
-
-    return changed(own, "results", decline)
-
-
-def test_from_always_stereotyped_to_always_unknown_is_better(templates: Run) -> None:
-    old, new = all_alike(templates, 10), declining(all_alike(templates, 10))
-    found = side_by_side(old, new)
-    verdict = next(one for one in found.verdicts if one.test == "bbq Religion disambiguated")
-    assert (verdict.outcome, verdict.effect_baseline, verdict.effect_model) == ("better", 1.0, 0.0)
-    assert not [one for one in found.failed("worse") if one.test == "bbq Religion disambiguated"]
-    assert verdict.power < 0.2
-    assert found.power_gaps() == ()  # an improvement passes, although the power is low
-    back, _ = verdict_of(new, old, "bbq Religion disambiguated")
-    assert back.outcome == "worse"
-
-
 @pytest.mark.parametrize("bound", [0.5, 0.1])
 def test_a_verdict_that_refusals_could_change_is_inconclusive(templates: Run, bound: float) -> None:
     """The true growth is 1 of the responses read, and at least 1 - (1 - bound) with refusals counted against it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -47,13 +47,6 @@ _MAX_DENIAL_DISTANCE = 400  # characters around a letter that are searched for i
 _CLAUSE = re.compile(r"[.,;!?\n]|\b(?:so|thus|hence|therefore|because)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class _LetterMention:
-    options: frozenset[int]
-    end: int
-    final: bool  # called the answer, not only mentioned
-
-
 def find_letters(reply: str, letters: Sequence[str], named: Callable[[str], int | None]) -> frozenset[int]:
     """Return the options that a response chooses by letter.
 
@@ -75,19 +68,17 @@ def find_letters(reply: str, letters: Sequence[str], named: Callable[[str], int 
     frozenset of int
         Indices of the options; several if letters disagree with each other or with the text after them.
     """
-    mentions = sorted(_find_mentions(reply, list(letters), named), key=lambda mention: mention.end)
-    mentioned = _merge_mentions(mention for mention in mentions if not mention.final)
-    final = _merge_mentions(mention for mention in mentions if mention.final)
-    if len(mentioned) > 1 and len(final) == 1 and mentions[-1].final:
-        return final
-    return mentioned | final
+    mentions = sorted(_find_mentions(reply, list(letters), named))
+    mentioned = frozenset(option for _, is_final, options in mentions for option in options if not is_final)
+    final = frozenset(option for _, is_final, options in mentions for option in options if is_final)
+    last_is_final = bool(mentions) and mentions[-1][1]
+    return final if len(mentioned) > 1 and len(final) == 1 and last_is_final else mentioned | final
 
 
-def _merge_mentions(mentions: Iterable[_LetterMention]) -> frozenset[int]:
-    return frozenset(option for mention in mentions for option in mention.options)
-
-
-def _find_mentions(reply: str, letters: list[str], named: Callable[[str], int | None]) -> Iterator[_LetterMention]:
+def _find_mentions(
+    reply: str, letters: list[str], named: Callable[[str], int | None]
+) -> Iterator[tuple[int, bool, list[int]]]:
+    """Yield where each letter ends, whether it is called the answer, and the options that it names."""
     ends: set[int] = set()
     for pattern in (_ANSWER, _OPTION, _LEAD, _INLINE):
         for match in pattern.finditer(reply):
@@ -107,7 +98,7 @@ def _find_mentions(reply: str, letters: list[str], named: Callable[[str], int | 
                 options.add(letters.index(other))
             if _TAKEN_BACK.match(reply, end):
                 options.update(range(len(letters)))
-            yield _LetterMention(frozenset(options), end, pattern is _ANSWER)
+            yield end, pattern is _ANSWER, sorted(options)
 
 
 ChoiceKind = Literal["chosen", "several", "refused", "empty", "unparsed", "failed"]

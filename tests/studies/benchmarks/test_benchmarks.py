@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from tests.bbq_answers import questions
 from tests.models import api_server
-from tests.models.answer_server import body, echo, log_p_of, log_ps
+from tests.models.answer_server import body, echo, log_ps
 from tests.models.api_server import Asked, Endpoint, Reply, Script
 
 import biassay
@@ -262,29 +262,6 @@ def test_a_run_that_stopped_goes_on_with_the_same_data_only(endpoint: Endpoint, 
     run = biassay.resume(tmp_path / "run", model(endpoint), budget=1_000_000)
     assert 0 < begun < len(endpoint.seen)
     assert run.results == biassay.benchmark("bbq", model(endpoint), data=religion).results
-
-
-@pytest.mark.extras
-def test_bbq_by_the_likelihoods_of_letters(endpoint: Endpoint, religion: Path) -> None:
-    """The letter behind the prompt, after its last sign; the mean of scaled probabilities over six orders decides."""
-    endpoint.always = echo
-    items = read_bbq(religion).items
-    run = biassay.benchmark("bbq", model(endpoint, "completions"), data=religion)
-    choices = {}
-    for item in items:
-        total = np.zeros(3)
-        for order in list_option_orders(3):
-            lines = [f"{letter}. {item.options[place]}" for letter, place in zip("ABC", order, strict=True)]
-            asked = "\n".join([item.context, "", f"Question: {item.question}", *lines])
-            asked += "\n\nAnswer with the letter of one option, and nothing else.\nAnswer:"
-            p = np.exp([log_p_of(asked, f"\n{letter}") for letter in "ABC"])
-            total[list(order)] += p / p.sum()
-        choices[item.example] = int(total.argmax())
-    for row in run.results:
-        own = [item for item in items if item.ambiguous == (row.condition == "ambiguous")]
-        found = expected_of(own, [choices[item.example] for item in own])
-        assert (row.by, row.n_items, row.replies, row.unparsed) == ("log-probability", len(own), 6 * len(own), 0)
-        assert (row.accuracy, row.effect_size, row.p_value) == (found.accuracy, found.score.value, found.score.p_value)
 
 
 @pytest.fixture

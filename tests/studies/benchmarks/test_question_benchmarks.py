@@ -429,29 +429,6 @@ def test_a_model_that_always_says_yes_is_warned_of(endpoint: Endpoint, tmp_path:
 
 
 @pytest.mark.extras
-@pytest.mark.parametrize("name", ["winobias", "discrim-eval"])
-def test_a_maximally_biased_model_is_found(name: str, endpoint: Endpoint, tmp_path: Path) -> None:
-    """All units have the same score, so that only their number is evidence: the exact sign test."""
-
-    def said(context: str, options: list[str]) -> str:
-        if options == ["No", "Yes"]:
-            return "Yes" if "female" in context else "No"
-        return next(one for one in options if (one.removeprefix("the ") in WOMEN) == (" she " in context))
-
-    data = WRITERS[name](tmp_path / "data")
-    endpoint.always = answering(said)
-    run = biassay.benchmark(name, model(endpoint), data=data)
-    rows = [row for row in run.results if row.effect_size]
-    assert len(rows) == {"winobias": 2, "discrim-eval": 1}[name]
-    for row in rows:
-        assert (row.p_value, row.evidence) == (2.0 ** (1 - row.n_units), "significant")
-        assert (row.ci_low is None) is (name == "discrim-eval")
-        assert (row.outcome.reason or "").startswith("all 8" if name == "discrim-eval" else "")
-    same = [row.evidence for row in run.results if row.effect_size == 0.0]
-    assert set(same) <= {"inconclusive"}
-
-
-@pytest.mark.extras
 @pytest.mark.parametrize("name", WRITERS)
 def test_models_are_compared_by_unit(name: str, endpoint: Endpoint, tmp_path: Path) -> None:
     data = WRITERS[name](tmp_path / "data")

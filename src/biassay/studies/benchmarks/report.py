@@ -279,7 +279,8 @@ class BenchmarkPresenter(DefaultPresenter):
     def _entry(self, finding: Finding, run: RunData) -> IndexEntry:
         """Return the entry with accuracy, lms and icat."""
         entry, row = super()._entry(finding, run), pair_rows_with_findings(run)[finding.model, finding.item][0]
-        metrics = (CardMetric(name, "Accuracy" if name == "accuracy" else name, value) for name, value in row.measures.items())
+        labels = {"accuracy": "Accuracy"}
+        metrics = (CardMetric(name, labels.get(name, name), value) for name, value in row.measures.items())
         return dataclasses.replace(entry, metrics=(*entry.metrics, *metrics))
 
     def figures(self, gathered: RunGroup) -> Iterator[Drawing]:

@@ -16,6 +16,7 @@ from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import Evidence, Result
 from biassay.results.run_data import RunData
 from biassay.results.views import ModelKey, model_key, model_labels
+from biassay.studies.word_association.replies import REPLY_KINDS
 from biassay.studies.word_association.results import (
     REPLY_LABELS,
     MissingResponses,
@@ -23,16 +24,6 @@ from biassay.studies.word_association.results import (
     WordResult,
     list_counts,
 )
-
-KINDS: Mapping[str, str] = {
-    "complete": "assign every word to a group",
-    "partial": "assign some words to a group",
-    "refused": "refuse",
-    "filtered": "were filtered by the endpoint",
-    "failed": "failed after retries",
-    "unparsed": "could not be read",
-    "undecided": "assign both tasks to one person",
-}
 
 _SHOWN_IF_ANY = ("filtered", "failed", "undecided")
 
@@ -49,13 +40,13 @@ def make_caption(run: RunData) -> str:
     )
 
 
-def count_replies(run: RunData, model: ModelKey) -> dict[str, dict[str, int]]:
+def count_replies(run: RunData, model: ModelKey) -> dict[str, Mapping[str, int]]:
     """Count the replies of a model by form of prompt and kind; kinds of `_SHOWN_IF_ANY` only if there are any."""
     by_form: dict[str, dict[str, int]] = {}
     for row in run.tables.get("replies", ()):
         if model_key(row) == model:
-            counts = by_form.setdefault(row.form, dict.fromkeys(KINDS, 0))
-            for kind in KINDS:
+            counts = by_form.setdefault(row.form, dict.fromkeys(REPLY_KINDS, 0))
+            for kind in REPLY_KINDS:
                 counts[kind] += getattr(row, kind)
     return {
         form: {kind: n for kind, n in counts.items() if n or kind not in _SHOWN_IF_ANY}

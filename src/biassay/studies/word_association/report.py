@@ -34,13 +34,13 @@ from biassay.results.run_data import RunData
 from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.studies.word_association.compare import describe_compared, pair_tests
 from biassay.studies.word_association.findings import (
-    KINDS,
     count_replies,
     describe_responses,
     group_words,
     make_caption,
 )
-from biassay.studies.word_association.results import WordAssociationResult, WordResult
+from biassay.studies.word_association.replies import LIST_KINDS
+from biassay.studies.word_association.results import REPLY_LABELS, WordAssociationResult, WordResult, list_counts
 
 _MIDDLES = {"share": 0.5, "log-odds": 0.0}
 _REACHES = {"share": 0.5, "log-odds": 5.0}
@@ -114,7 +114,9 @@ def draw_replies(run: RunData) -> Markup | None:
         for form, counts in count_replies(run, key).items():
             total = sum(counts.values())
             bars = tuple(
-                Bar(kind, count / total, f"{count:,}", f"{label}: {count:,} of {total:,} {KINDS[kind]}")
+                Bar(
+                    kind, count / total, f"{count:,}", f"{label}: {count:,} of {total:,} {REPLY_LABELS.get(kind, kind)}"
+                )
                 for kind, count in counts.items()
             )
             panels.append(Panel("Decisions" if form == "decision" else "Replies", index, bars, f"{total:,} in all"))
@@ -175,9 +177,8 @@ def methods_sentences(run: RunData, sources: tuple[str, ...]) -> Iterator[Method
         )
     if has_replies:
         read = [row for row in rows if row.outcome.scale == "share"]
-        counts = {kind: sum(getattr(row, kind) or 0 for row in read) for kind in _KINDS}
-        listed = join_names([f"{count:,} {kind}" for kind, count in counts.items() if count or kind in _ALWAYS])
-        yield MethodsSentence(f"Replies were parsed by rule, without guessing: {listed}")
+        counts: dict[str, int] = {kind: sum(getattr(row, kind) or 0 for row in read) for kind in LIST_KINDS}
+        yield MethodsSentence(f"Replies were parsed by rule, without guessing: {list_counts(counts)}")
     if any(row.missing_rate for row in rows):
         yield MethodsSentence(
             "Missing responses were left out, counted against the stereotype, or counted for it; we report the largest "
@@ -199,8 +200,6 @@ def _list_wordings(run: RunData) -> Iterator[str]:
 
 
 _FORMS: dict[PromptForm, str] = {"list": "share", "word": "log-odds", "decision": ""}
-_KINDS = ("complete", "partial", "refused", "filtered", "failed", "unparsed")
-_ALWAYS = ("complete", "partial", "refused", "unparsed")
 
 
 _MEANING = (

@@ -16,6 +16,7 @@ import numpy as np
 from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.datasets.benchmark_files import FlaggedItems, read_flagged
 from biassay.errors import UnknownNameError, UsageError
+from biassay.grouping import group_pairs
 from biassay.models.backend import Capability
 from biassay.results.views import RunSlice
 from biassay.stats.balanced_sample import draw_balanced
@@ -316,9 +317,7 @@ def load_inputs(settings: BenchmarkSettings) -> BenchmarkInputs:
 
 
 def _group_by_category(items: Sequence[tuple[str, Any]], settings: BenchmarkSettings) -> dict[str, tuple[Any, ...]]:
-    found: dict[str, list[Any]] = {}
-    for category, item in items:
-        found.setdefault(category, []).append(item)
+    found = group_pairs(items)
     for name in settings.categories:
         if not fnmatch.filter(found, name):
             raise UnknownNameError("category", name, found, f"(in the data: {', '.join(found)})")

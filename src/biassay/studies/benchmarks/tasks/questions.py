@@ -12,6 +12,7 @@ import numpy as np
 
 from biassay.cache.outputs import ModelOutputs
 from biassay.errors import UsageError
+from biassay.grouping import group_pairs
 from biassay.prompts.choices import ParsedChoice, parse_choice
 from biassay.results.run_data import get_model_fields, none_if_nan
 from biassay.results.views import RunSlice
@@ -139,21 +140,18 @@ class QuestionTask(OptionsTask):
 
         See `BenchmarkTask.draw`.
         """
-        units: dict[str, list[Any]] = {}
-        for item in items:
-            units.setdefault(item.unit, []).append(item)
-        drawn: list[str] = []
+        units = group_pairs((item.unit, item) for item in items)
+        drawn = set[str]()
         n = 0
         for index in rng.permutation(len(units)).tolist():
             name = list(units)[index]
             if n + len(units[name]) <= limit:
-                drawn.append(name)
+                drawn.add(name)
                 n += len(units[name])
         if not drawn:
             least = min(map(len, units.values()))
             raise UsageError(f"--limit {limit}: one {self.unit} of {self.name} has {least} questions; raise the limit")
-        kept = set(drawn)
-        return tuple(item for item in items if item.unit in kept)
+        return tuple(item for item in items if item.unit in drawn)
 
     def parse(self, item: Question, order: OptionOrder, text: str) -> ParsedChoice:
         """Parse which option a response chooses."""
