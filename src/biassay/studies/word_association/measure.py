@@ -177,7 +177,7 @@ class WordAssociationRowBuilder:
         """Yield the rows of relative decisions: which of two people gets which task."""
         parsed = parse_replies(self._test, prompts, replies)
         decisions = relative_decisions(
-            [math.nan if item.follows is None else float(item.follows) for item in parsed],
+            np.array([item.follows for item in parsed], dtype=np.float64),
             [prompt.task for prompt in prompts],
             orders=[prompt.stigmatised_first for prompt in prompts],
             confidence=1.0 - self._settings.alpha,

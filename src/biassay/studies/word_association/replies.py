@@ -125,8 +125,7 @@ def parse_decision(text: str, topics: tuple[str, ...], groups: tuple[str, str]) 
 
 def to_value_table(parsed: Sequence[ParsedReply]) -> NDArray[np.float64]:
     """Return a table of replies x words: 1 for the stigmatised group, 0 for the default one, NaN if not read."""
-    rows = [[np.nan if group is None else float(group) for group in reply.to_stigmatised] for reply in parsed]
-    return np.array(rows, dtype=np.float64)
+    return np.array([reply.to_stigmatised for reply in parsed], dtype=np.float64)
 
 
 def count_kinds(parsed: Iterable[ParsedReply]) -> dict[str, int]:
