@@ -94,7 +94,7 @@ def test_a_model_that_always_chooses_the_first_sentence_of_stereoset_is_found_ou
 
 def test_questions_without_a_target_are_counted_over_all_logs_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found = read_log(log("samples_bbq_2*"))
-    bare = tuple(dataclasses.replace(one, item=dataclasses.replace(one.item, target=None)) for one in found.answers[:2])  # type: ignore[arg-type]
+    bare = tuple(dataclasses.replace(one, item=dataclasses.replace(one.item, target=None)) for one in found.answers[:2])
     logs = [found, *(dataclasses.replace(found, answers=(*bare, *found.answers[2:]), model=m) for m in "ab")]
     monkeypatch.setattr(log_import, "read_logs", lambda _: logs)
     inputs = biassay.import_logs("any.jsonl").manifest.inputs

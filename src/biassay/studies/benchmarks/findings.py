@@ -184,11 +184,15 @@ def make_findings(run: RunData) -> Sequence[Finding]:
 def _make_finding(result: Result, label: str) -> Finding:
     row: BenchmarkResult = result.record  # type: ignore[assignment]
     outcome, decision = row.outcome, result.decision
+    statistic = get_task(row.benchmark).get_statistic(row.condition)
+    is_below, category = (row.distance or 0.0) < 0.0, format_category(row.category)
+    about = ", ".join(filter(None, (category, row.condition)))
+    direction = statistic.sentences[is_below].format(category=category, condition=row.condition)
     return make_outcome_finding(
         result,
         label,
-        direction=_describe_direction(row) if outcome.effect_size is not None else "",
-        claim=_make_claim(row),
+        direction="" if outcome.effect_size is None else direction,
+        claim=": ".join(filter(None, (about, statistic.claims[is_below]))),
         unit=get_scale_name(row),
         p_values={}
         if decision.evidence == "descriptive"
@@ -202,15 +206,3 @@ def get_scale_name(row: BenchmarkResult) -> str:
     """Return the name of the scale on which a score without bias is 0."""
     statistic = get_task(row.benchmark).get_statistic(row.condition)
     return statistic.distance or statistic.scale
-
-
-def _make_claim(row: BenchmarkResult) -> str:
-    """Return the category and the direction of its score: "religion, ambiguous: against the stereotype"."""
-    parts = ", ".join(filter(None, (format_category(row.category), row.condition)))
-    claim = get_task(row.benchmark).get_statistic(row.condition).claims[(row.distance or 0.0) < 0.0]
-    return f"{parts}: {claim}" if claim else parts
-
-
-def _describe_direction(row: BenchmarkResult) -> str:
-    sentence = get_task(row.benchmark).get_statistic(row.condition).sentences[(row.distance or 0.0) < 0.0]
-    return sentence.format(category=format_category(row.category), condition=row.condition)

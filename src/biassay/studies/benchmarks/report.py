@@ -166,8 +166,7 @@ def methods_sentences(run: RunData) -> Iterator[MethodsSentence]:
     """Yield the methods sentences: data, prompts, scores and tests."""
     inputs, settings, task = run.manifest.inputs, run.manifest.settings, get_run_task(run)
     version = f", {inputs.version}" if inputs.version else ""
-    digests = join_names(sorted(set(inputs.digests.values()))) if len(inputs.digests) == 1 else ""
-    digest = f", digest {digests}" if digests else ""
+    digest = f", digest {', '.join(inputs.digests.values())}" if len(inputs.digests) == 1 else ""
     yield MethodsSentence(
         f"With biassay {get_version(run)} we measured {format_models(run)} by {task.title} ({count_items(run)} in "
         f"{join_names(list_categories(run))}{version}{digest})",
@@ -206,13 +205,13 @@ def _describe_prompting(run: RunData) -> MethodsSentence:
     possible = math.factorial(task.n_options)
     orders = min(run.manifest.settings.orders, possible)
     by = join_names(list(dict.fromkeys(_BY[row.by] for row in run.results)) or ["an answer"], "or")
-    number = {2: "two", 6: "six"}.get(possible, str(possible))
-    shown = f"all {number} orders" if orders == possible else f"{format_count(orders, 'order')} of {number}"
-    shown += "" if orders == possible else ", drawn for each question"
-    options = {2: "two", 3: "three"}.get(task.n_options, str(task.n_options))
+    number, options = (_NUMBERS.get(n, str(n)) for n in (possible, task.n_options))
+    part = f"{format_count(orders, 'order')} of {number}, drawn for each question"
+    shown = f"all {number} orders" if orders == possible else part
     return MethodsSentence(f"Every question was asked with its {options} options in {shown}, and the choice is {by}")
 
 
+_NUMBERS = {2: "two", 3: "three", 6: "six"}
 _BY = {
     "answer": "the option named most often in the replies, read by rule",
     "log-probability": "the option whose letter is most likely on average",

@@ -42,10 +42,8 @@ from biassay.studies.word_association.findings import (
 from biassay.studies.word_association.replies import LIST_KINDS
 from biassay.studies.word_association.results import REPLY_LABELS, WordAssociationResult, WordResult, list_counts
 
-_MIDDLES = {"share": 0.5, "log-odds": 0.0}
-_REACHES = {"share": 0.5, "log-odds": 5.0}
-"""Distance from the middle to the ends of the scale, which is the same in all reports."""
-_SCALE_NAMES = {"share": "share of responses", "log-odds": "log-odds"}
+_SCALES = {"share": ("share of responses", 0.5, 0.5), "log-odds": ("log-odds", 0.0, 5.0)}
+"""Name and middle of every scale, and the distance from the middle to its ends, which is the same in all reports."""
 _CAPTION = (
     "Right: assigned to the stigmatised group; left: to the default group. A model without a stereotype treats "
     "negative and positive words alike."
@@ -57,15 +55,13 @@ def draw_words(run: RunData) -> Markup | None:
     labels = dict(list(model_labels(run).items())[:MANY_MODELS])
     words = group_words(run)
     figures = []
-    for unit, name in _SCALE_NAMES.items():
+    for unit, (name, middle, reach) in _SCALES.items():
         rows = [row for row in run.results if row.outcome.scale == unit and row.outcome.effect_size is not None]
         groups = list(_make_test_panels(rows, words, list(labels)))
         if groups:
-            reach = _REACHES[unit]
             beyond = f" Longer bars end at ±{reach:g}." if unit == "log-odds" else ""
             title = f"Words by {name} of the stigmatised group."
             models, caption = list(labels.values()), _CAPTION + beyond
-            middle = _MIDDLES[unit]
             figures.append(draw_panels(groups, models, title=title, caption=caption, middle=middle, reach=reach))
     return Markup("\n").join(figures) if figures else None
 
