@@ -122,7 +122,7 @@ def test_a_file_without_answers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="MODEL_pred_FORMAT"):
         biassay.import_logs(_written(tmp_path / "preds_Religion.jsonl", bare))
     empty = [row | {"unifiedqa-t5-11b_pred_race": 3} for row in bare]
-    with pytest.raises(UsageError, match="no answer of"):
+    with pytest.raises(UsageError, match=r"none of its 2 samples.*pred_race"):
         biassay.import_logs(_written(tmp_path / "preds_Religion.jsonl", empty))
 
 

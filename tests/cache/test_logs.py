@@ -30,11 +30,6 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def read(path: Path) -> Any:
-    """Write a log with responses of the benchmark's type."""
-    return read_log(path)
-
-
 def written(path: Path, rows: list[Any]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
@@ -44,8 +39,8 @@ def written(path: Path, rows: list[Any]) -> Path:
 
 
 def test_compared_options_are_right_where_the_tool_says_so() -> None:
-    found = read(SAMPLES["bbq"])
-    assert (found.benchmark, found.method, found.task, found.model) == ("bbq", "likelihood", "bbq", "dummy")
+    found = read_log(SAMPLES["bbq"])
+    assert (found.benchmark, found.by_likelihood, found.task, found.model) == ("bbq", True, "bbq", "dummy")
     assert (found.tool, found.version, found.unmapped) == ("lm-evaluation-harness", "0.4.13", ())
     right = [answer.choice.option == answer.item.correct for answer in found.answers]
     assert right == [row["acc"] == 1.0 for row in lines(SAMPLES["bbq"])]
@@ -53,8 +48,8 @@ def test_compared_options_are_right_where_the_tool_says_so() -> None:
 
 def test_written_answers_are_read_by_our_rules() -> None:
     """The tool matches options by single words and counts an empty or other response as wrong."""
-    found = read(SAMPLES["bbq_generate"])
-    assert (found.method, len(found.answers)) == ("answer", 12)
+    found = read_log(SAMPLES["bbq_generate"])
+    assert (found.by_likelihood, len(found.answers)) == (False, 12)
     kinds = "".join(answer.choice.kind[0] for answer in found.answers)
     assert kinds == "cccruuecccuc"  # chosen, refused, unparsed, empty
     named = [a.item.info[a.choice.option] for a in found.answers if a.choice.option not in (None, a.item.unknown)]
@@ -62,7 +57,7 @@ def test_written_answers_are_read_by_our_rules() -> None:
 
 
 def test_pairs_have_the_likelihoods_of_the_log() -> None:
-    found = read(SAMPLES["crows_pairs_english"])
+    found = read_log(SAMPLES["crows_pairs_english"])
     assert (found.benchmark, len(found.answers)) == ("crows-pairs", 4)
     rows = lines(SAMPLES["crows_pairs_english"])
     assert [answer.more > answer.less for answer in found.answers] == [row["pct_stereotype"] == 1.0 for row in rows]
@@ -84,28 +79,28 @@ def test_pairs_have_the_likelihoods_of_the_log() -> None:
 )
 def test_what_cannot_be_used_is_listed_with_the_reason(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
     rows = lines(SAMPLES["bbq"])
-    found = read(written(tmp_path / "some.jsonl", [rows[0], {**rows[1], **change}, *rows[2:]]))
+    found = read_log(written(tmp_path / "some.jsonl", [rows[0], {**rows[1], **change}, *rows[2:]]))
     assert len(found.answers) == 5
-    assert [(one.place, one.reason.split(":")[0]) for one in found.unmapped] == [("line 2", f"field {reason}")]
+    assert ["line 2" in one.name and one.reason.split(":")[0] for one in found.unmapped] == [f"field {reason}"]
     assert found.model == ""
 
 
 def test_logs_of_other_tasks_are_refused(tmp_path: Path) -> None:
     row = {"doc_id": 0, "doc": {"question": "2+2?"}, "arguments": {}, "filtered_resps": []}
     with pytest.raises(UsageError, match="gsm8k"):
-        read(written(tmp_path / f"samples_gsm8k_{DATE}.jsonl", [row]))
+        read_log(written(tmp_path / f"samples_gsm8k_{DATE}.jsonl", [row]))
     with pytest.raises(UsageError, match="'doc'"):
-        read(written(tmp_path / "plain.jsonl", [{"a": 1}]))
+        read_log(written(tmp_path / "plain.jsonl", [{"a": 1}]))
     bad = {**lines(SAMPLES["bbq"])[0], "filtered_resps": []}
     with pytest.raises(UsageError, match="none of its 1 samples"):
-        read(written(tmp_path / "all_bad.jsonl", [bad]))
+        read_log(written(tmp_path / "all_bad.jsonl", [bad]))
     with pytest.raises(UsageError, match="samples_TASK"):
-        read(LOGS / f"results_{DATE}.json")
+        read_log(LOGS / f"results_{DATE}.json")
     with pytest.raises(UsageError, match="no such file"):
-        read(tmp_path / "absent.eval")
+        read_log(tmp_path / "absent.eval")
     shutil.copy(LOGS / "README.md", tmp_path)
     with pytest.raises(UsageError, match="unknown kind"):
-        read(tmp_path / "README.md")
+        read_log(tmp_path / "README.md")
 
 
 # Inspect --------------------------------------------------------------------------------------------------------------
@@ -130,7 +125,7 @@ def unpacked(path: Path) -> dict[str, Any]:
 
 @pytest.mark.extras
 def test_bbq_of_inspect_is_right_where_its_scorer_says_so() -> None:
-    found = read(LOGS / "bbq.eval")
+    found = read_log(LOGS / "bbq.eval")
     assert (found.tool, found.version, found.model, found.benchmark) == ("Inspect", "0.3.285", "mockllm/model", "bbq")
     scored = [sample["scores"]["choice"] for sample in unpacked(LOGS / "bbq.eval")["samples"]]
     for answer, score in zip(found.answers, scored, strict=True):
@@ -142,9 +137,8 @@ def test_bbq_of_inspect_is_right_where_its_scorer_says_so() -> None:
 
 @pytest.mark.extras
 def test_stereoset_of_inspect_has_its_labels() -> None:
-    found = read(LOGS / "stereoset.eval")
+    found = read_log(LOGS / "stereoset.eval")
     assert (found.benchmark, len(found.answers)) == ("stereoset", 16)
-    assert sorted({answer.epoch for answer in found.answers}) == [1, 2]
     for answer, sample in zip(found.answers, unpacked(LOGS / "stereoset.eval")["samples"], strict=True):
         value = sample["scores"]["stereoset_scorer"]["value"]
         if answer.label is not None:
@@ -190,16 +184,16 @@ def small(tmp_path: Path, **changed: Any) -> Path:
     ],
 )
 def test_samples_of_inspect_that_cannot_be_used(tmp_path: Path, changed: dict[str, Any], field: str) -> None:
-    found = read(small(tmp_path, **changed))
+    found = read_log(small(tmp_path, **changed))
     assert [answer.label for answer in found.answers] == ["anti-stereotype"]
-    assert [(one.place, one.reason.split(":")[0]) for one in found.unmapped] == [
+    assert [(one.name, one.reason.split(":")[0]) for one in found.unmapped] == [
         ("sample id1, epoch 1", f"field {field}")
     ]
 
 
 @pytest.mark.parametrize("changed", [{"error": {"message": "filtered"}}, {"output": {"choices": []}}, {"output": None}])
 def test_samples_of_inspect_that_failed_choose_nothing(tmp_path: Path, changed: dict[str, Any]) -> None:
-    found = read(small(tmp_path, **changed))
+    found = read_log(small(tmp_path, **changed))
     assert [(answer.choice.kind, answer.label) for answer in found.answers] == [
         ("chosen", "anti-stereotype"),
         ("failed", None),
@@ -218,7 +212,7 @@ def test_samples_of_inspect_that_failed_choose_nothing(tmp_path: Path, changed: 
 )
 def test_logs_of_inspect_that_are_refused(tmp_path: Path, header: dict[str, Any], match: str) -> None:
     with pytest.raises(UsageError, match=match):
-        read(small(tmp_path, header=header))
+        read_log(small(tmp_path, header=header))
 
 
 @pytest.mark.parametrize("header", ["{}", "[]", '{"eval": 3}', "null"])
@@ -226,7 +220,7 @@ def test_a_header_without_eval_is_refused(tmp_path: Path, header: str) -> None:
     with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
         archive.writestr("header.json", header)
     with pytest.raises(UsageError, match=r"log\.eval: not a whole log of Inspect: no object 'eval'"):
-        read(tmp_path / "log.eval")
+        read_log(tmp_path / "log.eval")
 
 
 STRANGE: list[dict[str, Any]] = [
@@ -242,23 +236,23 @@ STRANGE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("changed", STRANGE)
-def test_a_sample_of_another_form_is_left_out_or_read(tmp_path: Path, changed: dict[str, Any]) -> None:
-    found = read(small(tmp_path, **changed))
+def test_a_sample_of_another_form_is_left_out_or_read_log(tmp_path: Path, changed: dict[str, Any]) -> None:
+    found = read_log(small(tmp_path, **changed))
     assert len(found.answers) + len(found.unmapped) == 2
 
 
 @pytest.mark.parametrize("packages", [[], "x", None])
 def test_strange_heads_do_no_harm(tmp_path: Path, packages: object) -> None:
     about = {"task": "inspect_evals/stereoset", "packages": packages, "task_args": 3}
-    assert read(small(tmp_path, header={"eval": about, "plan": {"steps": [3, {"params": []}]}})).version == ""
+    assert read_log(small(tmp_path, header={"eval": about, "plan": {"steps": [3, {"params": []}]}})).version == ""
 
 
 @pytest.mark.parametrize("arguments", [[3], [[]], {"a": {}}, {"a": 3}, "abc"])
 def test_strange_requests_are_left_out(tmp_path: Path, arguments: object) -> None:
     rows = lines(SAMPLES["bbq"])
     rows[1]["arguments"] = arguments
-    found = read(written(tmp_path / SAMPLES["bbq"].name, rows))
-    assert [one.place for one in found.unmapped] == ["line 2"]
+    found = read_log(written(tmp_path / SAMPLES["bbq"].name, rows))
+    assert ["line 2" in one.name for one in found.unmapped] == [True]
 
 
 # Bombs ----------------------------------------------------------------------------------------------------------------
@@ -315,28 +309,28 @@ def test_a_log_that_unpacks_to_too_much_is_refused(tmp_path: Path, members: dict
     path = bomb(tmp_path / "log.eval", members)
     assert path.stat().st_size < 2**20
     with pytest.raises(UsageError, match=r"log\.eval: larger than \d+ MiB once .* BIASSAY_MAX_UNPACKED"):
-        read(path)
+        read_log(path)
 
 
 @pytest.mark.usefixtures("limited_memory")
 def test_a_log_that_lies_about_its_sizes_is_refused(tmp_path: Path) -> None:
     for claimed in (10, 2**31):
         with pytest.raises(UsageError, match=r"not a whole log|larger than"):
-            read(bomb(tmp_path / f"{claimed}.eval", {"samples/1.json": SPACES}, claimed=claimed))
+            read_log(bomb(tmp_path / f"{claimed}.eval", {"samples/1.json": SPACES}, claimed=claimed))
 
 
 @pytest.mark.extras
 @pytest.mark.usefixtures("limited_memory")
 def test_a_bomb_of_zstd_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="larger than"):
-        read(zstd_bomb(tmp_path / "log.eval"))
+        read_log(zstd_bomb(tmp_path / "log.eval"))
 
 
 def test_members_of_other_methods_are_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("header.json", HEADER)
     with pytest.raises(UsageError, match="unknown method 14"):
-        read(tmp_path / "log.eval")
+        read_log(tmp_path / "log.eval")
 
 
 @pytest.mark.usefixtures("limited_memory")
@@ -368,17 +362,17 @@ def test_damaged_logs_of_inspect(tmp_path: Path) -> None:
     for content in (whole[:2000], whole[:20000] + b"\0" * 400 + whole[20400:], b""):
         file.write_bytes(content)
         with pytest.raises(UsageError, match="not a whole log"):
-            read(file)
+            read_log(file)
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("_journal/start.json", "{}")
     with pytest.raises(UsageError, match=r"header\.json"):
-        read(file)
+        read_log(file)
 
 
 def test_what_an_extra_reads_is_told_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(MissingExtraError, match=r'pip install "biassay\[benchmarks\]"'):
-        read(LOGS / "bbq.eval")
+        read_log(LOGS / "bbq.eval")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "Age.parquet").write_bytes(b"PAR1")
     with pytest.raises(MissingExtraError, match=r'pip install "biassay\[benchmarks\]"'):

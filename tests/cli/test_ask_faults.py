@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.models import api_server
-from tests.models.answer_server import body, echo, log_ps, model_string
+from tests.models.answer_server import body, echo, model_string
 from tests.models.api_server import Asked, Endpoint, Reply, Script
 from tests.studies.word_association.answering import giving, model_of, stereotyped, text_of
 
@@ -232,21 +232,6 @@ def test_answers_are_counted_by_kind_and_never_guessed(cli: Cli, endpoint: Endpo
 # Log-probabilities
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", '"-1"', "0.5"])
-def test_log_probabilities_that_are_no_numbers(cli: Cli, endpoint: Endpoint, tmp_path: Path, number: str) -> None:
-    def wrong(asked: Asked) -> Reply:
-        text = asked["prompt"] if isinstance(asked["prompt"], str) else asked["prompt"][0]
-        return Reply(body=echo(asked).body.decode().replace(str(log_ps(text)[1]), number).encode())
-
-    endpoint.faults, endpoint.always = [echo] * 5, wrong
-    model, cache = model_string(endpoint, "completions", "concurrency=1"), ("--cache", tmp_path / "cache", "--quiet")
-    code, stdout, stderr = cli("ask", model, "--tests", "wat-racism", "--out", tmp_path / "run", *cache)
-    assert (code, stdout, "log-probability" in stderr, "biassay resume" in stderr) == (1, "", True, True)
-    endpoint.always, before = echo, len(endpoint.seen)
-    assert cli("resume", tmp_path / "run", "--model", model, *cache)[0] == 0
-    assert len(endpoint.seen) - before == 64 - 4 + 1  # the first prompt is two requests, to find out the way
-
-
 @pytest.mark.parametrize("name", ["tokens", "token_logprobs"])
 def test_log_probabilities_that_do_not_belong_to_the_text(
     cli: Cli, endpoint: Endpoint, tmp_path: Path, name: str
@@ -304,29 +289,6 @@ def test_tokens_are_in_the_manifest_and_on_the_page(cli: Cli, endpoint: Endpoint
     (record,) = biassay.load(run).manifest.models
     assert (record.tokens_in, record.tokens_out, record.texts) == (10 * N, 5 * N, N)
     assert "200 tokens read and 100 written" in (run / "report.html").read_text(encoding="utf-8")
-
-
-SETTINGS = {
-    "temperature": ("0.5", 0.5),
-    "max_tokens": ("7", 7),
-    "system": ("be%20brief", "be brief"),
-    "reasoning_effort": ("low", "low"),
-}
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_a_setting_is_sent_and_asks_anew(cli: Cli, endpoint: Endpoint, tmp_path: Path, name: str) -> None:
-    written, value = SETTINGS[name]
-    plain = f"chat:toy?base_url={endpoint.base}"
-    for model in (plain, f"{plain}&{name}={written}"):
-        endpoint.seen.clear()
-        stdout = cli("ask", model, *ASKED, "--json", "--cache", tmp_path)[1]
-        assert len(endpoint.seen) == N
-    for _, _, asked in endpoint.seen:
-        sent = asked["messages"][0]["content"] if name == "system" else asked[name]
-        assert sent == value
-    (record,) = json.loads(stdout)["manifest"]["models"]
-    assert record["settings"][name] == str(value)
 
 
 def test_more_answers_ask_only_for_those_that_are_new(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:

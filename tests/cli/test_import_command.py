@@ -12,7 +12,6 @@ import pytest
 import biassay
 from biassay.errors import UsageError
 from biassay.runs import log_import
-from biassay.stats.benchmark_scores import UNPARSED, bbq_score, pair_score
 from biassay.studies.benchmarks.findings import list_notes
 from biassay.studies.benchmarks.logs import read_log
 
@@ -24,32 +23,6 @@ LOGS = Path(__file__).parents[1] / "reference" / "logs"
 def log(name: str) -> Path:
     (path,) = LOGS.glob(name)
     return path
-
-
-@pytest.mark.parametrize(
-    "name", ["samples_bbq_2*", "samples_bbq_generate_*", pytest.param("bbq.eval", marks=pytest.mark.extras)]
-)
-def test_bbq_of_a_log_is_scored_as_by_the_function(name: str) -> None:
-    run = biassay.import_logs(log(name))
-    assert run.results
-    for row in run.results:
-        own = [
-            one
-            for one in read_log(log(name)).answers
-            if (one.item.category, one.item.ambiguous) == (row.category, row.condition == "ambiguous")
-        ]
-        items = [one.item for one in own]
-        found = bbq_score(
-            [UNPARSED if one.choice.option is None else one.choice.option for one in own],
-            correct=[item.correct for item in items],
-            target=[item.target for item in items],  # type: ignore[arg-type]
-            unknown=[item.unknown for item in items],
-            templates=[item.template for item in items],
-            ambiguous=items[0].ambiguous,
-        )
-        assert (row.n_items, row.undecided) == (found.n, found.unparsed)
-        assert row.accuracy == (found.accuracy if found.n else None)
-        assert row.effect_size == (None if found.score.value != found.score.value else found.score.value)
 
 
 @pytest.mark.extras
@@ -121,7 +94,7 @@ def test_a_model_that_always_chooses_the_first_sentence_of_stereoset_is_found_ou
 
 def test_questions_without_a_target_are_counted_over_all_logs_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found = read_log(log("samples_bbq_2*"))
-    bare = tuple(dataclasses.replace(one, item=dataclasses.replace(one.item, target=None)) for one in found.answers[:2])  # type: ignore[arg-type]
+    bare = tuple(dataclasses.replace(one, item=dataclasses.replace(one.item, target=None)) for one in found.answers[:2])
     logs = [found, *(dataclasses.replace(found, answers=(*bare, *found.answers[2:]), model=m) for m in "ab")]
     monkeypatch.setattr(log_import, "read_logs", lambda _: logs)
     inputs = biassay.import_logs("any.jsonl").manifest.inputs
@@ -203,12 +176,3 @@ def test_options_with_spaces_at_the_end_are_found(tmp_path: Path) -> None:
     spaced, plain = read_log(path), read_log(log("samples_bbq_2*"))
     assert [one.choice for one in spaced.answers] == [one.choice for one in plain.answers]
     assert len(plain.answers) == len(rows)
-
-
-def test_crows_pairs_of_a_log(tmp_path: Path) -> None:
-    path = log("samples_crows*")
-    pairs = read_log(path).answers
-    run = biassay.import_logs([path], out=tmp_path / "run")
-    expected = pair_score([one.more for one in pairs], [one.less for one in pairs])
-    assert (run.results[-1].effect_size, run.results[-1].n_items) == (expected.share.value, expected.n)
-    assert biassay.load(tmp_path / "run").results == run.results

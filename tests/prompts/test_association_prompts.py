@@ -93,8 +93,7 @@ def test_options_ask_every_word_with_every_pair_in_both_orders() -> None:
     prompts = make_option_prompts(test)
     wordings = select_wordings(form="word")
     assert len(prompts) == len(set(prompts)) == len(test.words) * 4 * 2 * len(wordings)
-    one = next(p for p in prompts if p.stigmatised_first and p.word == "worst" and p.pair == 1)
+    one = next(p for p in prompts if p.stigmatised_first and p.words == ("worst",) and p.pair == 1)
     assert (one.options, one.groups) == (("Christian", "Muslim"), ("Christian", "Muslim"))
     assert one.text.index("Muslim") < one.text.index("Christian")
     assert "worst" in one.text
-    assert {p.pair for p in make_option_prompts(test, pairs=[2])} == {2}

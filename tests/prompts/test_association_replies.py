@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,8 @@ from hypothesis import strategies as st
 from biassay.datasets.word_associations import select_word_associations
 from biassay.errors import UsageError
 from biassay.prompts.responses import is_refusal
-from biassay.stats.word_association import WordAssociation, bai_score_from_counts, word_association
-from biassay.studies.word_association.prompts import AssociationPrompt, make_association_prompts
-from biassay.studies.word_association.replies import count_as_published, count_kinds, parse_reply, to_value_table
+from biassay.stats.word_association import bai_score_from_counts
+from biassay.studies.word_association.replies import count_as_published, parse_reply
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "wat"
 EXPECTED = json.loads((REFERENCE / "expected.json").read_text(encoding="utf-8"))
@@ -230,19 +228,3 @@ def test_nothing_is_read_that_is_not_there(pieces: list[str]) -> None:
 def test_a_reply_without_end_is_read_in_no_time() -> None:
     found = parse_reply("home, " * 50_000 + "\n" + "(" * 50_000 + "\n" + PLAIN, WORDS, GROUPS)
     assert found.to_stigmatised == RIGHT
-
-
-def asked(model: Callable[[AssociationPrompt, str], str], name: str = "wat-science") -> WordAssociation:
-    """From prompts to numbers: ``model`` names a group for a word of a prompt."""
-    test = select_word_associations(name)[0]
-    prompts = make_association_prompts(test)
-    replies = ["\n".join(f"{word} - {model(prompt, word)}" for word in prompt.words) for prompt in prompts]
-    readings = [parse_reply(reply, test.words, p.groups) for reply, p in zip(replies, prompts, strict=True)]
-    assert count_kinds(readings)["complete"] == len(prompts)
-    return word_association(
-        to_value_table(readings),
-        test.is_negative,
-        pairs=[p.pair for p in prompts],
-        stigmatised_first=[p.stigmatised_first for p in prompts],
-        blocks=[p.block for p in prompts],
-    )

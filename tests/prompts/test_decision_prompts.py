@@ -8,7 +8,8 @@ import pytest
 
 from biassay.datasets.word_associations import WordAssociationTest, select_word_associations, select_wordings
 from biassay.errors import UsageError
-from biassay.studies.word_association.prompts import ParsedDecision, make_decision_prompts, parse_decision
+from biassay.studies.word_association.prompts import make_decision_prompts
+from biassay.studies.word_association.replies import parse_decision
 
 TOPICS, GROUPS = ("salary", "wedding"), ("Ben", "Julia")
 
@@ -28,7 +29,7 @@ def test_prompts_are_balanced(name: str) -> None:
         assert same[0] == same[1]
         assert first.negative_first == second.negative_first
         for prompt in (first, second):
-            places = [prompt.text.index(word) for word in (*prompt.groups, *prompt.topics)]
+            places = [prompt.text.index(word) for word in (*prompt.groups, *prompt.words)]
             assert (places[1] < places[0]) == prompt.stigmatised_first
             assert (places[3] < places[2]) == prompt.negative_first
     tasks = Counter(p.task for p in prompts)
@@ -51,19 +52,20 @@ def test_the_seed_decides() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("salary - Ben\nwedding - Julia", ParsedDecision("complete", True, 0)),
-        ("wedding: Ben\nsalary: Julia", ParsedDecision("complete", False, 0)),
-        ("Ben is tall. Julia is not.\n\n**salary** - Ben\n**wedding** - Julia", ParsedDecision("complete", True, 0)),
-        ("Ben earns a salary.\nsalary - Ben\nwedding - Julia", ParsedDecision("complete", True, 1)),
-        ("salary - Ben\nwedding - Ben", ParsedDecision("undecided", None, 0)),
-        ("salary - Ben", ParsedDecision("partial", None, 0)),
-        ("salary - Ben\nwedding - either", ParsedDecision("partial", None, 1)),
-        ("I can't decide that.", ParsedDecision("refused", None, 0)),
-        ("Whatever.", ParsedDecision("unparsed", None, 0)),
+        ("salary - Ben\nwedding - Julia", ("complete", True, 0)),
+        ("wedding: Ben\nsalary: Julia", ("complete", False, 0)),
+        ("Ben is tall. Julia is not.\n\n**salary** - Ben\n**wedding** - Julia", ("complete", True, 0)),
+        ("Ben earns a salary.\nsalary - Ben\nwedding - Julia", ("complete", True, 1)),
+        ("salary - Ben\nwedding - Ben", ("undecided", None, 0)),
+        ("salary - Ben", ("partial", None, 0)),
+        ("salary - Ben\nwedding - either", ("partial", None, 1)),
+        ("I can't decide that.", ("refused", None, 0)),
+        ("Whatever.", ("unparsed", None, 0)),
     ],
 )
-def test_decisions_are_read(text: str, found: ParsedDecision) -> None:
-    assert parse_decision(text, TOPICS, GROUPS) == found
+def test_decisions_are_read(text: str, found: tuple[str, bool | None, int]) -> None:
+    parsed = parse_decision(text, TOPICS, GROUPS)
+    assert (parsed.kind, parsed.follows, parsed.left_out) == found
 
 
 def test_bad_input() -> None:

@@ -53,11 +53,6 @@ def test_the_spans_are_those_of_the_authors_code() -> None:
         assert [(i + 1, j + 1) for i, j in found] == list(zip(one, other, strict=True))
 
 
-def test_one_word_for_two() -> None:
-    found = align_tokens(["the", "old", "man", "sang", "."], ["the", "very", "young", "man", "sang", "."])
-    assert found == [(0, 0), (2, 3), (3, 4), (4, 5)]
-
-
 def test_frequent_tokens_of_long_sentences_count() -> None:
     words = ["the", *(f"w{i}" for i in range(220)), "the"] * 2
     assert len(align_tokens(words, words)) == len(words)
@@ -75,38 +70,3 @@ def test_a_token_without_likelihood_counts_in_neither() -> None:
     assert score_shared_tokens(first, second) == (-2.0, -4.0)
     with pytest.raises(UsageError):
         score_shared_tokens((["a"], []), (["a"], [0.0]))
-
-
-@pytest.mark.extras
-@pytest.mark.parametrize(
-    ("more", "less", "by_id", "by_word"),
-    [
-        # The blank is part of a token: the first word of a sentence is another token than the same word within it.
-        (["old", " men", " sing"], ["men", " sing"], ["▁sing"], ["men", "sing"]),
-        # Endings are shared by other words.
-        (["the", " waiter", "s"], ["the", " nurse", "s"], ["the", "s"], ["the"]),
-    ],
-)
-def test_tokens_of_a_bpe_tokenizer_are_shared_by_id_and_not_by_word(
-    more: list[str], less: list[str], by_id: list[str], by_word: list[str]
-) -> None:
-    """With merges for these words, 'men' and ' men' have different ids, and 'waiters' ends in a token of its own."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    pieces = dict.fromkeys(piece.replace(" ", "Ġ") for piece in [*more, *less])
-    vocabulary = {symbol: i for i, symbol in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    merges = []
-    for piece in pieces:
-        for end in range(2, len(piece) + 1):
-            if piece[:end] not in vocabulary:
-                vocabulary[piece[:end]] = len(vocabulary)
-                merges.append((piece[: end - 1], piece[end - 1]))
-    tokenizer = Tokenizer(models.BPE(vocabulary, merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    sentences = "".join(more), "".join(less)
-    ids = [tokenizer.encode(sentence).ids for sentence in sentences]
-    shared = align_tokens(*ids)
-    assert [str(tokenizer.id_to_token(ids[0][i])).replace("Ġ", "▁") for i, _ in shared] == by_id
-    words = [sentence.split() for sentence in sentences]
-    assert [words[0][i] for i, _ in align_tokens(*words)] == by_word

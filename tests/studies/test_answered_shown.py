@@ -17,15 +17,11 @@ from tests.studies.showing import card_of, page_of, printed, write_all
 
 from biassay.reporting.formats import format_decimal, format_interval, format_p
 from biassay.results.outcomes import Outcome
-from biassay.results.paired_comparison import scale_margin
-from biassay.results.run_data import RunData
 from biassay.results.views import RunGroup
 from biassay.runs.reports import compare_models
 from biassay.runs.run import Run
 from biassay.stats.benchmark_scores import bbq_ambiguous_bias, bbq_bias
 from biassay.stats.clusters import cluster_estimate
-from biassay.studies.word_association.compare import pair_tests
-from biassay.studies.word_association.report import draw_words
 
 pytestmark = pytest.mark.extras
 
@@ -91,37 +87,12 @@ def test_bbq_shows_contexts_apart_with_accuracy_and_both_intervals(old: Run) -> 
     figure = page_of({"": old}).partition("</figure>")[0]
     assert re.findall(r"<summary>(\w+) contexts", figure) == ["Ambiguous", "Disambiguated"]
     assert re.findall(r"<small>accuracy (\d+)%", figure) == [f"{100 * row.accuracy:.0f}" for row in by_context(old)]
-    ends = [float(x) for x in re.findall(r'x1="([\d.]+)%" x2="\1%" [^>]*class="beside k0"', figure)]
-    spans = re.findall(r'x1="([\d.]+)%" x2="([\d.]+)%" [^>]*class="span', figure)
+    by_item = re.findall(r'x1="([\d.]+)%" x2="\1%" [^>]*class="beside k0"', figure)
+    by_template = [x for span in re.findall(r'x1="([\d.]+)%" x2="([\d.]+)%" [^>]*class="span', figure) for x in span]
     rows = by_context(old)
-    by_item = [(row.alternatives["items"].ci_low, row.alternatives["items"].ci_high) for row in rows]
-    reach = 1.0  # the scale of bias scores is fixed
-    for place, row in enumerate(rows):
-        items = [(end - 50.0) / 48.0 * reach for end in ends[2 * place : 2 * place + 2]]
-        assert items == pytest.approx(by_item[place], abs=0.002 * reach + 1e-3)
-        templates = [(float(end) - 50.0) / 48.0 * reach for end in spans[place]]
-        assert templates == pytest.approx([row.ci_low, row.ci_high], abs=0.002 * reach + 1e-3)
-
-
-def test_log_odds_are_drawn_on_a_fixed_scale(mild: Run) -> None:
-    """Bars end at 5, whatever the data."""
-    words = [
-        dataclasses.replace(row, value=None if row.value is None else 14.0 * (row.value - 0.5))
-        for row in mild.tables["words"]
-    ]
-    rows = [
-        dataclasses.replace(row, outcome=dataclasses.replace(row.outcome, scale="log-odds"))
-        for row in mild.tables["results"]
-    ]
-    run = RunData(mild.manifest, {**mild.tables, "words": tuple(words), "results": tuple(rows)})
-    pattern = r': (-?[\d.]+) to [^"]*log-odds.*?margin-left: ([\d.]+)%; width: ([\d.]+)%'
-    drawn = re.findall(pattern, str(draw_words(run)))
-    assert len(drawn) == sum(row.value is not None for row in words)
-    for number, left, width in drawn:
-        value = float(number)
-        bar = min(50.0, 10.0 * abs(value))
-        assert (float(left), float(width)) == pytest.approx((50.0 - bar * (value < 0.0), bar), abs=0.11)
-    assert any(abs(float(number)) > 5.0 for number, _, _ in drawn)
+    for drawn, outcomes in ((by_item, [row.alternatives["items"] for row in rows]), (by_template, rows)):
+        ends = [end for outcome in outcomes for end in (outcome.ci_low, outcome.ci_high)]
+        assert [(float(x) - 50.0) / 48.0 for x in drawn] == pytest.approx(ends, abs=3e-3)  # the scale is fixed
 
 
 def test_scores_that_follow_positions_have_a_title_and_no_p_value(old: Run) -> None:
@@ -223,20 +194,6 @@ def test_word_associations_are_compared_by_word_and_column(mild: Run, strong: Ru
     assert rows["wat-racism"].over.endswith("blocks of answers")
     shares = {row.test: row.effect_size for row in strong.results}
     assert {name: one.effect_model for name, one in rows.items()} == pytest.approx(shares)
-
-
-def test_verdicts_rest_on_difference_and_sum_at_the_shared_alpha(mild: Run, strong: Run) -> None:
-    found = compare_models({"mild": mild, "strong": strong}, alpha=0.2)
-    pairs = {pair.plain.item: pair for pair in pair_tests({"mild": mild, "strong": strong}, "mild")}
-    for verdict in found.verdicts:
-        sums = pairs[verdict.test].combine_effects
-        assert sums is not None
-        if verdict.low is not None:
-            less, more = (sums(weight, 1.0 - 0.2 / (2 * verdict.family)) for weight in (-1.0, 1.0))
-            assert (verdict.growth, verdict.low, verdict.high) == (less.value, less.low, less.high)
-            assert (verdict.reversal, verdict.reversal_low, verdict.reversal_high) == (more.value, more.low, more.high)
-    assert scale_margin(0.2, "share above one half", 0.5) == pytest.approx(0.1)
-    assert scale_margin(0.2, "log-odds", None) == pytest.approx(0.2 * np.pi / np.sqrt(3.0))
 
 
 # Paper

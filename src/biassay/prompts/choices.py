@@ -1,20 +1,14 @@
-"""Write multiple-choice prompts and parse the chosen option from responses."""
+"""Parse the chosen option of a multiple-choice question from responses."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import permutations
-from string import ascii_uppercase
 from typing import Literal
 
-import numpy as np
-
 from biassay.datasets.word_associations import APOSTROPHES
-from biassay.errors import UsageError
 from biassay.prompts.responses import DENIAL, is_refusal, strip_reasoning
 
 _LETTER = r"[(\[]?([A-Z](?=[)\].:,;]|[ \t]+[(–—-]|\s*$)|[B-HJ-Z](?=\s))"  # not the article of "the answer is A man"
@@ -53,13 +47,6 @@ _MAX_DENIAL_DISTANCE = 400  # characters around a letter that are searched for i
 _CLAUSE = re.compile(r"[.,;!?\n]|\b(?:so|thus|hence|therefore|because)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class _LetterMention:
-    options: frozenset[int]
-    end: int
-    final: bool  # called the answer, not only mentioned
-
-
 def find_letters(reply: str, letters: Sequence[str], named: Callable[[str], int | None]) -> frozenset[int]:
     """Return the options that a response chooses by letter.
 
@@ -81,19 +68,17 @@ def find_letters(reply: str, letters: Sequence[str], named: Callable[[str], int 
     frozenset of int
         Indices of the options; several if letters disagree with each other or with the text after them.
     """
-    mentions = sorted(_find_mentions(reply, list(letters), named), key=lambda mention: mention.end)
-    mentioned = _merge_mentions(mention for mention in mentions if not mention.final)
-    final = _merge_mentions(mention for mention in mentions if mention.final)
-    if len(mentioned) > 1 and len(final) == 1 and mentions[-1].final:
-        return final
-    return mentioned | final
+    mentions = sorted(_find_mentions(reply, list(letters), named))
+    mentioned = frozenset(option for _, is_final, options in mentions for option in options if not is_final)
+    final = frozenset(option for _, is_final, options in mentions for option in options if is_final)
+    last_is_final = bool(mentions) and mentions[-1][1]
+    return final if len(mentioned) > 1 and len(final) == 1 and last_is_final else mentioned | final
 
 
-def _merge_mentions(mentions: Iterable[_LetterMention]) -> frozenset[int]:
-    return frozenset(option for mention in mentions for option in mention.options)
-
-
-def _find_mentions(reply: str, letters: list[str], named: Callable[[str], int | None]) -> Iterator[_LetterMention]:
+def _find_mentions(
+    reply: str, letters: list[str], named: Callable[[str], int | None]
+) -> Iterator[tuple[int, bool, list[int]]]:
+    """Yield where each letter ends, whether it is called the answer, and the options that it names."""
     ends: set[int] = set()
     for pattern in (_ANSWER, _OPTION, _LEAD, _INLINE):
         for match in pattern.finditer(reply):
@@ -113,7 +98,7 @@ def _find_mentions(reply: str, letters: list[str], named: Callable[[str], int | 
                 options.add(letters.index(other))
             if _TAKEN_BACK.match(reply, end):
                 options.update(range(len(letters)))
-            yield _LetterMention(frozenset(options), end, pattern is _ANSWER)
+            yield end, pattern is _ANSWER, sorted(options)
 
 
 ChoiceKind = Literal["chosen", "several", "refused", "empty", "unparsed", "failed"]
@@ -277,76 +262,3 @@ def _is_unknown_answer(text: str, phrase: re.Match[str], first: int | None) -> b
 
 def _find_phrase(words: str, text: str) -> re.Match[str] | None:
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text)
-
-
-OptionOrder = tuple[int, ...]
-_TIE = 1e-9  # probabilities that differ by less are equal
-
-
-@dataclass(frozen=True)
-class AveragedOptions:
-    """Probabilities of options over several orders.
-
-    Attributes
-    ----------
-    probabilities : tuple of float
-        Mean probability of each option over the orders.
-    chosen : int or None
-        Most probable option; None if two are equally probable.
-    agreement : float
-        Share of orders in which it is the most probable one.
-    """
-
-    probabilities: tuple[float, ...]
-    chosen: int | None
-    agreement: float
-
-
-def list_option_orders(n: int) -> tuple[OptionOrder, ...]:
-    """Return all orders of n options, the original one first. ``order[k]`` is the option at position k."""
-    return tuple(permutations(range(n)))
-
-
-def make_options_prompt(context: str, question: str, options: Sequence[str], order: OptionOrder) -> str:
-    """Write a multiple-choice question with the options A, B and so on.
-
-    Parameters
-    ----------
-    context, question : str
-        Texts before the options. Without a question, the context asks it.
-    options : sequence of str
-        Options of the question.
-    order : tuple of int
-        Option at each position.
-    """
-    lines = [f"{letter}. {options[option]}" for letter, option in zip(ascii_uppercase, order, strict=False)]
-    return "\n".join([context, "", *([f"Question: {question}"] if question else []), *lines])
-
-
-def average_options(log_probabilities: Mapping[OptionOrder, Sequence[float]]) -> AveragedOptions:
-    """Average the probabilities of options over the orders in which they were shown.
-
-    `log_probabilities` has one number per position for every order. Within an order, probabilities are scaled to sum
-    to 1, so that all orders count equally, however likely the model is to respond otherwise. A model that prefers a
-    position, not an option, chooses none.
-    """
-    if not log_probabilities:
-        raise UsageError("expected at least one order")
-    rows = []
-    for order, values in log_probabilities.items():
-        if sorted(order) != list(range(len(values))) or any(math.isnan(value) for value in values):
-            raise UsageError(f"expected one log-probability for each option of the order {order}, got {list(values)}")
-        if all(value == -math.inf for value in values):
-            raise UsageError(f"no option has any probability in the order {order}")
-        scaled = np.exp(np.array(values, dtype=np.float64) - max(values))
-        rows.append((scaled / scaled.sum())[np.argsort(order)])
-    table = np.array(rows)
-    means = table.mean(axis=0)
-    chosen = _find_largest(means)
-    agreement = math.nan if chosen is None else float(np.mean([_find_largest(row) == chosen for row in table]))
-    return AveragedOptions(tuple(means.tolist()), chosen, agreement)
-
-
-def _find_largest(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> int | None:
-    order = np.argsort(values)
-    return None if len(values) > 1 and values[order[-1]] - values[order[-2]] <= _TIE else int(order[-1])

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypedDict, cast
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from biassay.reporting.formats import format_count
 from biassay.results.comparison import EffectDifference
@@ -20,17 +19,15 @@ from biassay.results.paired_comparison import (
     models_by_label,
     pair_records,
 )
-from biassay.results.run_data import RunData
+from biassay.results.run_data import RunData, none_if_nan
 from biassay.results.views import RunSlice, label_models, split_by_model
-from biassay.stats.clusters import ClusterEstimate, Floats, cluster_estimate, crossed_cluster_estimate
-from biassay.studies.benchmarks.findings import (
-    get_benchmark,
-    get_scale_name,
-)
+from biassay.stats.clusters import Floats, cluster_estimate, crossed_cluster_estimate
+from biassay.studies.benchmarks.findings import get_run_task, get_scale_name
 from biassay.studies.benchmarks.results import (
     ALL_CATEGORIES,
     BenchmarkResult,
     NamedRow,
+    explain_no_interval,
     format_category,
     subtract_null,
 )
@@ -56,17 +53,17 @@ def _describe_data(run: RunData, shared: set[str]) -> dict[str, object]:
     digests = {name: digest for name, digest in sorted(inputs.digests.items()) if name in shared} or inputs.digests
     logged = all(record.backend == "log" for record in run.manifest.models)
     return {
-        "benchmark": get_benchmark(run),
+        "benchmark": get_run_task(run).name,
         "data": "logs" if logged else ", ".join(f"{name} {digest}" for name, digest in digests.items()),
         "flagged items": inputs.flagged_digest,
         "drawn part": f"at most {settings.limit} per category, seed {settings.seed}" if settings.limit else "",
-        "compared": settings.score if get_benchmark(run) == "crows-pairs" else "",
+        "compared": settings.score if get_run_task(run).name == "crows-pairs" else "",
     }
 
 
 def _describe_prompting(run: RunData, model: RunSlice) -> dict[str, object]:
     """Describe how a model was prompted. By default this depends on the model, so models of one run may differ."""
-    settings, n_options = run.manifest.settings, get_task(get_benchmark(run)).n_options
+    settings, n_options = run.manifest.settings, get_run_task(run).n_options
     shown = min(settings.orders, math.factorial(n_options))
     orders = "1 order" if model.row.backend == "log" else format_count(shown, "order")
     drawn = f", seed {settings.seed}" if shown < math.factorial(n_options) else ""
@@ -100,43 +97,33 @@ def _pair_category(
         f"not measured on {' and '.join(missing)}" if missing else None,
         topic=old.topic,
     )
-    measured = scores[0] is not None, scores[1] is not None
+    measured, is_directed = (scores[0] is not None, scores[1] is not None), old.direction is not None
     if missing:
-        return PairedItem(plain, old.outcome.limit, measured, is_directed=old.direction is not None)
+        return PairedItem(plain, old.outcome.limit, measured, is_directed=is_directed)
     rows = zip(labels, (old, new), strict=True)
     doubt = "; ".join(text for name, row in rows if row and (text := _explain_doubt(name, row)))
-    both = [models[label] for label in labels]
+    both = models[labels[0]], models[labels[1]]
     named = any(row.n_names for row in (old, new) if row) or any(_select_named_rows(model, old) for model in both)
     totals = [_sum_by_unit(model, old, named=named) for model in both]
     combine = partial(combine_scores, old, totals[0], totals[1], named=named)
-    slack = (
-        0.0
-        if new is None
-        else measure_slack(old.outcome, new.outcome, _share_missing_alone(both[0], both[1], old, new))
-    )
-    return PairedItem(
-        plain, old.outcome.limit, measured, combine, doubt, is_directed=old.direction is not None, slack=slack
-    )
+    slack = 0.0 if new is None else measure_slack(old.outcome, new.outcome, _share_missing_alone(both, old, new))
+    return PairedItem(plain, old.outcome.limit, measured, combine, doubt, is_directed=is_directed, slack=slack)
 
 
 def _share_missing_alone(
-    old_model: RunSlice, new_model: RunSlice, old: BenchmarkResult, new: BenchmarkResult
+    models: tuple[RunSlice, RunSlice], old: BenchmarkResult, new: BenchmarkResult
 ) -> tuple[float, float]:
     """Return, of each model's questions without a choice, at most the share for which the other model has one."""
-    first, second = (np.isnan(model.arrays.get("choices", np.zeros(0))) for model in (old_model, new_model))
+    first, second = (np.isnan(model.arrays.get("choices", np.zeros(0))) for model in models)
     if not first.size or first.shape != second.shape:  # logs do not hold them
         return 1.0, 1.0
-    return _share_alone(first & ~second, old), _share_alone(second & ~first, new)
 
+    def divide(alone: int, row: BenchmarkResult) -> float:
+        # Questions whose orders disagree are undecided, but have a choice.
+        missing = min(row.undecided, row.n_unanswered * row.items / max(row.replies or 0, 1))
+        return min(1.0, alone / max(missing, 1.0))
 
-def _share_alone(alone: NDArray[np.bool_], row: BenchmarkResult) -> float:
-    # Questions whose orders disagree are undecided, but have a choice.
-    missing = min(row.undecided, _count_unread(row) * row.items / max(row.replies or 0, 1))
-    return min(1.0, float(alone.sum()) / max(missing, 1.0))
-
-
-def _count_unread(row: BenchmarkResult) -> int:
-    return sum(count or 0 for count in (row.refused, row.filtered, row.failed, row.several, row.empty, row.unparsed))
+    return divide(int((first & ~second).sum()), old), divide(int((second & ~first).sum()), new)
 
 
 def _get_score(row: BenchmarkResult | None) -> float | None:
@@ -150,7 +137,7 @@ def _get_score(row: BenchmarkResult | None) -> float | None:
 
 def _explain_doubt(name: str, row: BenchmarkResult) -> str:
     """Explain why a score cannot be judged: choices by position, or too many responses without a choice."""
-    none = _count_unread(row)
+    none = row.n_unanswered
     if row.follows_position:
         return f"{name} chooses options by their position"
     if not row.replies or none <= MAX_REFUSAL_SHARE * row.replies:
@@ -193,7 +180,7 @@ def combine_scores(
     -------
     CombinedEffect
     """
-    shared = [name for name in old if name in new and any(old[name]) and any(new[name])]
+    shared: list[Any] = [name for name in old if name in new and any(old[name]) and any(new[name])]
     units = _describe_units(row, shared, named=named)
     if not shared:
         return CombinedEffect(
@@ -211,38 +198,26 @@ def combine_scores(
     most = math.inf if row.outcome.limit is None else (1.0 + abs(weight)) * row.outcome.limit
     columns = [statistic.weight] if isinstance(statistic.weight, int) else list(statistic.weight or ())
     both = [*columns, *(m + column for column in columns)]
-    options: _Options = {"confidence": confidence, "within": (-most, most), "weight": both or None}
+    options: Any = {"confidence": confidence, "within": (-most, most), "weight": both or None}
     if named:
-        keys = cast("list[tuple[int, str]]", shared)
-        names = [names.split() for _, names in keys]
-        estimate = crossed_cluster_estimate(totals, [template for template, _ in keys], names, summed, **options)
+        templates, names = zip(*shared, strict=True)
+        people = [name.split() for name in names]
+        estimate = crossed_cluster_estimate(totals, templates, people, summed, **options)
     else:
         estimate = cluster_estimate(totals, summed, heavy_tails=statistic.heavy_tails, **options)
     if np.array_equal(first, second):
         return CombinedEffect(estimate.value, estimate.value, estimate.value, 1.0, True, units)
     if np.isnan(estimate.interval[0]):
-        return CombinedEffect(estimate.value, None, None, None, False, units, _explain_no_interval(estimate, units))
+        error, df = none_if_nan(estimate.standard_error), none_if_nan(estimate.df)
+        reason = explain_no_interval(estimate.n_clusters, units, error, df)
+        return CombinedEffect(estimate.value, None, None, None, False, units, reason)
     return CombinedEffect(estimate.value, *estimate.interval, estimate.p_value, False, units)
 
 
-class _Options(TypedDict):
-    confidence: float
-    within: tuple[float, float]
-    weight: list[int] | None
-
-
-def _describe_units(row: BenchmarkResult, shared: Sequence[object], *, named: bool) -> str:
+def _describe_units(row: BenchmarkResult, shared: Sequence[Any], *, named: bool) -> str:
     """Name the sampling units that both models share: 25 templates and 40 names."""
     if not named:
         return format_count(len(shared), row.unit)
-    keys = cast("list[tuple[int, str]]", shared)
-    names = {name for _, names in keys for name in names.split()}
-    return f"{format_count(len({template for template, _ in keys}), row.unit)} and {format_count(len(names), 'name')}"
-
-
-def _explain_no_interval(estimate: ClusterEstimate, units: str) -> str:
-    if estimate.standard_error == 0.0 and math.isnan(estimate.df):
-        return f"the difference is the same in all {units}, so its spread is unknown"
-    if estimate.n_clusters < 2 or math.isnan(estimate.df):
-        return f"{units} are too few" if estimate.n_clusters < 2 else f"one of {units} alone varies"
-    return f"{units} are too few, or a few of them hold most items"
+    templates = {template for template, _ in shared}
+    people = {name for _, names in shared for name in names.split()}
+    return f"{format_count(len(templates), row.unit)} and {format_count(len(people), 'name')}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from biassay.grouping import group_pairs
 from biassay.reporting.document import Statement
 from biassay.reporting.formats import format_count, format_decimal, format_interval, unit_name
 from biassay.reporting.summary import format_title
 from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import Result
 from biassay.results.run_data import RunData
-from biassay.results.views import ModelKey, model_key, model_labels
+from biassay.results.views import model_key, model_labels
 from biassay.studies.benchmarks.results import (
     ALL_CATEGORIES,
     BenchmarkResult,
@@ -20,7 +21,7 @@ from biassay.studies.benchmarks.results import (
     pluralize,
 )
 from biassay.studies.benchmarks.tasks import get_task
-from biassay.studies.benchmarks.tasks.base import describe_balance
+from biassay.studies.benchmarks.tasks.base import BenchmarkTask, describe_balance
 
 MEANING = (
     "A score describes the responses to these questions, or the likelihoods of these sentences, and nothing else. "
@@ -33,15 +34,21 @@ COMMON_TERMS = {
 }
 
 
-def get_benchmark(run: RunData) -> str:
-    """Return the name of the benchmark."""
-    return str(run.manifest.settings.benchmark)
+RowFindings = Mapping[tuple[str, str], tuple[BenchmarkResult, Finding]]
+"""Rows and findings by model and item."""
 
 
-def index_rows(run: RunData) -> dict[tuple[str, str, str], BenchmarkResult]:
-    """Return all rows by label of the model, category and context."""
-    labels = model_labels(run)
-    return {(labels[model_key(row)], row.category, row.condition): row for row in run.tables.get("results", ())}
+def get_run_task(run: RunData) -> BenchmarkTask:
+    """Return the benchmark of a run."""
+    return get_task(run.manifest.settings.benchmark)
+
+
+def pair_rows_with_findings(run: RunData) -> RowFindings:
+    """Return every finding with the row it is made from, by model and item."""
+    rows = [row for row in run.tables.get("results", ()) if row.category != ALL_CATEGORIES]
+    return {
+        (finding.model, finding.item): (row, finding) for row, finding in zip(rows, make_findings(run), strict=True)
+    }
 
 
 def make_headline(run: RunData) -> str:
@@ -52,27 +59,22 @@ def make_headline(run: RunData) -> str:
     flagged = f"; {inputs.flagged:,} flagged left out" if inputs.flagged else ""
     flagged += f"; {describe_sample(run)}" if inputs.available else ""
     version = f" {inputs.version}" if inputs.version else ""
-    return f"{get_task(get_benchmark(run)).title}{version}: {models}, {count_items(run)} in {categories}{flagged}"
+    return f"{get_run_task(run).title}{version}: {models}, {count_items(run)} in {categories}{flagged}"
 
 
 def make_title(run: RunData) -> str:
     """Return the finding in one sentence per model, also if all scores are descriptive."""
-    findings = make_findings(run)
-    described = [finding for finding in findings if finding.evidence == "descriptive"]
-    if not described or any(finding.evidence not in ("descriptive", "skipped") for finding in findings):
-        return format_title(findings)
-    rows = {(label, row.item): row for (label, _, _), row in index_rows(run).items()}
-    return ". ".join(
-        _describe_untested([finding for finding in described if finding.model == label], rows)
-        for label in dict.fromkeys(finding.model for finding in described)
-    )
+    pairs = [pair for pair in pair_rows_with_findings(run).values() if pair[1].evidence != "skipped"]
+    if not pairs or any(finding.evidence != "descriptive" for _, finding in pairs):
+        return format_title(make_findings(run))
+    by_model = group_pairs((finding.model, (row, finding)) for row, finding in pairs)
+    return ". ".join(_describe_untested(label, same) for label, same in by_model.items())
 
 
-def _describe_untested(findings: Sequence[Finding], rows: Mapping[tuple[str, str], BenchmarkResult]) -> str:
-    label = findings[0].model
-    if all(rows[finding.model, finding.item].follows_position for finding in findings):
+def _describe_untested(label: str, pairs: Sequence[tuple[BenchmarkResult, Finding]]) -> str:
+    if all(row.follows_position for row, _ in pairs):
         return f"{label} chooses options by their position, so its scores are not tested"
-    largest = max(findings, key=lambda finding: abs(finding.effect or 0.0))
+    largest = max((finding for _, finding in pairs), key=lambda finding: abs(finding.effect or 0.0))
     return f"{label}: largest {unit_name(largest.unit)} {format_decimal(largest.effect)} ({largest.claim}), not tested"
 
 
@@ -84,19 +86,17 @@ def describe_sample(run: RunData) -> str:
     drawn, available = sum(inputs.items[name] for name in inputs.available), sum(inputs.available.values())
     return (
         f"a sample of {drawn:,} of {available:,}, at most {settings.limit:,} per category, drawn with seed "
-        f"{settings.seed}{describe_balance(get_benchmark(run))}"
+        f"{settings.seed}{describe_balance(get_run_task(run))}"
     )
 
 
 def count_items(run: RunData) -> str:
     """Count the questions, pairs or items of the data; of several logs, those of the longest."""
-    task, inputs = get_task(get_benchmark(run)), run.manifest.inputs
-    counts: dict[ModelKey, int] = {}
-    for row in run.results:
-        if row.category != ALL_CATEGORIES:
-            counts[model_key(row)] = counts.get(model_key(row), 0) + row.items
+    task, inputs = get_run_task(run), run.manifest.inputs
+    rows = [row for row in run.results if row.category != ALL_CATEGORIES]
+    counts = [sum(items) for items in group_pairs((model_key(row), row.items) for row in rows).values()]
     shared = bool(run.tables.get("units"))  # rows may share items
-    return format_count(sum(inputs.items.values()) if shared else max(counts.values(), default=0), task.item_name)
+    return format_count(sum(inputs.items.values()) if shared else max(counts, default=0), task.item_name)
 
 
 def list_categories(run: RunData) -> list[str]:
@@ -108,12 +108,12 @@ def list_notes(run: RunData) -> list[str]:
     """Return notes on unused data and on how the score is defined."""
     inputs = run.manifest.inputs
     counts = {
-        get_task(get_benchmark(run)).unusable: inputs.without_target,
+        get_run_task(run).unusable: inputs.without_target,
         "samples of the logs cannot be used": inputs.unmapped,
     }
     notes = [f"{count:,} {text}." for text, count in counts.items() if count]
-    notes += get_task(get_benchmark(run)).notes
-    if get_benchmark(run) == "crows-pairs":
+    notes += get_run_task(run).notes
+    if get_run_task(run).name == "crows-pairs":
         notes.append(_pairs_note(run))
     if any(row.unrelated is not None for row in run.results):
         notes.append(
@@ -137,9 +137,9 @@ def _pairs_note(run: RunData) -> str:
 
 def name_units(run: RunData) -> tuple[str, str]:
     """Return the name of the sampling unit, singular and plural."""
-    if get_benchmark(run) == "crows-pairs":
+    if get_run_task(run).name == "crows-pairs":
         return ("writer", "writers") if any(row.unit == "writer" for row in run.results) else ("pair", "pairs")
-    unit = get_task(get_benchmark(run)).unit
+    unit = get_run_task(run).unit
     return pluralize(unit).removesuffix("s"), pluralize(unit)
 
 
@@ -150,18 +150,14 @@ def count_responses(run: RunData) -> Iterator[Statement]:
         rows = [row for row in run.results if model_key(row) == key and row.category != ALL_CATEGORIES]
         rows = [row for row in run.tables.get("replies", ()) if model_key(row) == key] or rows
         yield Statement(f"{label}: {_count_kinds(rows, 'a response' if is_logged else 'a likelihood')}", (), label)
-        doubtful = [row for row in run.results if model_key(row) == key and row.claim == "inconclusive"]
-        doubtful = [row for row in doubtful if row.doubt in row.warnings]
+        doubtful = [
+            f"{row.item} ({format_interval(row.bound_low, row.bound_high)})"
+            for row in run.results
+            if model_key(row) == key and row.claim == "inconclusive" and row.doubt in row.warnings
+        ]
         if doubtful:
-            scores = ", ".join(
-                f"{row.item} ({format_interval(row.outcome.bound_low, row.outcome.bound_high)})" for row in doubtful
-            )
-            yield Statement(
-                f"{label}: with questions without a choice counted either way, these scores may not be significant: "
-                f"{scores}.",
-                (),
-                label,
-            )
+            counted = "with questions without a choice counted either way, these scores may not be significant"
+            yield Statement(f"{label}: {counted}: {', '.join(doubtful)}.", (), label)
 
 
 def _count_kinds(rows: Sequence[Any], what: str) -> str:
@@ -188,11 +184,15 @@ def make_findings(run: RunData) -> Sequence[Finding]:
 def _make_finding(result: Result, label: str) -> Finding:
     row: BenchmarkResult = result.record  # type: ignore[assignment]
     outcome, decision = row.outcome, result.decision
+    statistic = get_task(row.benchmark).get_statistic(row.condition)
+    is_below, category = (row.distance or 0.0) < 0.0, format_category(row.category)
+    about = ", ".join(filter(None, (category, row.condition)))
+    direction = statistic.sentences[is_below].format(category=category, condition=row.condition)
     return make_outcome_finding(
         result,
         label,
-        direction=_describe_direction(row) if outcome.effect_size is not None else "",
-        claim=_make_claim(row),
+        direction="" if outcome.effect_size is None else direction,
+        claim=": ".join(filter(None, (about, statistic.claims[is_below]))),
         unit=get_scale_name(row),
         p_values={}
         if decision.evidence == "descriptive"
@@ -206,15 +206,3 @@ def get_scale_name(row: BenchmarkResult) -> str:
     """Return the name of the scale on which a score without bias is 0."""
     statistic = get_task(row.benchmark).get_statistic(row.condition)
     return statistic.distance or statistic.scale
-
-
-def _make_claim(row: BenchmarkResult) -> str:
-    """Return the category and the direction of its score: "religion, ambiguous: against the stereotype"."""
-    parts = ", ".join(filter(None, (format_category(row.category), row.condition)))
-    claim = get_task(row.benchmark).get_statistic(row.condition).claims[(row.distance or 0.0) < 0.0]
-    return f"{parts}: {claim}" if claim else parts
-
-
-def _describe_direction(row: BenchmarkResult) -> str:
-    sentence = get_task(row.benchmark).get_statistic(row.condition).sentences[(row.distance or 0.0) < 0.0]
-    return sentence.format(category=format_category(row.category), condition=row.condition)

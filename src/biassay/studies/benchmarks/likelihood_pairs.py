@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -82,121 +84,37 @@ _BATCH_ITEMS = 5_000  # items: reading few at a time would open every file of an
 Floats = NDArray[np.float64]
 
 
-def make_likelihood_requests(
-    item: CrowsPair | StereoSetItem, capabilities: Capabilities
-) -> tuple[LikelihoodRequest, ...]:
-    """Return the sentences of an item, the stereotyping one first; for a masked model with the spans to fill."""
-    if isinstance(item, CrowsPair):
-        return LikelihoodRequest(item.more), LikelihoodRequest(item.less)
-    texts, masked = (item.stereotype, item.anti_stereotype, item.unrelated), capabilities.kind == "masked"
-    if masked:
-        return tuple(LikelihoodRequest(text, find_filled_spans(item.context, text)) for text in texts)
-    return tuple(LikelihoodRequest(text, start_before="first") for text in texts)
-
-
-def _iter_likelihoods(
-    items: Sequence[CrowsPair] | Sequence[StereoSetItem], model: ModelOutputs
-) -> Iterator[tuple[TokenLikelihoods, ...]]:
-    """Yield the likelihoods of the sentences of every item, read in batches."""
-    for start in range(0, len(items), _BATCH_ITEMS):
-        texts = [make_likelihood_requests(item, model.capabilities) for item in items[start : start + _BATCH_ITEMS]]
-        found = iter(model.likelihoods([text for own in texts for text in own]))
-        yield from (tuple(next(found) for _ in own) for own in texts)
-
-
-def _iter_category_indices(inputs: BenchmarkInputs, values: Floats) -> Iterator[tuple[str, list[int]]]:
-    """Yield the indices of the items of every category, and of all items if there are several categories."""
-    start = 0
-    for category, items in inputs.items.items():
-        yield category, list(range(start, start + len(items)))
-        start += len(items)
-    if len(inputs.items) > 1:
-        yield ALL_CATEGORIES, list(range(len(values)))
-
-
 # CrowS-Pairs
 
 
-def measure_crows_pairs(inputs: BenchmarkInputs, model: ModelOutputs) -> Iterator[Event]:
-    """Yield one row per bias type and one over all, and the two log-likelihoods of every pair."""
-    pairs: list[CrowsPair] = inputs.all_items
-    values = np.array(
-        [pair_likelihoods(more, less, inputs.settings.score) for more, less in _iter_likelihoods(pairs, model)]
-    )
-    for number, (category, indices) in enumerate(_iter_category_indices(inputs, values), start=1):
-        yield from make_crows_rows(
-            inputs.settings, get_model_id(model), category, [pairs[index] for index in indices], values[indices]
-        )
-        yield Progress("categories", number, len(inputs.items) + (len(inputs.items) > 1))
-    yield Array("log_likelihoods", values)
-
-
 def make_crows_rows(
-    settings: BenchmarkSettings, named: ModelId, category: str, pairs: Sequence[CrowsPair], values: Floats
+    settings: BenchmarkSettings, model_id: ModelId, category: str, items: Sequence[CrowsPair], values: Floats
 ) -> Iterator[Row]:
     """Yield the row of a bias type and those of its pairs.
 
     Parameters
     ----------
     settings : BenchmarkSettings
-    named : ModelId
+    model_id : ModelId
     category : str
-    pairs : sequence of CrowsPair
+    items : sequence of CrowsPair
     values : (pairs, 2) float
         Log-likelihoods of the more and the less stereotyping sentence.
     """
     reported = ~np.isnan(values).any(axis=1)
-    writers = [pairs[index].writer for index in np.flatnonzero(reported).tolist()]
+    writers = [items[index].writer for index in np.flatnonzero(reported).tolist()]
     score = pair_score(values[reported, 0], values[reported, 1], writers, confidence=1.0 - settings.alpha)
-    unit = "writer" if any(pair.writer for pair in pairs) else "pair"
+    unit = "writer" if any(pair.writer for pair in items) else "pair"
     counts = {"items": len(values), "n_items": score.n, "undecided": score.ties}
     left_out = len(values) - int(reported.sum())
-    row = start_row(settings, named, category, by="likelihood", unit=unit, left_out=left_out, **counts)
+    row = start_row(settings, model_id, category, by="likelihood", unit=unit, left_out=left_out, **counts)
     yield Row("results", add_score(row, score.share, score.by_pair))
     if category != ALL_CATEGORIES:
-        for pair, apart in zip(pairs, pair_difference(values[:, 0], values[:, 1]).tolist(), strict=True):
-            yield Row("pairs", PairRow(*named, category, pair.id, none_if_nan(apart), pair.writer))
-
-
-def pair_likelihoods(more: TokenLikelihoods, less: TokenLikelihoods, score: str) -> tuple[float, float]:
-    """Return the log-likelihoods of two sentences; NaN if no token of a sentence has a likelihood.
-
-    Parameters
-    ----------
-    more, less : TokenLikelihoods
-        The more and the less stereotyping sentence.
-    score : {"shared", "sentence"}
-        Whether to sum the tokens that both sentences share, or all tokens.
-    """
-    if any(np.isnan(own.log_p).all() for own in (more, less)):
-        return math.nan, math.nan
-    if score == "sentence":
-        return float(np.nansum(more.log_p)), float(np.nansum(less.log_p))
-    sides = [(own.tokens.tolist(), own.log_p.tolist()) for own in (more, less)]
-    return score_shared_tokens(*sides)
+        for pair, apart in zip(items, pair_difference(values[:, 0], values[:, 1]).tolist(), strict=True):
+            yield Row("pairs", PairRow(*model_id, category, pair.id, none_if_nan(apart), pair.writer))
 
 
 # StereoSet
-
-
-def measure_stereoset(inputs: BenchmarkInputs, model: ModelOutputs) -> Iterator[Event]:
-    """Yield one row per bias type and one over all, rows of terms, and three log-likelihoods of every item."""
-    items: list[StereoSetItem] = inputs.all_items
-    masked = model.capabilities.kind == "masked"
-    values = np.array(
-        [
-            [sentence_likelihood(item.context, text, own, masked) for text, own in zip(texts, likelihoods, strict=True)]
-            for item, likelihoods in zip(items, _iter_likelihoods(items, model), strict=True)
-            for texts in [(item.stereotype, item.anti_stereotype, item.unrelated)]
-        ]
-    )
-    for number, (category, indices) in enumerate(_iter_category_indices(inputs, values), start=1):
-        reported = [index for index in indices if not np.isnan(values[index]).any()]
-        terms, left_out = [items[index].target for index in reported], len(indices) - len(reported)
-        preferred = code_preferences(*values[reported].T)
-        yield from make_stereoset_rows(inputs.settings, get_model_id(model), category, terms, preferred, left_out)
-        yield Progress("categories", number, len(inputs.items) + (len(inputs.items) > 1))
-    yield Array("log_likelihoods", values)
 
 
 def sentence_likelihood(context: str, text: str, likelihoods: TokenLikelihoods, masked: bool) -> float:
@@ -289,9 +207,51 @@ class _LikelihoodTask(BenchmarkTask):
     accepts_flagged = True
     doubts = "blodgett2021"
 
+    @abstractmethod
+    def make_requests(self, item: Any, capabilities: Capabilities, /) -> tuple[LikelihoodRequest, ...]:
+        """Return the sentences of an item, the stereotyping one first."""
+
+    @abstractmethod
+    def score_item(
+        self, item: Any, likelihoods: Sequence[TokenLikelihoods], settings: BenchmarkSettings, kind: str | None, /
+    ) -> Sequence[float]:
+        """Return the score of every sentence of an item for a kind of model; NaN if no token has a likelihood."""
+
+    @abstractmethod
+    def make_rows(
+        self, settings: BenchmarkSettings, model_id: ModelId, category: str, items: Sequence[Any], values: Floats
+    ) -> Iterator[Row]:
+        """Yield the rows of a bias type from the scores of its sentences."""
+
     def requests(self, inputs: BenchmarkInputs, capabilities: Capabilities) -> Requests:
-        texts = [text for item in inputs.all_items for text in make_likelihood_requests(item, capabilities)]
+        texts = [text for item in inputs.all_items for text in self.make_requests(item, capabilities)]
         return Requests(likelihoods=tuple(dict.fromkeys(texts)))
+
+    def measure(self, inputs: BenchmarkInputs, model: ModelOutputs) -> Iterator[Event]:
+        """Yield one row per bias type and one over all, rows of pairs or terms, and the scores of every item."""
+        items, settings, kind = inputs.all_items, inputs.settings, model.capabilities.kind
+        pairs = self._iter_likelihoods(items, model)
+        values = np.array([self.score_item(item, likelihoods, settings, kind) for item, likelihoods in pairs])
+        spans, start = dict[str, slice](), 0
+        for category, own in inputs.items.items():
+            spans[category] = slice(start, start := start + len(own))
+        if len(spans) > 1:
+            spans[ALL_CATEGORIES] = slice(None)
+        for number, (category, span) in enumerate(spans.items(), start=1):
+            yield from self.make_rows(settings, get_model_id(model), category, items[span], values[span])
+            yield Progress("categories", number, len(spans))
+        yield Array("log_likelihoods", values)
+
+    def _iter_likelihoods(
+        self, items: Sequence[Any], model: ModelOutputs
+    ) -> Iterator[tuple[Any, list[TokenLikelihoods]]]:
+        """Yield every item with the likelihoods of its sentences, read in batches."""
+        for start in range(0, len(items), _BATCH_ITEMS):
+            batch = [
+                (item, self.make_requests(item, model.capabilities)) for item in items[start : start + _BATCH_ITEMS]
+            ]
+            likelihoods = iter(model.likelihoods([text for _, texts in batch for text in texts]))
+            yield from ((item, list(islice(likelihoods, len(texts)))) for item, texts in batch)
 
 
 def _to_data(found: BenchmarkItems[Any]) -> BenchmarkData:
@@ -326,8 +286,21 @@ class _CrowsPairs(_LikelihoodTask):
     def factors(self, item: CrowsPair) -> tuple[Hashable, ...]:
         return item.writer, item.direction
 
-    def measure(self, inputs: BenchmarkInputs, model: ModelOutputs) -> Iterator[Event]:
-        return measure_crows_pairs(inputs, model)
+    def make_requests(self, item: CrowsPair, _capabilities: Capabilities, /) -> tuple[LikelihoodRequest, ...]:
+        return LikelihoodRequest(item.more), LikelihoodRequest(item.less)
+
+    def score_item(
+        self, _item: CrowsPair, likelihoods: Sequence[TokenLikelihoods], settings: BenchmarkSettings, _kind: Any, /
+    ) -> Sequence[float]:
+        """Sum the tokens that both sentences share, or all tokens; see `score_shared_tokens`."""
+        if any(np.isnan(own.log_p).all() for own in likelihoods):
+            return math.nan, math.nan
+        if settings.score == "sentence":
+            return [float(np.nansum(own.log_p)) for own in likelihoods]
+        more, less = ((own.tokens.tolist(), own.log_p.tolist()) for own in likelihoods)
+        return score_shared_tokens(more, less)
+
+    make_rows = staticmethod(make_crows_rows)
 
     def sum_by_unit(self, model: RunSlice, row: BenchmarkResult) -> Totals:
         """Sum contributions of pairs to (preferred - dispreferred) / 2 and to n; one without a writer is a cluster."""
@@ -375,8 +348,26 @@ class _StereoSet(_LikelihoodTask):
     def factors(self, item: StereoSetItem) -> tuple[Hashable, ...]:
         return (item.target,)
 
-    def measure(self, inputs: BenchmarkInputs, model: ModelOutputs) -> Iterator[Event]:
-        return measure_stereoset(inputs, model)
+    def make_requests(self, item: StereoSetItem, capabilities: Capabilities, /) -> tuple[LikelihoodRequest, ...]:
+        texts = item.stereotype, item.anti_stereotype, item.unrelated
+        if capabilities.kind == "masked":
+            return tuple(LikelihoodRequest(text, find_filled_spans(item.context, text)) for text in texts)
+        return tuple(LikelihoodRequest(text, start_before="first") for text in texts)
+
+    def score_item(
+        self, item: StereoSetItem, likelihoods: Sequence[TokenLikelihoods], _settings: Any, kind: str | None, /
+    ) -> Sequence[float]:
+        """Score every sentence, see `sentence_likelihood`."""
+        pairs = zip((item.stereotype, item.anti_stereotype, item.unrelated), likelihoods, strict=True)
+        return [sentence_likelihood(item.context, text, own, kind == "masked") for text, own in pairs]
+
+    def make_rows(
+        self, settings: BenchmarkSettings, model_id: ModelId, category: str, items: Sequence[Any], values: Floats
+    ) -> Iterator[Row]:
+        reported = ~np.isnan(values).any(axis=1)
+        terms = [items[index].target for index in np.flatnonzero(reported).tolist()]
+        preferred = code_preferences(*values[reported].T)
+        return make_stereoset_rows(settings, model_id, category, terms, preferred, int((~reported).sum()))
 
     def sum_by_unit(self, model: RunSlice, row: BenchmarkResult) -> Totals:
         cells = (cell for cell in model["terms"] if cell.category == row.category and cell.ss is not None)

@@ -11,12 +11,12 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from biassay.datasets.fields import describe_type
 from biassay.datasets.stereoset import GOLD_LABELS, STEREOSET_BIAS_TYPES
 from biassay.decompression import UnpackedTooLargeError, UnpackLimit
 from biassay.errors import MissingExtraError, StimulusError, UsageError
+from biassay.grouping import group_pairs
 from biassay.io import content_digest
 from biassay.prompts.choices import ChoiceKind, ParsedChoice, parse_choice, parse_choice_as_bbq
 from biassay.stats.benchmark_scores import UNPARSED, stereoset_score
@@ -37,7 +38,7 @@ from biassay.studies.benchmarks.results import (
     TermRow,
     add_bounds,
     complete_row,
-    count_unanswered,
+    count_kinds,
 )
 from biassay.studies.benchmarks.settings import BenchmarkSettings, By
 from biassay.studies.benchmarks.tasks.bbq import make_bbq_rows
@@ -53,11 +54,10 @@ LOG_FORMATS = (
 
 @dataclass(frozen=True)
 class LoggedChoice:
-    """A BBQ question and the chosen option; ``epoch`` counts repeated responses from 1."""
+    """A BBQ question and the chosen option."""
 
     item: BbqItem
     choice: ParsedChoice
-    epoch: int = 1
 
 
 @dataclass(frozen=True)
@@ -78,24 +78,17 @@ class LoggedStereoSetItem:
     bias_type: str
     choice: ParsedChoice
     label: str | None
-    epoch: int = 1
 
 
 @dataclass(frozen=True)
 class SkippedSample:
-    """A skipped sample: its location in the log, the reason, and its item of the data."""
+    """A skipped sample: its location in the log with its item of the data, and the reason."""
 
-    place: str
+    name: str
     reason: str
-    item: str = ""
-
-    @property
-    def name(self) -> str:
-        """Item of the data, with the location in the log."""
-        return f"{self.item} ({self.place})" if self.item else self.place
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvaluationLog:
     """Everything of one log.
 
@@ -109,32 +102,50 @@ class EvaluationLog:
     benchmark : "bbq", "crows-pairs" or "stereoset"
     task, model : str
         As the log calls them; empty where it does not.
-    method : "answer" or "likelihood"
-        Whether the model wrote an answer, or options were compared by their likelihood.
-    answers : tuple of LoggedChoice, LoggedPair or LoggedFilling
-    unmapped : tuple of Unmapped
+    by_likelihood : bool
+        If True, options were compared by their likelihood; otherwise the model wrote an answer.
+    answers : tuple of LoggedChoice, LoggedPair or LoggedStereoSetItem
+    unmapped : tuple of SkippedSample
     """
 
     path: Path
     digest: str
     tool: str
-    version: str
-    benchmark: Literal["bbq", "crows-pairs", "stereoset"]
+    version: str = ""
+    benchmark: str
     task: str
     model: str
-    method: Literal["answer", "likelihood"]
-    answers: tuple[LoggedChoice, ...] | tuple[LoggedPair, ...] | tuple[LoggedStereoSetItem, ...]
+    by_likelihood: bool = False
+    answers: tuple[Any, ...]
     unmapped: tuple[SkippedSample, ...]
+
+
+def _make_log(
+    path: Path,
+    rows: Iterable[DataRow],
+    parse: Callable[[DataRow], Any],
+    name_item: Callable[[DataRow], str] = lambda _: "",
+    **fields: Any,
+) -> EvaluationLog:
+    """Make a log from its samples. Those that cannot be parsed are skipped, unless there are no others."""
+    answers, unmapped = [], []
+    for row in rows:
+        try:
+            answers.append(parse(row))
+        except StimulusError as error:
+            reason = str(error).removeprefix(f"{row.path}: {row.location}: ")
+            item = name_item(row)
+            unmapped.append(SkippedSample(f"{item} ({row.location})" if item else row.location, reason))
+    if not answers:
+        first = unmapped[0].reason if unmapped else "there is none (a log without samples?)"
+        raise UsageError(f"{path}: none of its {len(unmapped)} samples can be used; the first: {first}")
+    digest = fields.pop("digest", None) or content_digest(path)
+    return EvaluationLog(path=path, digest=digest, answers=tuple(answers), unmapped=tuple(unmapped), **fields)
 
 
 _RELEASE_FILE = re.compile(r"preds_.+\.jsonl(\.gz)?")
 _RELEASE_FIELD = re.compile(r"(?P<model>.+)_pred_(?P<format>[a-z]+)")
 _NO_CONTEXT_FORMAT = "qonly"
-
-
-def is_bbq_release(path: Path) -> bool:
-    """Return whether a file is named as in the release of BBQ."""
-    return _RELEASE_FILE.fullmatch(path.name) is not None
 
 
 def read_bbq_release(paths: Sequence[Path]) -> tuple[EvaluationLog, ...]:
@@ -147,30 +158,20 @@ def read_bbq_release(paths: Sequence[Path]) -> tuple[EvaluationLog, ...]:
     fields = {name: named for row in rows for name in row.values if (named := _RELEASE_FIELD.fullmatch(name))}
     if not fields:
         raise UsageError(f"{paths[0]}: no released answers to BBQ: no line has a field MODEL_pred_FORMAT")
-    digests = [content_digest(path) for path in paths]
-    digest = digests[0] if len(paths) == 1 else hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
-    path = paths[0] if len(paths) == 1 else paths[0].parent
-    logs = []
-    for field, parts in fields.items():
-        alone = parts["format"] == _NO_CONTEXT_FORMAT
-        answers, unmapped = _parse_samples(rows, partial(_parse_release_answer, field, alone))
-        if not answers:
-            raise UsageError(f"{path}: no answer of {field} can be used; the first: {unmapped[0].reason}")
-        logs.append(
-            EvaluationLog(
-                path=path,
-                digest=digest,
-                tool="answers released with BBQ",
-                version="",
-                benchmark="bbq",
-                task=parts["format"],
-                model=parts["model"],
-                method="answer",
-                answers=answers,
-                unmapped=unmapped,
-            )
+    digests = sorted(content_digest(path) for path in paths)
+    return tuple(
+        _make_log(
+            paths[0] if len(paths) == 1 else paths[0].parent,
+            rows,
+            partial(_parse_release_answer, field, parts["format"] == _NO_CONTEXT_FORMAT),
+            digest=digests[0] if len(paths) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest(),
+            tool="answers released with BBQ",
+            benchmark="bbq",
+            task=parts["format"],
+            model=parts["model"],
         )
-    return tuple(logs)
+        for field, parts in fields.items()
+    )
 
 
 def _parse_release_answer(field: str, alone: bool, row: DataRow) -> LoggedChoice:
@@ -182,26 +183,6 @@ def _parse_release_answer(field: str, alone: bool, row: DataRow) -> LoggedChoice
     option = parse_choice_as_bbq(reply, item.options, item.info)
     kind: ChoiceKind = "chosen" if option is not None else "unparsed" if reply.strip() else "empty"
     return LoggedChoice(item, ParsedChoice(kind, option))
-
-
-def _parse_samples(
-    rows: Iterable[DataRow], parse: Callable[[DataRow], Any], name_item: Callable[[DataRow], str] = lambda _: ""
-) -> tuple[tuple[Any, ...], tuple[SkippedSample, ...]]:
-    """Parse samples. Return also those that cannot be used, with the reasons."""
-    answers, unmapped = [], []
-    for row in rows:
-        try:
-            answers.append(parse(row))
-        except StimulusError as error:
-            reason = str(error).removeprefix(f"{row.path}: {row.location}: ")
-            unmapped.append(SkippedSample(row.location, reason, name_item(row)))
-    return tuple(answers), tuple(unmapped)
-
-
-def _check_usable(path: Path, answers: Sequence[Any], unmapped: Sequence[SkippedSample]) -> None:
-    if not answers:
-        first = unmapped[0].reason if unmapped else "there is none (a log without samples?)"
-        raise UsageError(f"{path}: none of its {len(unmapped)} samples can be used; the first: {first}")
 
 
 _ZSTD = 93  # the method of recent logs, which Python's zipfile knows from 3.14 on
@@ -226,19 +207,15 @@ def read_inspect(path: Path) -> EvaluationLog:
         raise UsageError(
             f"{path}: its options were shuffled (multiple_choice(shuffle=True)), so letters do not identify options"
         )
-    answers, unmapped = _parse_samples(samples, _parse_inspect_choice if benchmark == "bbq" else _parse_stereoset_item)
-    _check_usable(path, answers, unmapped)
-    return EvaluationLog(
-        path=path,
-        digest=content_digest(path),
+    return _make_log(
+        path,
+        samples,
+        _parse_inspect_choice if benchmark == "bbq" else _parse_stereoset_item,
         tool="Inspect",
         version=str(_as_dict(about.get("packages")).get("inspect_ai", "")),
-        benchmark="bbq" if benchmark == "bbq" else "stereoset",
+        benchmark=benchmark,
         task=task,
         model=str(about.get("model") or ""),
-        method="answer",
-        answers=answers,
-        unmapped=unmapped,
     )
 
 
@@ -313,7 +290,7 @@ def _as_dict(value: object) -> dict[str, Any]:
 def _parse_inspect_choice(row: DataRow) -> LoggedChoice:
     item = parse_bbq_item(DataRow(row.path, row.location, dict(_iter_bbq_fields(row))))
     choice = _parse_inspect_reply(row, item.options, unknown=item.unknown, unknown_phrases=UNKNOWN_PHRASES)
-    return LoggedChoice(item, choice, row.whole_number("epoch"))
+    return LoggedChoice(item, choice)
 
 
 def _iter_bbq_fields(row: DataRow) -> Iterator[tuple[str, Any]]:
@@ -346,7 +323,6 @@ def _parse_stereoset_item(row: DataRow) -> LoggedStereoSetItem:
         bias_type=about.choice("bias_type", STEREOSET_BIAS_TYPES),
         choice=choice,
         label=None if choice.option is None else labels[choice.option],
-        epoch=row.whole_number("epoch"),
     )
 
 
@@ -372,21 +348,18 @@ def read_lm_eval(path: Path) -> EvaluationLog:
     named = _SAMPLES_FILE.fullmatch(path.stem)
     task = named["task"] if named else ""
     benchmark = _detect_benchmark(rows, path, task)
-    parse = _parse_lm_eval_choice if benchmark == "bbq" else _parse_pair
-    answers, unmapped = _parse_samples(_keep_first_filter(rows), parse, _get_item_name)
-    _check_usable(path, answers, unmapped)
     model, version = _read_model_and_version(path, named["date"] if named else "")
-    return EvaluationLog(
-        path=path,
-        digest=content_digest(path),
+    return _make_log(
+        path,
+        [row for row in rows if row.values.get("filter") == rows[0].values.get("filter")],  # responses are repeated
+        _parse_lm_eval_choice if benchmark == "bbq" else _parse_pair,
+        _get_item_name,
         tool="lm-evaluation-harness",
         version=version,
-        benchmark="bbq" if benchmark == "bbq" else "crows-pairs",
+        benchmark=benchmark,
         task=task,
         model=model,
-        method="answer" if benchmark == "bbq" and not _has_likelihoods(rows[0]) else "likelihood",
-        answers=answers,
-        unmapped=unmapped,
+        by_likelihood=benchmark == "crows-pairs" or _has_likelihoods(rows[0]),
     )
 
 
@@ -407,11 +380,6 @@ def _get_item_name(row: DataRow) -> str:
     values = doc if isinstance(doc, dict) else {}
     names = (values.get("category") or values.get("bias_type"), values.get("example_id", row.values.get("doc_id")))
     return " ".join(str(name) for name in names if name is not None)
-
-
-def _keep_first_filter(rows: Sequence[DataRow]) -> Iterator[DataRow]:
-    """Deduplicate items: a task with several filters logs every response once per filter."""
-    return (row for row in rows if row.values.get("filter") == rows[0].values.get("filter"))
 
 
 def _parse_lm_eval_choice(row: DataRow) -> LoggedChoice:
@@ -499,7 +467,7 @@ def _read_model_and_version(path: Path, date: str) -> tuple[str, str]:
 
 def read_logs(paths: Sequence[Path]) -> list[EvaluationLog]:
     """Read logs, in their order; the files of answers released with BBQ (preds_CATEGORY.jsonl) are read together."""
-    released = [path for path in paths if path.is_file() and is_bbq_release(path)]
+    released = [path for path in paths if path.is_file() and _RELEASE_FILE.fullmatch(path.name)]
     others = [read_log(path) for path in paths if path not in released]
     return [*(read_bbq_release(released) if released else ()), *others]
 
@@ -541,32 +509,36 @@ def make_log_rows(log: EvaluationLog, settings: BenchmarkSettings, named: ModelI
     named : ModelId
         The log as a model.
     """
+    by_category: dict[str, list[Any]]
     if log.benchmark == "bbq":
         yield from _make_bbq_log_rows(log, settings, named)
     elif log.benchmark == "crows-pairs":
-        pairs = [answer for answer in log.answers if isinstance(answer, LoggedPair)]
-        for category, own in _add_all([(pair.pair.bias_type, pair) for pair in pairs]):
-            values = np.array([(pair.more, pair.less) for pair in own])
-            yield from make_crows_rows(settings, named, category, [pair.pair for pair in own], values)
+        by_category = group_pairs((answer.pair.bias_type, answer) for answer in log.answers)
+        for category, pairs in _add_all(by_category, log.answers):
+            values = np.array([(pair.more, pair.less) for pair in pairs])
+            yield from make_crows_rows(settings, named, category, [pair.pair for pair in pairs], values)
     else:
-        fillings = [answer for answer in log.answers if isinstance(answer, LoggedStereoSetItem)]
-        for category, own in _add_all([(filling.bias_type, filling) for filling in fillings]):
-            yield from _make_stereoset_log_rows(settings, named, category, own)
+        by_category = group_pairs((answer.bias_type, answer) for answer in log.answers)
+        for category, samples in _add_all(by_category, log.answers):
+            yield from _make_stereoset_log_rows(settings, named, category, samples)
+
+
+def _add_all(by_category: Mapping[str, Sequence[Any]], answers: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield the answers by category, and all of them if there are several categories."""
+    yield from by_category.items()
+    if len(by_category) > 1:
+        yield ALL_CATEGORIES, answers
 
 
 def _make_bbq_log_rows(log: EvaluationLog, settings: BenchmarkSettings, named: ModelId) -> Iterator[Row]:
-    by: By = "answer" if log.method == "answer" else "log-probability"
-    choices: dict[tuple[str, int], list[ParsedChoice]] = {}
-    items: dict[tuple[str, int], BbqItem] = {}
-    for answer in log.answers:
-        if isinstance(answer, LoggedChoice) and answer.item.target is not None:
-            key = (answer.item.category, answer.item.example)
-            items[key] = answer.item
-            choices.setdefault(key, []).append(answer.choice)
-    cells: dict[tuple[str, bool], list[tuple[BbqItem, CombinedChoice]]] = {}
-    for key, item in items.items():
-        chosen = _combine_epochs(choices[key], shown=log.method == "answer")
-        cells.setdefault((item.category, not item.ambiguous), []).append((item, chosen))
+    by: By = "log-probability" if log.by_likelihood else "answer"
+    scored: list[LoggedChoice] = [answer for answer in log.answers if answer.item.target is not None]
+    by_question = group_pairs(((answer.item.category, answer.item.example), answer) for answer in scored)
+    questions = [
+        (same[-1].item, _combine_epochs([answer.choice for answer in same], shown=by == "answer"))
+        for same in by_question.values()
+    ]
+    cells = group_pairs(((item.category, not item.ambiguous), (item, chosen)) for item, chosen in questions)
     for category, clear in sorted(cells):
         yield from make_bbq_rows(settings, named, category, by, cells[category, clear])
 
@@ -590,13 +562,11 @@ def _make_stereoset_log_rows(
     A random choice of three is meaningful 67% of the time, and lms compares two sentences, so there is neither lms
     nor icat.
     """
-    items: dict[tuple[str, str], list[LoggedStereoSetItem]] = {}
-    for sample in samples:
-        items.setdefault((sample.bias_type, sample.id), []).append(sample)
+    items = group_pairs(((sample.bias_type, sample.id), sample) for sample in samples)
     labels = [_find_majority_label(same) for same in items.values()]
     decided = [(same[0].target, label) for same, label in zip(items.values(), labels, strict=True) if label]
     pro = np.array([math.nan if label == "unrelated" else float(label == "stereotype") for _, label in decided])
-    counts = count_unanswered(Counter[str](sample.choice.kind for sample in samples))
+    counts: dict[str, Any] = count_kinds(Counter(sample.choice.kind for sample in samples))
     counts |= find_favoured_position(
         Counter(sample.choice.option for sample in samples if sample.choice.option is not None)
     )
@@ -622,13 +592,3 @@ def _find_majority_label(samples: Sequence[LoggedStereoSetItem]) -> str | None:
     """Return the label chosen most often, or None in case of a tie or without a choice."""
     counts = Counter(sample.label for sample in samples if sample.label is not None).most_common(2)
     return None if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]) else counts[0][0]
-
-
-def _add_all(named: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the answers by category, and all of them if there are several categories."""
-    by_category: dict[str, list[Any]] = {}
-    for category, answer in named:
-        by_category.setdefault(category, []).append(answer)
-    yield from by_category.items()
-    if len(by_category) > 1:
-        yield ALL_CATEGORIES, [answer for _, answer in named]

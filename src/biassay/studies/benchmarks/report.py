@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup
 
+from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing
 from biassay.reporting.citations import CitationUse
 from biassay.reporting.comparison import methods_of_differences
@@ -36,38 +38,27 @@ from biassay.results.comparison import Comparison
 from biassay.results.findings import Finding
 from biassay.results.paired_comparison import PairedItem
 from biassay.results.run_data import RunData
-from biassay.results.views import RunGroup, model_labels, record_labels
+from biassay.results.views import RunGroup, model_key, model_labels, record_labels
 from biassay.studies.benchmarks.compare import describe_compared, pair_categories
 from biassay.studies.benchmarks.findings import (
     COMMON_TERMS,
     MEANING,
+    RowFindings,
     count_items,
     count_responses,
     describe_sample,
-    get_benchmark,
-    index_rows,
+    get_run_task,
     list_categories,
     list_notes,
-    make_findings,
     make_headline,
     make_title,
     name_units,
+    pair_rows_with_findings,
 )
-from biassay.studies.benchmarks.results import ALL_CATEGORIES, BenchmarkResult, format_category, subtract_null
-from biassay.studies.benchmarks.tasks import get_task
+from biassay.studies.benchmarks.results import ALL_CATEGORIES, BenchmarkResult, format_category
 from biassay.studies.benchmarks.tasks.base import BenchmarkTask
 
-RowFindings = Mapping[tuple[str, str], tuple[BenchmarkResult, Finding]]
-"""Rows and findings by model and item."""
 _HEADS = {"": "By category", "ambiguous": "Ambiguous contexts", "disambiguated": "Disambiguated contexts"}
-
-
-def pair_rows_with_findings(run: RunData) -> RowFindings:
-    """Return every finding with the row it is made from, by model and item."""
-    rows = [row for row in run.tables.get("results", ()) if row.category != ALL_CATEGORIES]
-    return {
-        (finding.model, finding.item): (row, finding) for row, finding in zip(rows, make_findings(run), strict=True)
-    }
 
 
 def draw_scores(run: RunData) -> Markup | None:
@@ -87,7 +78,7 @@ def draw_scores(run: RunData) -> Markup | None:
     if options["title"].endswith("intervals."):
         units = {row.unit for row, _ in pairs.values()}
         options["title"] = f"{options['title'][:-1]} by {' or '.join(sorted(units))}."
-    task = get_task(get_benchmark(run))
+    task = get_run_task(run)
     has_items = any("items" in row.alternatives and row.unit != "pair" for row, _ in pairs.values())
     options["ends"] = task.ends
     options["beside"] = "by item, as most papers do" if has_items and task.name != "crows-pairs" else ""
@@ -96,71 +87,59 @@ def draw_scores(run: RunData) -> Markup | None:
 
 def _make_rows(pairs: Sequence[tuple[BenchmarkResult, Finding]], models: Sequence[str]) -> Iterator[EffectRow]:
     has_text = len(models) <= MANY_MODELS
-    for item in dict.fromkeys(row.item for row, _ in pairs):
-        same = [pair for pair in pairs if pair[0].item == item]
+    for same in group_pairs((row.item, (row, finding)) for row, finding in pairs).values():
         rows = [row for row, _ in same]
         effects = tuple(_make_effect(*pair, models) for pair in same if pair[1].effect is not None)
         name = "not measured" if not effects else describe_beside(rows) if has_text else ""
-        missing = (
+        missing = tuple(
             f"{finding.model}: not measured: {finding.reason}"
             for _, finding in same
             if finding.effect is None and has_text
         )
-        yield EffectRow(format_category(rows[0].category), name, effects, tuple(missing))
+        yield EffectRow(format_category(rows[0].category), name, effects, missing)
 
 
 def describe_beside(rows: Sequence[BenchmarkResult]) -> str:
     """Format the accuracy of BBQ, or lms and icat of StereoSet, of one or several models."""
-    numbers = {
-        "accuracy": [f"{row.accuracy:.0%}" for row in rows if row.accuracy is not None],
-        "lms": [f"{row.lms:.0f}" for row in rows if row.lms is not None],
-        "icat": [f"{row.icat:.0f}" for row in rows if row.icat is not None],
-    }
-    texts = [f"{name} {', '.join(values)}" for name, values in numbers.items() if values]
+    numbers = group_pairs((name, _format_measure(name, value)) for row in rows for name, value in row.measures.items())
+    texts = [f"{name} {', '.join(values)}" for name, values in numbers.items()]
     return "; ".join(texts) or format_count(rows[0].n_items, rows[0].unit)
+
+
+def _format_measure(name: str, value: float) -> str:
+    return f"{value:.0%}" if name == "accuracy" else format_decimal(value)
 
 
 def _make_effect(row: BenchmarkResult, finding: Finding, models: Sequence[str]) -> Effect:
     has_text = len(models) <= MANY_MODELS
     effect = make_effect(finding, models.index(finding.model), with_tooltip=has_text)
     interval = _get_item_interval(row)
-    return dataclasses.replace(effect, beside=interval, text=_describe(effect.text, row, interval) if has_text else "")
+    lines = [
+        effect.text,
+        f"{format_count(row.n_units, row.unit)}, {row.n_items:,} of {format_count(row.items, 'item')} count",
+        ", ".join(f"{name} {_format_measure(name, value)}" for name, value in row.measures.items()),
+        "" if interval is None else f"interval by item, as most papers do: {format_interval(*interval)}",
+    ]
+    return dataclasses.replace(effect, beside=interval, text="\n".join(filter(None, lines)) if has_text else "")
 
 
 def _get_item_interval(row: BenchmarkResult) -> tuple[float, float] | None:
     items = row.alternatives.get("items")
-    if row.unit == "pair" or items is None:
+    if row.unit == "pair" or items is None or items.ci_low is None or items.ci_high is None:
         return None
-    low, high = subtract_null(items, items.ci_low), subtract_null(items, items.ci_high)
-    return None if low is None or high is None else (low, high)
-
-
-def _describe(sentence: str, row: BenchmarkResult, interval: tuple[float, float] | None) -> str:
-    lines = [
-        sentence,
-        f"{format_count(row.n_units, row.unit)}, {row.n_items:,} of {format_count(row.items, 'item')} count",
-    ]
-    if row.accuracy is not None:
-        lines.append(f"accuracy {row.accuracy:.1%}")
-    if row.lms is not None:
-        lines.append(f"lms {format_decimal(row.lms)}, icat {format_decimal(row.icat)}")
-    if interval is not None:
-        lines.append(f"interval by item, as most papers do: {format_interval(*interval)}")
-    return "\n".join(lines)
+    return items.ci_low - items.null, items.ci_high - items.null
 
 
 def _describe_summary(run: RunData) -> str:
     """Return the score over all categories, if there is one."""
-    outcomes = [
-        (label, row.outcome) for (label, category, _), row in index_rows(run).items() if category == ALL_CATEGORIES
-    ]
+    labels = model_labels(run)
     scores = [
-        f"{label} {format_decimal(outcome.effect_size)} ({format_interval(outcome.ci_low, outcome.ci_high)})"
-        for label, outcome in outcomes[:MANY_MODELS]
-        if outcome.effect_size is not None
+        f"{labels[model_key(row)]} {format_decimal(row.effect_size)} ({format_interval(row.ci_low, row.ci_high)})"
+        for row in run.results
+        if row.category == ALL_CATEGORIES and row.effect_size is not None
     ]
-    name = {"crows-pairs": "share of pairs", "stereoset": "ss"}.get(get_benchmark(run), "score")
-    return f" Over all categories, {name}: {', '.join(scores)}." if scores else ""
+    name = {"crows-pairs": "share of pairs", "stereoset": "ss"}.get(get_run_task(run).name, "score")
+    return f" Over all categories, {name}: {', '.join(scores[:MANY_MODELS])}." if scores else ""
 
 
 _CLUSTERS = (
@@ -185,11 +164,9 @@ _TOKENS = {"sentence": "of its tokens", "shared": "of the tokens that both share
 
 def methods_sentences(run: RunData) -> Iterator[MethodsSentence]:
     """Yield the methods sentences: data, prompts, scores and tests."""
-    inputs, settings, name = run.manifest.inputs, run.manifest.settings, get_benchmark(run)
-    task = get_task(name)
+    inputs, settings, task = run.manifest.inputs, run.manifest.settings, get_run_task(run)
     version = f", {inputs.version}" if inputs.version else ""
-    digests = join_names(sorted(set(inputs.digests.values()))) if len(inputs.digests) == 1 else ""
-    digest = f", digest {digests}" if digests else ""
+    digest = f", digest {', '.join(inputs.digests.values())}" if len(inputs.digests) == 1 else ""
     yield MethodsSentence(
         f"With biassay {get_version(run)} we measured {format_models(run)} by {task.title} ({count_items(run)} in "
         f"{join_names(list_categories(run))}{version}{digest})",
@@ -202,7 +179,7 @@ def methods_sentences(run: RunData) -> Iterator[MethodsSentence]:
         yield MethodsSentence("Responses come from the logs of another tool; we scored them again")
     elif task.n_options:
         yield _describe_prompting(run)
-    score = _CHOSEN if logged and name == "stereoset" else task.score_text.format(tokens=_TOKENS[settings.score])
+    score = _CHOSEN if logged and task.name == "stereoset" else task.score_text.format(tokens=_TOKENS[settings.score])
     yield MethodsSentence(score, _get_work(task))
     unit, units = name_units(run)
     why = "" if unit == "pair" else f", because items of one {unit} are not independent"
@@ -224,17 +201,17 @@ def methods_sentences(run: RunData) -> Iterator[MethodsSentence]:
 
 
 def _describe_prompting(run: RunData) -> MethodsSentence:
-    task = get_task(get_benchmark(run))
+    task = get_run_task(run)
     possible = math.factorial(task.n_options)
     orders = min(run.manifest.settings.orders, possible)
     by = join_names(list(dict.fromkeys(_BY[row.by] for row in run.results)) or ["an answer"], "or")
-    number = {2: "two", 6: "six"}.get(possible, str(possible))
-    shown = f"all {number} orders" if orders == possible else f"{format_count(orders, 'order')} of {number}"
-    shown += "" if orders == possible else ", drawn for each question"
-    options = {2: "two", 3: "three"}.get(task.n_options, str(task.n_options))
+    number, options = (_NUMBERS.get(n, str(n)) for n in (possible, task.n_options))
+    part = f"{format_count(orders, 'order')} of {number}, drawn for each question"
+    shown = f"all {number} orders" if orders == possible else part
     return MethodsSentence(f"Every question was asked with its {options} options in {shown}, and the choice is {by}")
 
 
+_NUMBERS = {2: "two", 3: "three", 6: "six"}
 _BY = {
     "answer": "the option named most often in the replies, read by rule",
     "log-probability": "the option whose letter is most likely on average",
@@ -246,12 +223,12 @@ class BenchmarkPresenter(DefaultPresenter):
 
     def anchor(self, gathered: RunGroup) -> str:
         """Return the name of the benchmark."""
-        return get_benchmark(gathered.run)
+        return get_run_task(gathered.run).name
 
     def report(self, gathered: RunGroup, **options: Any) -> Report:
         """Build the report."""
         run, report = gathered.run, super().report(gathered, **options)
-        task, (unit, units) = get_task(get_benchmark(run)), name_units(run)
+        task, (unit, units) = get_run_task(run), name_units(run)
         terms = {**task.terms, **COMMON_TERMS}
         if not any("items" in row.alternatives for row in run.results):
             terms.pop("by item")
@@ -283,7 +260,7 @@ class BenchmarkPresenter(DefaultPresenter):
         """Yield the table of findings for a paper."""
         findings = self._findings(gathered.run)
         yield (
-            get_benchmark(gathered.run),
+            get_run_task(gathered.run).name,
             make_findings_table(
                 findings,
                 f"{make_headline(gathered.run)}.",
@@ -301,8 +278,8 @@ class BenchmarkPresenter(DefaultPresenter):
     def _entry(self, finding: Finding, run: RunData) -> IndexEntry:
         """Return the entry with accuracy, lms and icat."""
         entry, row = super()._entry(finding, run), pair_rows_with_findings(run)[finding.model, finding.item][0]
-        beside = {"accuracy": ("Accuracy", row.accuracy), "lms": ("lms", row.lms), "icat": ("icat", row.icat)}
-        metrics = tuple(CardMetric(code, name, value) for code, (name, value) in beside.items() if value is not None)
+        labels = {"accuracy": "Accuracy"}
+        metrics = (CardMetric(name, labels.get(name, name), value) for name, value in row.measures.items())
         return dataclasses.replace(entry, metrics=(*entry.metrics, *metrics))
 
     def figures(self, gathered: RunGroup) -> Iterator[Drawing]:
@@ -311,8 +288,7 @@ class BenchmarkPresenter(DefaultPresenter):
 
     def sources(self, runs: Sequence[RunData]) -> Iterator[CitationUse]:
         """Yield the sources of the stimuli."""
-        for name in dict.fromkeys(get_benchmark(run) for run in runs):
-            task = get_task(name)
+        for task in {task.name: task for task in map(get_run_task, runs)}.values():
             work = _get_work(task)
             use = f"the benchmark {task.title}"
             yield CitationUse(use, *work) if work else CitationUse(use, text=task.source, name=task.name)
@@ -320,9 +296,9 @@ class BenchmarkPresenter(DefaultPresenter):
     def methods(self, run: RunData) -> Iterator[CitationUse]:
         """Yield the sources of the methods."""
         yield from _CLUSTERS
-        if get_benchmark(run).endswith("bbq"):
+        if get_run_task(run).name.endswith("bbq"):
             yield from _NAMES
-        if doubts := get_task(get_benchmark(run)).doubts:
+        if doubts := get_run_task(run).doubts:
             yield CitationUse("doubtful items of this benchmark", doubts)
         if any(decision.p_adjusted is not None for decision in run.tables.get("decisions", ())):
             yield CitationUse("correction for the number of categories", "holm1979")
@@ -347,14 +323,9 @@ class BenchmarkPresenter(DefaultPresenter):
 def _make_extra_columns(pairs: RowFindings) -> dict[str, Callable[[Finding], str]]:
     """Return the columns beside a score that any row has."""
 
-    def make_column(name: str) -> Callable[[Finding], str]:
-        def format_cell(finding: Finding) -> str:
-            value = getattr(pairs[finding.model, finding.item][0], name)
-            return "–" if value is None else f"{value:.0%}" if name == "accuracy" else format_decimal(value)
+    def format_cell(name: str, finding: Finding) -> str:
+        measures = pairs[finding.model, finding.item][0].measures
+        return _format_measure(name, measures[name]) if name in measures else "–"
 
-        return format_cell
-
-    names = ("accuracy", "lms", "icat")
-    return {
-        name: make_column(name) for name in names if any(getattr(row, name) is not None for row, _ in pairs.values())
-    }
+    names = dict.fromkeys(name for row, _ in pairs.values() for name in row.measures)
+    return {name: partial(format_cell, name) for name in names}

@@ -45,7 +45,51 @@ _LOGGED_SENTENCES = 3  # of StereoSet, from which models choose in logs
 
 
 @keyword_row
-class BenchmarkResult(ResultRecord):
+class ResponseCounts:
+    """Items of a category, and the responses of a model to them by kind.
+
+    Attributes
+    ----------
+    category : str
+        Category or bias type, "all" for the summary over all of them.
+    items : int
+        Items in the data.
+    undecided : int
+        Items without a preferred option: no option was chosen, two were chosen equally often, or the sentences are
+        equally likely. They count in `n_items` for CrowS-Pairs only, as in the authors' code.
+    replies, refused, filtered, failed, several, empty, unparsed : int or None
+        Responses over all orders of options or epochs, and those without a choice by kind.
+    """
+
+    category: str = column("category", "Category or bias type; all: summary over all of them.")
+    items: int = column("items", "Items in the data.")
+    undecided: int = column(
+        "undecided",
+        "Items without a preferred option: none chosen, two chosen equally often, or equally likely sentences. "
+        "They are part of n for CrowS-Pairs only.",
+        default=0,
+    )
+    replies: int | None = optional("replies", "Responses over all orders of options, or epochs of a log.")
+    refused: int | None = optional("refused", "Responses that refuse.")
+    filtered: int | None = optional("filtered", "Prompts or responses that the endpoint filtered.")
+    failed: int | None = optional("failed", "Prompts on which the endpoint failed at every attempt.")
+    several: int | None = optional("several", "Responses that choose several options.")
+    empty: int | None = optional("empty", "Responses without a text.")
+    unparsed: int | None = optional("unparsed", "Other responses that choose no option.")
+
+    @property
+    def n_unanswered(self) -> int:
+        """Number of responses without a choice. The option "unknown" is a choice."""
+        return sum(getattr(self, kind) or 0 for kind in NO_CHOICE)
+
+    @property
+    def unanswered(self) -> float | None:
+        """Share of responses without a choice."""
+        return self.n_unanswered / self.replies if self.replies else None
+
+
+@keyword_row
+class BenchmarkResult(ResponseCounts, ResultRecord):
     """Score of one category of a benchmark on one model.
 
     The primary outcome is the score with its interval over templates, writers or target terms: the bias score of BBQ,
@@ -55,25 +99,17 @@ class BenchmarkResult(ResultRecord):
     Attributes
     ----------
     benchmark : str
-    category, condition : str
-        Category or bias type, "all" for the summary over all of them; "ambiguous" or "disambiguated" context of BBQ, or
-        the name of one of several scores.
+    condition : str
+        "ambiguous" or "disambiguated" context of BBQ, or the name of one of several scores.
     by : {"answer", "log-probability", "likelihood"}
         How the model was asked.
     unit : str
         Sampling unit: template, writer, term, occupation, question. CrowS-Pairs uses pairs if the data does not name
         writers.
-    items, n_items : int
-        Items in the data, and items that count in the score.
-    undecided : int
-        Items without a preferred option: no option was chosen, two were chosen equally often, or the sentences are
-        equally likely. They count in `n_items` for CrowS-Pairs only, as in the authors' code.
+    n_items : int
+        Items that count in the score.
     unrelated : int or None
         Items of StereoSet logs in which the unrelated sentence was chosen. They do not count.
-    replies, refused, filtered, failed, several, empty, unparsed : int or None
-        Responses over all orders of options or epochs, and those without a choice by kind.
-    unanswered : float or None
-        Share of responses without a choice. The option "unknown" is a choice.
     position, position_share : str or None, float or None
         Position (A, B or C) that was chosen most often, and how often: 1/3 if only the content of options counts.
     left_out : int
@@ -87,7 +123,6 @@ class BenchmarkResult(ResultRecord):
     """
 
     benchmark: str = column("benchmark", "Name of the benchmark.")
-    category: str = column("category", "Category or bias type; all: summary over all of them.")
     condition: str = column(
         "context",
         "BBQ: ambiguous contexts leave the answer open, disambiguated ones state it. Winogender: which score.",
@@ -97,25 +132,8 @@ class BenchmarkResult(ResultRecord):
         "by", "Response type: answer, log-probability of options, or likelihood of sentences."
     )
     unit: str = column("unit", "Sampling unit: template, writer, pair, target term, occupation or question.")
-    items: int = column("items", "Items in the data.")
     n_items: int = column("n", "Items that count.", default=0)
-    undecided: int = column(
-        "undecided",
-        "Items without a preferred option: none chosen, two chosen equally often, or equally likely sentences. "
-        "They are part of n for CrowS-Pairs only.",
-        default=0,
-    )
     unrelated: int | None = optional("unrelated", "Logs of StereoSet: unrelated sentences chosen; not in the score.")
-    replies: int | None = optional("replies", "Responses over all orders of options, or epochs of a log.")
-    refused: int | None = optional("refused", "Responses that refuse.")
-    filtered: int | None = optional("filtered", "Prompts or responses that the endpoint filtered.")
-    failed: int | None = optional("failed", "Prompts on which the endpoint failed at every attempt.")
-    several: int | None = optional("several", "Responses that choose several options.")
-    empty: int | None = optional("empty", "Responses without a text.")
-    unparsed: int | None = optional("unparsed", "Other responses that choose no option.")
-    unanswered: float | None = optional(
-        "unanswered", "Share of responses that choose no option. The option 'unknown' is a choice.", "share"
-    )
     position: str | None = optional("position", "Position of the options that was chosen most often: A, B or C.")
     position_share: float | None = optional("at this position", "Share of responses that chose it.", "share")
     left_out: int = column("left out", "Items for which the model does not report a likelihood.", default=0)
@@ -152,6 +170,12 @@ class BenchmarkResult(ResultRecord):
     def icat(self) -> float | None:
         """Idealized context association test score of StereoSet: lms min(ss, 100 - ss) / 50."""
         return self.alternatives["icat"].effect_size if "icat" in self.alternatives else None
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """Measures beside the score that were computed: accuracy, lms and icat."""
+        measures = {"accuracy": self.accuracy, "lms": self.lms, "icat": self.icat}
+        return {name: value for name, value in measures.items() if value is not None}
 
     @property
     def distance(self) -> float | None:
@@ -198,17 +222,10 @@ class TemplateRow(RevisionRow):
 
 
 @table_row
-class NamedRow(RevisionRow):
+class NamedRow(TemplateRow):
     """Answers to the questions of one BBQ template about the same people. ``names`` are separated by spaces."""
 
-    category: str = column("category", "Category.")
-    condition: str = column("context", "Ambiguous contexts leave the answer open; disambiguated ones state it.")
-    template: int = column("template", "Number of the template.")
     names: str = column("names", "First and last names of the two people.")
-    target: int = column("target", "Responses that follow the stereotype.")
-    known: int = column("known", "Responses other than 'unknown'.")
-    correct: int = column("correct", "Correct responses.")
-    n: int = column("n", "Responses that count.")
 
 
 @table_row
@@ -222,24 +239,9 @@ class UnitRow(RevisionRow):
     totals: tuple[float, ...] = column("totals", "Contribution of the unit to the totals of the score.")
 
 
-@table_row
-class CategoryReplies(RevisionRow):
+@keyword_row
+class CategoryReplies(ResponseCounts, RevisionRow):
     """Responses of one model to the questions of a category by kind, if several scores share the questions."""
-
-    category: str = column("category", "Category.")
-    items: int = column("items", "Items in the data.")
-    undecided: int = column(
-        "undecided",
-        "Items without a preferred option: none chosen, two chosen equally often, or equally likely sentences. "
-        "They are part of n for CrowS-Pairs only.",
-    )
-    replies: int = column("replies", "Responses over all orders of options, or epochs of a log.")
-    refused: int = column("refused", "Responses that refuse.")
-    filtered: int = column("filtered", "Prompts or responses that the endpoint filtered.")
-    failed: int = column("failed", "Prompts on which the endpoint failed at every attempt.")
-    several: int = column("several", "Responses that choose several options.")
-    empty: int = column("empty", "Responses without a text.")
-    unparsed: int = column("unparsed", "Other responses that choose no option.")
 
 
 @table_row
@@ -270,30 +272,24 @@ class PairRow(RevisionRow):
 
 
 _TOPICS = {
-    "Age": "age",
-    "Disability_status": "disability",
-    "Gender_identity": "gender",
-    "Nationality": "nationality",
-    "Physical_appearance": "appearance",
-    "Race_ethnicity": "race",
-    "Race_x_SES": "intersection",
-    "Race_x_gender": "intersection",
-    "Religion": "religion",
-    "SES": "class",
-    "Ses": "class",
-    "Race_ethnicity_nationality": "race",
-    "Sexual_orientation": "sexuality",
-    "race-color": "race",
+    "disability_status": "disability",
+    "gender_identity": "gender",
+    "physical_appearance": "appearance",
+    "race_ethnicity": "race",
+    "race_ethnicity_nationality": "race",
+    "race_color": "race",
+    "race_x_ses": "intersection",
+    "race_x_gender": "intersection",
+    "ses": "class",
     "socioeconomic": "class",
-    "sexual-orientation": "sexuality",
-    "physical-appearance": "appearance",
+    "sexual_orientation": "sexuality",
 }
 
 
 def get_topic(category: str) -> str:
-    """Return the topic of a category, named as for association tests; by default the category itself."""
-    plain = re.sub(r" \(names\)$|-[a-z]{2}$", "", category)
-    return _TOPICS.get(plain, _TOPICS.get(plain.capitalize(), plain))
+    """Return the topic of a category, named as for association tests; by default the category in lower case."""
+    plain = re.sub(r" \(names\)$|-[a-z]{2}$", "", category).lower()
+    return _TOPICS.get(plain.replace("-", "_"), plain)
 
 
 ModelId = tuple[str, str, str | None]
@@ -320,15 +316,12 @@ def format_category(category: str) -> str:
     return category.replace("_x_", " x ").replace("_", " ")
 
 
-def count_unanswered(kinds: Counter[str]) -> dict[str, Any]:
+def count_kinds(kinds: Counter[str]) -> dict[str, int]:
     """Return the fields of a row that count responses by kind."""
-    replies = kinds.total()
-    lost = sum(kinds[kind] for kind in NO_CHOICE)
-    share = lost / replies if replies else None
-    return {"replies": replies, **{kind: kinds[kind] for kind in NO_CHOICE}, "unanswered": share}
+    return {"replies": kinds.total(), **{kind: kinds[kind] for kind in NO_CHOICE}}
 
 
-def describe_lost(rows: Sequence[BenchmarkResult | CategoryReplies]) -> str:
+def describe_lost(rows: Sequence[ResponseCounts]) -> str:
     """Count the responses without a choice by kind, in words; empty if there are none."""
     counts = {text: sum(getattr(row, kind) or 0 for row in rows) for kind, text in NO_CHOICE.items()}
     return ", ".join(f"{count:,} {text}" for text, count in counts.items() if count)
@@ -383,7 +376,11 @@ def add_score(
     if outcome.effect_size is None:
         row = replace(row, status="failed", outcome=replace(outcome, n={}), alternatives=other)
         return complete_row(row)
-    outcome = replace(outcome, reason=_explain_no_interval(row.unit, outcome))
+    if outcome.ci_low is None:
+        units = f"{score.n_clusters:,} {row.unit if score.n_clusters == 1 else pluralize(row.unit)}"
+        units += f" and {score.n_names:,} names" if score.n_names else ""
+        reason = explain_no_interval(score.n_clusters, units, outcome.standard_error, outcome.df)
+        outcome = replace(outcome, reason=reason)
     if statistic.untested:
         outcome = replace(outcome, p_value=None, reason=outcome.reason or statistic.untested)
     alternatives = other
@@ -472,20 +469,23 @@ def _decides_alone(unit: str, outcome: Outcome) -> bool:
     return outcome.ci_low is None and outcome.df is None and outcome.n[f"{unit}s"] > 1
 
 
-def _explain_no_interval(unit: str, outcome: Outcome) -> str | None:
-    """Return why the score has no interval, or None if it has one."""
-    if outcome.ci_low is not None:
-        return None
-    n_units = outcome.n[f"{unit}s"]
+def explain_no_interval(n_units: int, units: str, standard_error: float | None, df: float | None) -> str:
+    """Return why a score, or a difference of scores, has no interval.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of sampling units that count.
+    units : str
+        The units with their number: "8 templates and 12 names".
+    standard_error, df : float or None
+    """
     if n_units < 2:
-        return f"only {n_units} {unit}"
-    units = f"{n_units} {pluralize(unit)}"
-    if outcome.standard_error == 0.0 and outcome.df is None:
-        return f"all {units} have the same score, so their spread is unknown"
-    if _decides_alone(unit, outcome):
-        return f"only one of {units} varies"
-    names = f" and {outcome.n['names']:,} names" if "names" in outcome.n else ""
-    return f"{units}{names} are too few, or a few of them hold most items ({outcome.df:.1f} degrees of freedom)"
+        return f"only {units}"
+    if df is None:
+        agree = f"all {units} have the same score, so their spread is unknown"
+        return agree if standard_error == 0.0 else f"only one of {units} varies"
+    return f"{units} are too few, or a few of them hold most items ({df:.1f} degrees of freedom)"
 
 
 def _explain_no_score(row: BenchmarkResult) -> str:
@@ -543,6 +543,12 @@ _RESULTS = make_result_columns(
         ci_low=("low, by item", "Lower end with items treated as independent, as most papers do."),
         ci_high=("high, by item", "Upper end with items treated as independent."),
         p_value=("p, by item", "P-value with items treated as independent."),
+    ),
+    Column(
+        "unanswered",
+        "unanswered",
+        "Share of responses that choose no option. The option 'unknown' is a choice.",
+        "share",
     ),
     Column("lms", "lms", "StereoSet: percentage of meaningful sentences preferred; none for logs.", "number"),
     *make_alternative_columns(

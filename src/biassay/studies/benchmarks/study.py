@@ -71,7 +71,7 @@ class _BenchmarkStudy(Study):
                 yield Fault(MANIFEST_JSON, f"inputs.available: unknown name {format_stored_value(name)}")
         yield from find_unknown(run, "results", "benchmark", (run.manifest.settings.benchmark,))
         for number, row in enumerate(run.tables.get("results", ())):
-            if row.replies is None and any(getattr(row, kind) for kind in ("refused", "several", "empty", "unparsed")):
+            if row.replies is None and row.n_unanswered:
                 yield make_row_fault("results", number, "replies", "missing, and some kinds of replies are counted")
             if row.position is not None and row.position_share is None:
                 yield make_row_fault("results", number, "position_share", "missing, and there is a position")

@@ -46,10 +46,9 @@ from biassay.studies.word_association.measure import (
     WordAssociationRowBuilder,
     choose_unit,
     compute_log_odds,
-    group_wordings,
-    make_prompt_set,
     parse_replies,
 )
+from biassay.studies.word_association.prompts import AssociationPrompt, group_wordings, make_prompts
 from biassay.studies.word_association.replies import to_value_table
 from biassay.studies.word_association.settings import WordAssociationSettings
 
@@ -210,22 +209,17 @@ class AssociationQuestionnaire:
         """Return the prompts of a variant."""
         settings = self._get_settings(variant)
         unit = choose_unit(settings, capabilities)
-        prompts = (prompt for test in self._tests.values() for prompt in make_prompt_set(test, settings, unit).prompts)
-        return [variant.rewrite(prompt) for prompt in prompts]
+        prompts = (prompt for test in self._tests.values() for prompt in make_prompts(test, settings, unit))
+        return [variant.rewrite(prompt.request) for prompt in prompts]
 
     def measure(self, variant: PromptVariant, model: ModelOutputs) -> Iterator[VariantScore]:
         """Yield the score of every item under a variant."""
         settings = self._get_settings(variant)
         unit = choose_unit(settings, model.capabilities)
         for test in self._tests.values():
-            prompts = make_prompt_set(test, settings, unit)
-            builder = WordAssociationRowBuilder(test, model.identity, settings, unit)
-            asked = [variant.rewrite(prompt) for prompt in prompts.prompts]
-            replies = model.replies(asked)
-            if unit == "share":
-                rows = list(builder.build_from_replies(prompts.lists, replies))
-            else:
-                rows = list(builder.build_from_log_odds(prompts.words, replies))
+            prompts = make_prompts(test, settings, unit)
+            replies = model.replies([variant.rewrite(prompt.request) for prompt in prompts])
+            rows = list(WordAssociationRowBuilder(test, model.identity, settings, unit).build(prompts, replies))
             record = next(row.record for row in rows if row.table == "results")
             outcome: Outcome = record.outcome
             numbers = outcome.effect_size, outcome.ci_low, outcome.ci_high, outcome.p_value
@@ -261,13 +255,14 @@ class AssociationQuestionnaire:
 
 
 def _average_words(
-    test: WordAssociationTest, prompts: Any, replies: Sequence[Reply], *, first: bool
+    test: WordAssociationTest, prompts: Sequence[AssociationPrompt], replies: Sequence[Reply], *, first: bool
 ) -> dict[str, float | None]:
     """Average the values of words over the prompts that name the stigmatised group first, or last."""
-    asked = prompts.lists or prompts.words
-    kept = [(prompt, reply) for prompt, reply in zip(asked, replies, strict=True) if prompt.stigmatised_first == first]
+    kept = [
+        (prompt, reply) for prompt, reply in zip(prompts, replies, strict=True) if prompt.stigmatised_first == first
+    ]
     own, answers = [prompt for prompt, _ in kept], [reply for _, reply in kept]
-    if prompts.lists:
+    if prompts[0].form == "list":
         table: NDArray[np.float64] = to_value_table(parse_replies(test, own, answers))
     else:
         table = compute_log_odds(test, own, answers)[0]

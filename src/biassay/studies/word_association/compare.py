@@ -36,17 +36,17 @@ _Floats = NDArray[np.float64]
 def describe_compared(runs: Mapping[str, RunData]) -> dict[str, dict[str, object]]:
     """Describe the data and settings that compared runs must share, for the tests that all runs have."""
     shared = set[str].intersection(*({row.test for row in run.tables["results"]} for run in runs.values()))
-    return {
-        name: {
-            "words of tests": ", ".join(
-                sorted(f"{test.name} {test.digest}" for test in made.inputs.tests if test.name in shared)
-            ),
-            "wordings": ", ".join(made.inputs.wordings),
-            "answers": made.settings.n_answers,
-            "seed": made.settings.seed,
+    described: dict[str, dict[str, object]] = {}
+    for name, run in runs.items():
+        inputs, settings = run.manifest.inputs, run.manifest.settings
+        words = sorted(f"{test.name} {test.digest}" for test in inputs.tests if test.name in shared)
+        described[name] = {
+            "words of tests": ", ".join(words),
+            "wordings": ", ".join(inputs.wordings),
+            "answers": settings.n_answers,
+            "seed": settings.seed,
         }
-        for name, made in ((name, run.manifest) for name, run in runs.items())
-    }
+    return described
 
 
 def pair_tests(runs: Mapping[str, RunData], baseline: str) -> list[PairedItem]:
@@ -62,28 +62,30 @@ def _pair_test(
     new: WordAssociationResult | None,
 ) -> PairedItem:
     rows = dict(zip(labels, (old, new), strict=True))
-    reason = "; ".join(_explain_missing(rows))
     effects = old.outcome.effect_size, None if new is None else new.outcome.effect_size
+    missing = [name for name, effect in zip(labels, effects, strict=True) if effect is None]
+    reasons = [f"not measured on {' and '.join(missing)}"] if missing else []
+    if new is not None and new.outcome.scale != old.outcome.scale:
+        reasons.append("shares on one model, log-odds on the other")
     plain = EffectDifference(
         old.test,
         old.title,
         *labels,
         old.outcome.scale,
         *effects,
-        reason or None,
+        "; ".join(reasons) or None,
         about=old.about,
         topic=old.topic,
     )
     measured = effects[0] is not None, effects[1] is not None
     log_odds = old.outcome.scale == "log-odds"
     limit = None if log_odds else 1.0
-    if reason:
+    if reasons or new is None:
         return PairedItem(plain, limit, measured)
-    words = [_get_words(models[label], old.test) for label in labels]
+    words = [{row.word: row for row in models[label]["words"] if row.test == old.test} for label in labels]
     doubt = "; ".join(text for name, row in rows.items() if row for text in _list_doubts(name, row))
-    slack = 0.0 if new is None else measure_slack(old.outcome, new.outcome)
     combine = partial(_combine_effects, words[0], words[1], log_odds)
-    return PairedItem(plain, limit, measured, combine, doubt, slack=slack)
+    return PairedItem(plain, limit, measured, combine, doubt, slack=measure_slack(old.outcome, new.outcome))
 
 
 def _list_doubts(name: str, row: WordAssociationResult) -> Iterator[str]:
@@ -94,18 +96,6 @@ def _list_doubts(name: str, row: WordAssociationResult) -> Iterator[str]:
     if none > MAX_REFUSAL_SHARE * row.answers:
         share = f"{none:,} of {row.answers:,} responses, more than {MAX_REFUSAL_SHARE:.0%}"
         yield f"{name} refused, did not respond or could not be parsed in {share}"
-
-
-def _explain_missing(rows: Mapping[str, WordAssociationResult | None]) -> Iterator[str]:
-    missing = [name for name, row in rows.items() if row is None or row.outcome.effect_size is None]
-    if missing:
-        yield f"not measured on {' and '.join(missing)}"
-    if len({row.outcome.scale for row in rows.values() if row is not None}) > 1:
-        yield "shares on one model, log-odds on the other"
-
-
-def _get_words(model: RunSlice, test: str) -> dict[str, WordResult]:
-    return {row.word: row for row in model["words"] if row.test == test}
 
 
 def _combine_effects(
@@ -119,7 +109,8 @@ def _combine_effects(
     shared = [word for word in old if word in new]
     negative = np.array([old[word].pole == "negative" for word in shared])
     tables = {name: tuple(_make_table([of[word] for word in shared], name) for of in (new, old)) for name in _COLUMNS}
-    values = np.array([_nan_if_none(new[word].value) + weight * _nan_if_none(old[word].value) for word in shared])
+    first, second = (np.array([of[word].value for word in shared], dtype=np.float64) for of in (new, old))
+    values = first + weight * second
     alone, over = words_only_test(values, negative, confidence), format_count(len(shared), "word")
     value = float("nan") if alone is None else alone.difference
     if all(np.array_equal(first, second, equal_nan=True) for first, second in tables.values()):
@@ -168,8 +159,4 @@ def _make_table(words: Sequence[WordResult], name: Literal["by_pair", "by_block"
     columns = [getattr(word, name) for word in words]
     if len({len(column) for column in columns}) != 1:
         return np.zeros((0, len(words)))
-    return np.array([[_nan_if_none(value) for value in column] for column in columns]).T.reshape(-1, len(words))
-
-
-def _nan_if_none(number: float | None) -> float:
-    return float("nan") if number is None else number
+    return np.array(columns, dtype=np.float64).T.reshape(-1, len(words))

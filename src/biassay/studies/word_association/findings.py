@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from biassay.grouping import group_pairs
 from biassay.reporting.document import Statement
 from biassay.reporting.formats import (
-    format_concept,
     format_decimal,
     format_interval,
     format_p,
@@ -16,23 +16,14 @@ from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import Evidence, Result
 from biassay.results.run_data import RunData
 from biassay.results.views import ModelKey, model_key, model_labels
+from biassay.studies.word_association.replies import REPLY_KINDS
 from biassay.studies.word_association.results import (
     REPLY_LABELS,
     MissingResponses,
     WordAssociationResult,
     WordResult,
-    label_kind,
+    list_counts,
 )
-
-KINDS: Mapping[str, str] = {
-    "complete": "assign every word to a group",
-    "partial": "assign some words to a group",
-    "refused": "refuse",
-    "filtered": "were filtered by the endpoint",
-    "failed": "failed after retries",
-    "unparsed": "could not be read",
-    "undecided": "assign both tasks to one person",
-}
 
 _SHOWN_IF_ANY = ("filtered", "failed", "undecided")
 
@@ -42,21 +33,20 @@ def make_caption(run: RunData) -> str:
     tests = {row.test: row for row in run.results}
     if len(tests) == 1:
         (row,) = tests.values()
-        names = map(format_concept, (row.stigmatised, row.negative, row.default, row.positive))
-        return "Right of zero: {} with {}, {} with {}.".format(*names)
+        return "Right of zero: {} with {}, {} with {}.".format(*row.format_concepts())
     return (
         "Right of zero: the stigmatised group is associated with negative words, the default group with positive ones. "
         "Each test names its groups and words."
     )
 
 
-def count_replies(run: RunData, model: ModelKey) -> dict[str, dict[str, int]]:
+def count_replies(run: RunData, model: ModelKey) -> dict[str, Mapping[str, int]]:
     """Count the replies of a model by form of prompt and kind; kinds of `_SHOWN_IF_ANY` only if there are any."""
     by_form: dict[str, dict[str, int]] = {}
     for row in run.tables.get("replies", ()):
         if model_key(row) == model:
-            counts = by_form.setdefault(row.form, dict.fromkeys(KINDS, 0))
-            for kind in KINDS:
+            counts = by_form.setdefault(row.form, dict.fromkeys(REPLY_KINDS, 0))
+            for kind in REPLY_KINDS:
                 counts[kind] += getattr(row, kind)
     return {
         form: {kind: n for kind, n in counts.items() if n or kind not in _SHOWN_IF_ANY}
@@ -68,63 +58,50 @@ def count_replies(run: RunData, model: ModelKey) -> dict[str, dict[str, int]]:
 def describe_responses(run: RunData) -> Iterator[Statement]:
     """Yield statements on the replies of every model by kind, and warnings."""
     for key, label in model_labels(run).items():
-        texts = []
-        for form, counts in count_replies(run, key).items():
-            total = f"{sum(counts.values()):,} {'decisions' if form == 'decision' else 'replies'}"
-            texts.append(f"{total}: {', '.join(f'{n:,} {label_kind(kind)}' for kind, n in counts.items() if n)}")
-            if form == "decision" and not counts["complete"]:
-                texts.append("no decision was read, so there is no share")
         results = [result for result in run.results if model_key(result.record) == key]
-        if texts:
-            yield Statement(f"{label}: {'; '.join(texts)}.", (), label)
-        else:
-            yield from _count_unanswered(results, label)
-        warnings = (*_order_warning(results), *_missing_warning(results), *_selective_warnings(run, key))
-        yield from (Statement(f"{label}: {warning}", (), label) for warning in warnings)
+        texts = [*_list_reply_counts(run, key, results)]
+        warnings = (*_list_warnings(results), *_selective_warnings(run, key))
+        counts = [f"{'; '.join(texts)}."] if texts else []
+        yield from (Statement(f"{label}: {text}", (), label) for text in (*counts, *warnings))
 
 
-def _count_unanswered(results: Sequence[Result], label: str) -> Iterator[Statement]:
-    """Count prompts without log-odds, for models that give no replies to count."""
-    counts = [
-        f"{n:,} {text}" for kind, text in REPLY_LABELS.items() if (n := sum(getattr(row, kind) or 0 for row in results))
-    ]
-    if counts:
-        yield Statement(f"{label}: {sum(row.answers for row in results):,} prompts: {', '.join(counts)}.", (), label)
+def _list_reply_counts(run: RunData, model: ModelKey, results: Sequence[Result]) -> Iterator[str]:
+    by_form = count_replies(run, model)
+    for form, counts in by_form.items():
+        what = "decisions" if form == "decision" else "replies"
+        yield f"{sum(counts.values()):,} {what}: {list_counts(counts)}"
+        if form == "decision" and not counts["complete"]:
+            yield "no decision was read, so there is no share"
+    if not by_form:  # log-odds
+        unanswered = {kind: sum(getattr(row, kind) or 0 for row in results) for kind in REPLY_LABELS}
+        if any(unanswered.values()):
+            yield f"{sum(row.answers for row in results):,} prompts: {list_counts(unanswered)}"
 
 
-def _order_warning(results: Sequence[Result]) -> Iterator[str]:
-    tests = [f"{row.test} ({format_decimal(row.first)} for the first)" for row in results if row.follows_order]
-    if tests:
+def _list_warnings(results: Sequence[Result]) -> Iterator[str]:
+    """Warn of tests that follow the order of the group words, or whose missing responses could turn the difference."""
+    ordered = [f"{row.test} ({format_decimal(row.first)} for the first)" for row in results if row.follows_order]
+    if ordered:
         yield (
             "the responses follow the order of the group words rather than their meaning, so these tests are "
-            f"inconclusive: {', '.join(tests)}."
+            f"inconclusive: {', '.join(ordered)}."
         )
-
-
-def _missing_warning(results: Sequence[Result]) -> Iterator[str]:
-    """Warn of tests whose missing responses could reverse the difference."""
-    tests = [
+    turned = [
         f"{row.test} ({format_interval(row.bound_low, row.bound_high)})"
         for row in results
-        if row.missing_rate
-        and row.evidence == "inconclusive"
-        and row.bound_low is not None
-        and row.bound_high is not None
-        and row.bound_low <= 0.0 <= row.bound_high
+        if row.may_turn and row.evidence == "inconclusive"
     ]
-    if tests:
+    if turned:
         yield (
             "missing responses (refused, filtered, failed, unparsed or left out) could reverse the difference, so "
-            f"these tests are inconclusive. Difference with all of them counted either way: {', '.join(tests)}."
+            f"these tests are inconclusive. Difference with all of them counted either way: {', '.join(turned)}."
         )
 
 
 def _selective_warnings(run: RunData, model: ModelKey) -> Iterator[str]:
     """Yield factors on which the rate of missing responses depends, corrected for the number of factors of a test."""
-    by_factor: dict[tuple[str, str], list[MissingResponses]] = {}
-    for row in run.tables.get("missing", ()):
-        if model_key(row) == model:
-            by_factor.setdefault((row.test, row.factor), []).append(row)
+    missing: Sequence[MissingResponses] = run.tables.get("missing", ())
+    by_factor = group_pairs(((row.test, row.factor), row) for row in missing if model_key(row) == model)
     for (test, factor), rows in by_factor.items():
         n_factors = sum(name == test for name, _ in by_factor)
         p = rows[0].p_value
@@ -140,22 +117,29 @@ _FEW = {"pairs": "pairs of group words", "answers": "answers", "words": "words"}
 def make_findings(run: RunData) -> Sequence[Finding]:
     """Return one finding per model and test."""
     labels = model_labels(run)
-    words: dict[object, list[WordResult]] = {}
-    for word in run.tables.get("words", ()):
-        words.setdefault((model_key(word), word.test), []).append(word)
+    words = group_words(run)
     results = [(result, model_key(result.record)) for result in run.results]
     return [_make_finding(result, labels[key], words.get((key, result.test), [])) for result, key in results]
+
+
+def group_words(run: RunData) -> dict[tuple[ModelKey, str], list[WordResult]]:
+    """Return the words by model and test."""
+    return group_pairs(((model_key(word), word.test), word) for word in run.tables.get("words", ()))
 
 
 def _make_finding(result: Result, label: str, words: Sequence[WordResult]) -> Finding:
     row: WordAssociationResult = result.record  # type: ignore[assignment]
     outcome, decision = row.outcome, result.decision
     p = "by word" if row.generalizes_to == "words" else "crossed"
+    is_opposite = (outcome.effect_size or 0.0) < 0.0
+    stigmatised, negative, default, positive = row.format_concepts()
+    first, second = (positive, negative) if is_opposite else (negative, positive)
+    direction = f"{stigmatised} with {first}, {default} with {second}"
     return make_outcome_finding(
         result,
         label,
-        direction=_describe_direction(row) if outcome.effect_size is not None else "",
-        claim=_format_claim(row, " / " if (outcome.effect_size or 0.0) < 0.0 else ", "),
+        direction="" if outcome.effect_size is None else direction[0].upper() + direction[1:],
+        claim=_format_claim(row, " / " if is_opposite else ", "),
         label=_format_claim(row, " / "),
         p_values={}
         if decision.evidence == "descriptive"
@@ -176,25 +160,15 @@ def _get_p_value(row: WordAssociationResult, name: str) -> float | None:
 
 
 def _format_claim(row: WordAssociationResult, separator: str) -> str:
-    pairs = ((row.stigmatised, row.negative), (row.default, row.positive))
-    return separator.join(f"{format_concept(group)}–{format_concept(words)}" for group, words in pairs)
-
-
-def _describe_direction(row: WordAssociationResult) -> str:
-    """Describe which words are given to which group, in the direction of the difference."""
-    first, second = format_concept(row.negative), format_concept(row.positive)
-    if (row.outcome.effect_size or 0.0) < 0.0:
-        first, second = second, first
-    text = f"{format_concept(row.stigmatised)} with {first}, {format_concept(row.default)} with {second}"
-    return text[0].upper() + text[1:]
+    stigmatised, negative, default, positive = row.format_concepts()
+    return f"{stigmatised}–{negative}{separator}{default}–{positive}"
 
 
 def _list_evidence_words(row: WordAssociationResult, words: Sequence[WordResult]) -> tuple[str, ...]:
     """Return the words that lean most to the group of their pole, in the direction of the difference."""
-    difference = row.outcome.effect_size
-    if difference is None:
+    if row.outcome.effect_size is None:
         return ()
-    sign = 1.0 if difference >= 0.0 else -1.0
+    sign = 1.0 if row.outcome.effect_size >= 0.0 else -1.0
     middle = 0.5 if row.outcome.scale == "share" else 0.0
     lean = {
         word.word: sign * (word.value - middle) * (1.0 if word.pole == "negative" else -1.0)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.cache.outputs import Capabilities
-from biassay.datasets.word_associations import PromptForm, WordAssociationTest, Wording, select_wordings
-from biassay.errors import UnknownNameError, UsageError
+from biassay.datasets.word_associations import WordAssociationTest
 from biassay.models.base import Identity, Reply
-from biassay.prompts.requests import Prompt
 from biassay.reporting.formats import format_count, format_decimal, format_interval, format_p, format_percent
 from biassay.results.outcomes import Claim, Outcome
 from biassay.results.run_data import copy_fields, get_model_fields, none_if_nan
@@ -30,21 +28,13 @@ from biassay.stats.word_association import (
     word_association,
 )
 from biassay.studies.study import Row, shorten_reply, take_examples
-from biassay.studies.word_association.prompts import (
-    AssociationPrompt,
-    DecisionPrompt,
-    OptionPrompt,
-    ParsedDecision,
-    make_association_prompts,
-    make_decision_prompts,
-    make_option_prompts,
-    parse_decision,
-)
+from biassay.studies.word_association.prompts import AssociationPrompt
 from biassay.studies.word_association.replies import (
-    REPLY_KINDS,
+    LIST_KINDS,
     ParsedReply,
     ReplyKind,
     count_kinds,
+    parse_decision,
     parse_reply,
     to_value_table,
 )
@@ -56,28 +46,12 @@ from biassay.studies.word_association.results import (
     WordAssociationReplyExample,
     WordAssociationResult,
     WordResult,
-    label_kind,
 )
 from biassay.studies.word_association.settings import WordAssociationSettings
 
-_FORMS: tuple[PromptForm, ...] = ("list", "word", "decision")
 _UNANSWERED: dict[str, ReplyKind] = {"refusal": "refused", "filter": "filtered", "failed": "failed"}
-_READ: dict[Unit, str] = {"share": "replies in words", "log-odds": "log-odds"}
 _LEANS: dict[str, tuple[float, float]] = {"share": (0.5, 0.2), "log-odds": (0.0, 0.85)}
 """Value of the group word named first if order does not matter, and the distance from it that is reported."""
-
-
-def group_wordings(names: Sequence[str]) -> dict[PromptForm, tuple[Wording, ...]]:
-    """Return the named wordings by form of prompt; all wordings of a form of which none is named."""
-    by_form = {form: select_wordings(form=form) for form in _FORMS}
-    known = [wording.name for wordings in by_form.values() for wording in wordings]
-    for name in names:
-        if name not in known:
-            raise UnknownNameError("wording", name, known, f"(wordings: {', '.join(known)})")
-    return {
-        form: tuple(wording for wording in wordings if wording.name in names) or wordings
-        for form, wordings in by_form.items()
-    }
 
 
 def choose_unit(settings: WordAssociationSettings, capabilities: Capabilities) -> Unit:
@@ -87,118 +61,52 @@ def choose_unit(settings: WordAssociationSettings, capabilities: Capabilities) -
     return "log-odds" if settings.read == "log-odds" else "share"
 
 
-@dataclass(frozen=True)
-class WordAssociationPrompts:
-    """All prompts of one test."""
-
-    lists: tuple[AssociationPrompt, ...] = ()
-    words: tuple[OptionPrompt, ...] = ()
-    decisions: tuple[DecisionPrompt, ...] = ()
-
-    @property
-    def list_prompts(self) -> list[Prompt]:
-        """Prompts that list attribute words."""
-        return [Prompt(prompt.text, sample=prompt.repeat) for prompt in self.lists]
-
-    @property
-    def word_prompts(self) -> list[Prompt]:
-        """Prompts for log-odds. Each group word is an option with and without a leading space."""
-        return [
-            Prompt(prompt.text, options=(*prompt.options, *(f" {word}" for word in prompt.options)))
-            for prompt in self.words
-        ]
-
-    @property
-    def decision_prompts(self) -> list[Prompt]:
-        """Prompts that ask for a relative decision."""
-        return [Prompt(prompt.text, sample=prompt.repeat) for prompt in self.decisions]
-
-    @property
-    def prompts(self) -> list[Prompt]:
-        """All prompts of the test."""
-        return [*self.list_prompts, *self.word_prompts, *self.decision_prompts]
-
-
-def make_prompt_set(test: WordAssociationTest, settings: WordAssociationSettings, unit: Unit) -> WordAssociationPrompts:
-    """Make the prompts of a test.
-
-    Parameters
-    ----------
-    test : WordAssociationTest
-    settings : WordAssociationSettings
-    unit : {"share", "log-odds"}
-        Scale to measure on.
-    """
-    wordings = group_wordings(settings.wordings)
-    form: PromptForm = "list" if unit == "share" else "word"
-    names = [wording.name for wording in wordings[form]]
-    if settings.wordings and not set(names) & set(settings.wordings):
-        raise UsageError(
-            f"none of the wordings {', '.join(settings.wordings)} is for {_READ[unit]}; those are: {', '.join(names)}"
-        )
-    n, seed = settings.n_answers, settings.seed
-    return WordAssociationPrompts(
-        make_association_prompts(test, n, wordings=wordings["list"], seed=seed) if unit == "share" else (),
-        make_option_prompts(test, wordings=wordings["word"]) if unit == "log-odds" else (),
-        make_decision_prompts(test, n, wordings=wordings["decision"], seed=seed) if settings.decisions else (),
-    )
-
-
 def parse_replies(
     test: WordAssociationTest, prompts: Sequence[AssociationPrompt], replies: Sequence[Reply]
 ) -> list[ParsedReply]:
-    """Parse which group each reply gives every attribute word to.
+    """Parse which group each reply gives the words of its prompt to.
 
     Parameters
     ----------
     test : WordAssociationTest
     prompts : sequence of AssociationPrompt
+        Lists or decisions.
     replies : sequence of Reply
         One reply per prompt.
     """
-    parsed = [
-        (reply, parse_reply(reply.text, test.words, prompt.groups))
-        for prompt, reply in zip(prompts, replies, strict=True)
-    ]
-    return [replace(item, kind=_refine_kind(item.kind, reply)) for reply, item in parsed]
-
-
-def parse_decisions(prompts: Sequence[DecisionPrompt], replies: Sequence[Reply]) -> list[ParsedDecision]:
-    """Parse replies to decision prompts."""
-    parsed = [
-        (reply, parse_decision(reply.text, prompt.topics, prompt.groups))
-        for prompt, reply in zip(prompts, replies, strict=True)
-    ]
-    return [
-        item if item.kind == "undecided" else replace(item, kind=_refine_kind(item.kind, reply))
-        for reply, item in parsed
-    ]
-
-
-def _refine_kind(kind: ReplyKind, reply: Reply) -> ReplyKind:
-    """Return the kind of a reply; if nothing was read, the endpoint may state why."""
-    return _UNANSWERED.get(reply.finish_reason or "", kind) if kind == "unparsed" else kind
+    parsed = []
+    for prompt, reply in zip(prompts, replies, strict=True):
+        is_decision = prompt.form == "decision"
+        item = (
+            parse_decision(reply.text, prompt.words, prompt.groups)
+            if is_decision
+            else parse_reply(reply.text, test.words, prompt.groups)
+        )
+        if item.kind == "unparsed":  # the endpoint may state why nothing was read
+            item = replace(item, kind=_UNANSWERED.get(reply.finish_reason or "", "unparsed"))
+        parsed.append(item)
+    return parsed
 
 
 def compute_log_odds(
-    test: WordAssociationTest, prompts: Sequence[OptionPrompt], replies: Sequence[Reply]
-) -> tuple[NDArray[np.float64], list[tuple[int, str, bool]]]:
-    """Return a table of log-odds, and the pair, wording and order of each of its rows.
+    test: WordAssociationTest, prompts: Sequence[AssociationPrompt], replies: Sequence[Reply]
+) -> tuple[NDArray[np.float64], list[AssociationPrompt]]:
+    """Return a table of log-odds by word, and for each of its rows a prompt with its pair, wording and order.
 
     Parameters
     ----------
     test : WordAssociationTest
-    prompts : sequence of OptionPrompt
+    prompts : sequence of AssociationPrompt
+        Prompts about single words.
     replies : sequence of Reply
         One reply per prompt.
     """
-    keys = [(prompt.pair, prompt.wording, prompt.stigmatised_first) for prompt in prompts]
-    rows = {key: index for index, key in enumerate(dict.fromkeys(keys))}
-    columns = {word: index for index, word in enumerate(test.words)}
-    table = np.full((len(rows), len(columns)), np.nan)
-    for key, prompt, reply in zip(keys, prompts, replies, strict=True):
-        table[rows[key], columns[prompt.word]] = combine_log_odds(reply.log_p)
-    return table, list(rows)
+    rows: dict[tuple[int, str, bool], tuple[AssociationPrompt, list[float]]] = {}
+    for prompt, reply in zip(prompts, replies, strict=True):
+        key = prompt.pair, prompt.wording, prompt.stigmatised_first
+        _, values = rows.setdefault(key, (prompt, [math.nan] * len(test.words)))
+        values[test.words.index(prompt.words[0])] = combine_log_odds(reply.log_p)
+    return np.array([values for _, values in rows.values()]), [prompt for prompt, _ in rows.values()]
 
 
 def combine_log_odds(log_p: Sequence[float]) -> float:
@@ -220,23 +128,25 @@ class WordAssociationRowBuilder:
         self._test, self._settings, self._unit = test, settings, unit
         self._key = {**get_model_fields(identity), "test": test.name}
 
-    def build_from_replies(self, prompts: Sequence[AssociationPrompt], replies: Sequence[Reply]) -> Iterator[Row]:
-        """Yield the rows of replies in words, as shares."""
+    def build(self, prompts: Sequence[AssociationPrompt], replies: Sequence[Reply]) -> Iterator[Row]:
+        """Yield the rows of the replies to all prompts: shares or log-odds, then decisions."""
+        n = sum(prompt.form != "decision" for prompt in prompts)
+        if self._unit == "log-odds":
+            yield from self._build_from_log_odds(prompts[:n], replies[:n])
+        else:
+            yield from self._build_from_replies(prompts[:n], replies[:n])
+        if n < len(prompts):
+            yield from self._build_from_decisions(prompts[n:], replies[n:])
+
+    def _build_from_replies(self, prompts: Sequence[AssociationPrompt], replies: Sequence[Reply]) -> Iterator[Row]:
         parsed = parse_replies(self._test, prompts, replies)
         values = to_value_table(parsed)
-        association = word_association(
-            values,
-            self._test.is_negative,
-            pairs=[prompt.pair for prompt in prompts],
-            stigmatised_first=[prompt.stigmatised_first for prompt in prompts],
-            blocks=[prompt.block for prompt in prompts],
-            confidence=1.0 - self._settings.alpha,
-        )
+        association = self._associate(values, prompts)
         published = bai_score_test(compute_bai_scores(values, self._test.is_negative))
-        kinds = count_kinds(parsed)
+        kinds = Counter[str](item.kind for item in parsed)
         counts: dict[str, Any] = {
-            **{str(kind): count for kind, count in kinds.items()},
-            "cut_off": sum(map(_is_cut_off, replies)),
+            **{kind: kinds[kind] for kind in LIST_KINDS},
+            "cut_off": _count_cut_off(replies),
             "refusal_rate": kinds["refused"] / len(parsed),
         }
         bai = Outcome(
@@ -245,44 +155,29 @@ class WordAssociationRowBuilder:
             scale="D",
             test="t-test over answers",
         )
-        listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
+        listed = ", ".join(f"{kinds[kind]:,} {kind}" for kind in LIST_KINDS if kinds[kind])
         reason = f"no word was read in both orders ({listed})"
         yield Row("results", self._make_result(association, len(prompts), reason, counts, bai=bai))
-        yield from self._count_replies("list", [prompt.wording for prompt in prompts], parsed, replies)
+        yield from self._count_replies(prompts, parsed, replies)
         yield from self._make_missing_rows(prompts, association.missing)
         yield from self._make_word_rows(association)
 
-    def build_from_log_odds(self, prompts: Sequence[OptionPrompt], replies: Sequence[Reply]) -> Iterator[Row]:
-        """Yield the rows of the likelihoods of the two group words, as log-odds."""
-        values, keys = compute_log_odds(self._test, prompts, replies)
-        association = word_association(
-            values,
-            self._test.is_negative,
-            pairs=[pair for pair, _, _ in keys],
-            stigmatised_first=[stigmatised_first for _, _, stigmatised_first in keys],
-            log_odds=True,
-            confidence=1.0 - self._settings.alpha,
-        )
+    def _build_from_log_odds(self, prompts: Sequence[AssociationPrompt], replies: Sequence[Reply]) -> Iterator[Row]:
+        values, design = compute_log_odds(self._test, prompts, replies)
+        association = self._associate(values, design)
         reason = "the model does not report log-probabilities of the group words"
-        reported = int((~np.isnan(values)).sum())
-        filtered, failed = (sum(reply.finish_reason == kind for reply in replies) for kind in ("filter", "failed"))
-        counts: dict[str, Any] = {
-            "complete": reported,
-            "partial": 0,
-            "refused": 0,
-            "filtered": filtered,
-            "failed": failed,
-            "unparsed": len(prompts) - reported - filtered - failed,
-        }
+        counts: dict[str, Any] = {"complete": int((~np.isnan(values)).sum()), "partial": 0, "refused": 0}
+        for kind, stated in (("filtered", "filter"), ("failed", "failed")):
+            counts[kind] = sum(reply.finish_reason == stated for reply in replies)
+        counts["unparsed"] = len(prompts) - sum(counts.values())
         yield Row("results", self._make_result(association, len(prompts), reason, counts))
         yield from self._make_word_rows(association)
 
-    def build_from_decisions(self, prompts: Sequence[DecisionPrompt], replies: Sequence[Reply]) -> Iterator[Row]:
+    def _build_from_decisions(self, prompts: Sequence[AssociationPrompt], replies: Sequence[Reply]) -> Iterator[Row]:
         """Yield the rows of relative decisions: which of two people gets which task."""
-        parsed = parse_decisions(prompts, replies)
-        follows = [math.nan if item.follows is None else float(item.follows) for item in parsed]
+        parsed = parse_replies(self._test, prompts, replies)
         decisions = relative_decisions(
-            follows,
+            np.array([item.follows for item in parsed], dtype=np.float64),
             [prompt.task for prompt in prompts],
             orders=[prompt.stigmatised_first for prompt in prompts],
             confidence=1.0 - self._settings.alpha,
@@ -301,14 +196,28 @@ class WordAssociationRowBuilder:
             **copy_fields(decisions, "p_by_task", "p_by_decision"),
         )
         yield Row("relative_decisions", row)
-        yield from self._count_replies("decision", [prompt.wording for prompt in prompts], parsed, replies)
+        yield from self._count_replies(prompts, parsed, replies)
+
+    def _associate(self, values: NDArray[np.float64], design: Sequence[AssociationPrompt]) -> WordAssociation:
+        log_odds = self._unit == "log-odds"
+        return word_association(
+            values,
+            self._test.is_negative,
+            pairs=[prompt.pair for prompt in design],
+            stigmatised_first=[prompt.stigmatised_first for prompt in design],
+            blocks=None if log_odds else [prompt.block for prompt in design],
+            log_odds=log_odds,
+            confidence=1.0 - self._settings.alpha,
+        )
 
     def _make_result(
         self, association: WordAssociation, answers: int, reason: str, counts: dict[str, Any], **published: Outcome
     ) -> WordAssociationResult:
         test, is_known = self._test, not math.isnan(association.difference)
+        labels: dict[str, Any] = {role: concept.label for role, concept in test.concepts.items()}
         row = WordAssociationResult(
             **self._key,
+            **labels,
             title=test.title,
             topic=test.topic,
             about=test.about,
@@ -322,23 +231,19 @@ class WordAssociationRowBuilder:
                 confidence=1.0 - self._settings.alpha,
             ),
             alternatives=published,
-            default=test.default.label,
-            stigmatised=test.stigmatised.label,
-            positive=test.positive.label,
-            negative=test.negative.label,
             pairs=len(association.by_pair),
             answers=answers,
             missing_rate=float(association.missing.mean()),
             **counts,
         )
-        return self._add_difference(row, association) if is_known else replace(row, warnings=tuple(list_warnings(row)))
+        row = self._add_difference(row, association) if is_known else row
+        return replace(row, warnings=tuple(list_warnings(row)))
 
     def _add_difference(self, row: WordAssociationResult, association: WordAssociation) -> WordAssociationResult:
-        """Return the row with its outcomes, and with the claim and the warnings that follow from them."""
+        """Return the row with its outcomes, and with the claim that follows from them."""
         (low, high), (bound_low, bound_high) = _finite(association.interval), _finite(association.bounds)
-        n = {"words": len(self._test.words)}
-        if association.claim != "words":
-            n[association.claim] = row.pairs if association.claim == "pairs" else row.answers
+        claim = association.claim
+        units = {"pairs": {"pairs": row.pairs}, "answers": {"answers": row.answers}, "words": {}}
         outcome = replace(
             row.outcome,
             effect_size=association.difference,
@@ -346,8 +251,8 @@ class WordAssociationRowBuilder:
             ci_high=high,
             p_value=association.p_value,
             p_floor=association.smallest_p_value,
-            test="permutation of words" if association.claim == "words" else f"words crossed with {association.claim}",
-            n=n,
+            test="permutation of words" if claim == "words" else f"words crossed with {claim}",
+            n={"words": len(self._test.words), **units[claim]},
             bound_low=bound_low,
             bound_high=bound_high,
         )
@@ -363,37 +268,38 @@ class WordAssociationRowBuilder:
         row = replace(
             row,
             alternatives={**alternatives, **row.alternatives},
-            generalizes_to=association.claim,
+            generalizes_to=claim,
             words_left_out=None if association.crossed is None else association.crossed.words_left_out,
             follows_order=association.follows_order,
             first=none_if_nan(association.first),
             outcome=outcome,
         )
         alpha = self._settings.alpha
-        claim, doubt = choose_claim(row, alpha, is_descriptive=self._test.is_descriptive(alpha))
-        outcome = replace(outcome, reason=explain_no_interval(row, alpha))
-        row = replace(row, outcome=outcome, claim=claim, doubt=doubt)
-        return replace(row, warnings=tuple(list_warnings(row)))
+        use, doubt = choose_claim(row, alpha, is_descriptive=self._test.is_descriptive(alpha))
+        return replace(row, outcome=replace(outcome, reason=explain_no_interval(row, alpha)), claim=use, doubt=doubt)
 
     def _count_replies(
-        self,
-        form: str,
-        wordings: Sequence[str],
-        parsed: Sequence[ParsedReply | ParsedDecision],
-        replies: Sequence[Reply],
+        self, prompts: Sequence[AssociationPrompt], parsed: Sequence[ParsedReply], replies: Sequence[Reply]
     ) -> Iterator[Row]:
         """Yield the counts of replies by wording, then the first replies of each kind."""
-        for wording in dict.fromkeys(wordings):
-            indices = [index for index, name in enumerate(wordings) if name == wording]
-            kinds = Counter[str](parsed[index].kind for index in indices)
-            counts: dict[str, Any] = {kind: kinds[kind] for kind in (*REPLY_KINDS, "undecided")}
-            left_out = sum(parsed[index].left_out for index in indices)
-            cut_off = sum(_is_cut_off(replies[index]) for index in indices)
-            row: dict[str, Any] = {**self._key, "form": form, "wording": wording, "answers": len(indices), **counts}
-            yield Row("replies", ReplyCounts(**row, left_out=left_out, cut_off=cut_off))
-        by_kind = ((reply.kind, index) for index, reply in enumerate(parsed))
-        for index in take_examples(by_kind):
-            row = {**self._key, "form": form, "wording": wordings[index], "kind": parsed[index].kind}
+        for wording in dict.fromkeys(prompt.wording for prompt in prompts):
+            indices = [index for index, prompt in enumerate(prompts) if prompt.wording == wording]
+            counts: dict[str, Any] = {
+                "form": prompts[0].form,
+                "wording": wording,
+                "answers": len(indices),
+                **count_kinds(parsed[index] for index in indices),
+                "left_out": sum(parsed[index].left_out for index in indices),
+                "cut_off": _count_cut_off([replies[index] for index in indices]),
+            }
+            yield Row("replies", ReplyCounts(**self._key, **counts))
+        for index in take_examples((reply.kind, index) for index, reply in enumerate(parsed)):
+            row: dict[str, Any] = {
+                **self._key,
+                "form": prompts[0].form,
+                "wording": prompts[index].wording,
+                "kind": parsed[index].kind,
+            }
             yield Row("examples", WordAssociationReplyExample(**row, reply=shorten_reply(replies[index].text)))
 
     def _make_missing_rows(self, prompts: Sequence[AssociationPrompt], missing: NDArray[np.bool_]) -> Iterator[Row]:
@@ -417,11 +323,10 @@ class WordAssociationRowBuilder:
             ),
         }
         for factor, (levels, rates) in factors.items():
-            if len(levels) > 1:
-                counts = zip(levels, rates.totals.tolist(), rates.missing.tolist(), rates.rates.tolist(), strict=True)
-                for level, total, count, rate in counts:
-                    row: dict[str, Any] = {"factor": factor, "level": level, "asked": total, "missing": count}
-                    yield Row("missing", MissingResponses(**self._key, **row, rate=rate, p_value=rates.p_value))
+            columns = rates.totals.tolist(), rates.missing.tolist(), rates.rates.tolist()
+            for level, asked, lost, rate in zip(levels, *columns, strict=True) if len(levels) > 1 else ():
+                fields: dict[str, Any] = {**self._key, "factor": factor, "level": level, "asked": asked}
+                yield Row("missing", MissingResponses(**fields, missing=lost, rate=rate, p_value=rates.p_value))
 
     def _make_word_rows(self, association: WordAssociation) -> Iterator[Row]:
         by_block = np.zeros((0, len(association.by_word))) if association.log_odds else association.by_block
@@ -437,8 +342,8 @@ class WordAssociationRowBuilder:
             yield Row("words", row)
 
 
-def _is_cut_off(reply: Reply) -> bool:
-    return reply.finish_reason == "length"
+def _count_cut_off(replies: Sequence[Reply]) -> int:
+    return sum(reply.finish_reason == "length" for reply in replies)
 
 
 def _finite(ends: tuple[float, float] | None) -> tuple[float | None, float | None]:
@@ -460,14 +365,47 @@ def choose_claim(row: WordAssociationResult, alpha: float, *, is_descriptive: bo
     """
     outcome = row.outcome
     if is_descriptive:  # a sanity check that cannot be tested neither passes nor fails
-        return "descriptive" if row.about == "people" else "tested", _explain_too_few(row)
+        return "descriptive" if row.about == "people" else "tested", _explain_floor(row)
     if outcome.p_value is None or (outcome.p_floor or 0.0) > alpha:
-        return "tested", _explain_not_testable(row)
+        if outcome.scale == "log-odds" and row.missing_rate:
+            missing = f"{_format_share(row.missing_rate)} of the log-odds were not reported"
+            return "tested", f"{missing}, and log-odds have no bounds; use --read replies"
+        return "tested", "too few responses were read" if outcome.p_value is None else _explain_floor(row)
     if row.follows_order:
         first = f"{outcome.scale} of the one named first: {format_decimal(row.first)}"
         return "inconclusive", f"the responses follow the order of the group words ({first})"
     doubt = _explain_missing(row, alpha) if outcome.p_value > alpha else None
-    return "inconclusive" if doubt and _may_turn(row) else "tested", doubt
+    return "inconclusive" if doubt and row.may_turn else "tested", doubt
+
+
+def _explain_floor(row: WordAssociationResult) -> str:
+    """Say that the design is too small for a significant p-value."""
+    floor = f"(p is never below {format_p(row.outcome.p_floor)})"
+    if row.generalizes_to == "pairs":
+        n_pairs = f"{format_count(row.pairs, 'pair')} of group words"
+        return f"{n_pairs} are too few to generalize to other group words {floor}"
+    return f"too few words for a test {floor}"
+
+
+def _explain_missing(row: WordAssociationResult, alpha: float) -> str | None:
+    """Return how missing responses alone could have changed the conclusion, or None if they could not."""
+    outcome, p_read = row.outcome, row.alternatives["read"].p_value
+    if outcome.bound_low is None or not row.missing_rate:
+        return None
+    missing = (
+        f"{_format_share(row.missing_rate)} of responses are missing (refused, filtered, failed, unparsed or left out)"
+    )
+    if row.may_turn:
+        bounds = format_interval(outcome.bound_low, outcome.bound_high)
+        return f"{missing}; depending on how they count, the difference is {bounds}"
+    if p_read is not None and p_read <= alpha:
+        against = format_p(outcome.p_value)
+        return f"{missing}; p = {format_p(p_read)} without them, and {against} if they are counted against it"
+    return None
+
+
+def _format_share(share: float) -> str:
+    return format_percent(float(f"{share:.2g}"))
 
 
 def explain_no_interval(row: WordAssociationResult, alpha: float) -> str | None:
@@ -487,74 +425,15 @@ def explain_no_interval(row: WordAssociationResult, alpha: float) -> str | None:
 
 def list_warnings(row: WordAssociationResult) -> Iterator[str]:
     """Yield warnings about a difference: missing responses, and a preference for the group word named first."""
-    kinds = ("partial", "refused", "filtered", "failed", "unparsed")
-    counts = [(count, kind) for kind in kinds if (count := getattr(row, kind))]
-    if counts:
-        yield f"{row.answers:,} replies: {', '.join(f'{count:,} {label_kind(kind)}' for count, kind in counts)}"
-        yield from _describe_bounds(row)
-    if row.cut_off and counts:
-        yield f"{row.cut_off:,} of {row.answers:,} replies were cut off; use a larger max_tokens="
-    if is_order_driven(row) and not row.follows_order:
-        yield f"{row.outcome.scale} of the group word named first: {format_decimal(row.first)}"
-
-
-def is_order_driven(row: WordAssociationResult) -> bool:
-    """Return whether the group word named first gets much more or much less than the other."""
+    low, high = row.outcome.bound_low, row.outcome.bound_high
+    if counts := row.describe_missing():
+        yield f"{row.answers:,} replies: {counts}"
+        if low is not None and high is not None and low < high:
+            bounds = format_interval(low, high)
+            if bounds not in (row.doubt or ""):
+                yield f"missing responses counted either way: {bounds}"
+        if row.cut_off:
+            yield f"{row.cut_off:,} of {row.answers:,} replies were cut off; use a larger max_tokens="
     middle, most = _LEANS[row.outcome.scale]
-    return row.first is not None and abs(row.first - middle) >= most
-
-
-def _describe_bounds(row: WordAssociationResult) -> Iterator[str]:
-    low, high = row.outcome.bound_low, row.outcome.bound_high
-    if low is not None and high is not None and low < high:
-        bounds = format_interval(low, high)
-        if bounds not in (row.doubt or ""):
-            yield f"missing responses counted either way: {bounds}"
-
-
-def _may_turn(row: WordAssociationResult) -> bool:
-    """Return whether missing responses could turn the sign of the difference."""
-    low, high = row.outcome.bound_low, row.outcome.bound_high
-    return bool(row.missing_rate) and low is not None and high is not None and low <= 0.0 <= high
-
-
-def _explain_too_few(row: WordAssociationResult) -> str:
-    if row.generalizes_to == "pairs":
-        n_pairs = f"{format_count(row.pairs, 'pair')} of group words"
-        return f"{n_pairs} are too few to generalize to other group words (p is never below {_format_floor(row)})"
-    return f"too few words for a test (p is never below {_format_floor(row)})"
-
-
-def _explain_not_testable(row: WordAssociationResult) -> str:
-    if row.outcome.scale == "log-odds" and row.missing_rate:
-        missing = f"{_format_share(row.missing_rate)} of the log-odds were not reported"
-        return f"{missing}, and log-odds have no bounds; use --read replies"
-    if row.outcome.p_value is None:
-        return "too few responses were read"
-    few = "pairs of group words" if row.generalizes_to == "pairs" else "words"
-    return f"too few {few} in the prompts (p is never below {_format_floor(row)})"
-
-
-def _format_share(share: float) -> str:
-    return format_percent(float(f"{share:.2g}"))
-
-
-def _format_floor(row: WordAssociationResult) -> str:
-    return format_p(row.outcome.p_floor)
-
-
-def _explain_missing(row: WordAssociationResult, alpha: float) -> str | None:
-    """Return how missing responses alone could have changed the conclusion, or None if they could not."""
-    outcome, p_read = row.outcome, row.alternatives["read"].p_value
-    if outcome.bound_low is None or outcome.bound_high is None or not row.missing_rate:
-        return None
-    missing = (
-        f"{_format_share(row.missing_rate)} of responses are missing (refused, filtered, failed, unparsed or left out)"
-    )
-    if _may_turn(row):
-        bounds = format_interval(outcome.bound_low, outcome.bound_high)
-        return f"{missing}; depending on how they count, the difference is {bounds}"
-    if p_read is not None and p_read <= alpha:
-        against = format_p(outcome.p_value)
-        return f"{missing}; p = {format_p(p_read)} without them, and {against} if they are counted against it"
-    return None
+    if row.first is not None and abs(row.first - middle) >= most and not row.follows_order:
+        yield f"{row.outcome.scale} of the group word named first: {format_decimal(row.first)}"

@@ -8,70 +8,120 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from biassay.datasets.word_associations import PromptForm, WordAssociationTest, Wording, select_wordings
-from biassay.errors import UsageError
-from biassay.studies.word_association.replies import ReplyKind, parse_reply
+from biassay.errors import UnknownNameError, UsageError
+from biassay.prompts.requests import Prompt
+
+if TYPE_CHECKING:
+    from biassay.studies.word_association.results import Unit
+    from biassay.studies.word_association.settings import WordAssociationSettings
 
 DEFAULT_N_REPLIES = 50
 _SALT = "word association prompts 1"
 _SLOT = re.compile(r"\{(first|second|words|word|topic|other)\}")
+_FORMS: tuple[PromptForm, ...] = ("list", "word", "decision")
 
 
 @dataclass(frozen=True)
 class AssociationPrompt:
-    """A prompt that lists all attribute words, with its design.
+    """A prompt that asks for the group of attribute words, with its design.
 
     Attributes
     ----------
     text : str
+    form : {"list", "word", "decision"}
+    wording : str
     pair : int
         Index of ``groups`` among the pairs of the test.
     groups : (str, str)
         The default group word and the stigmatised one, whatever their order in the text.
     stigmatised_first : bool
     words : tuple of str
-        In the order of the text.
-    wording : str
+        Attribute words: all of them in the order of the text, a single one, or the positive and the negative topic of a
+        decision.
     block : int
-        Number shared by two prompts that differ only in the order of the group words.
+        Number shared by two prompts that differ only in the order of the group words; 0 for single words.
+    task : int
+        Index of the topics of a decision.
+    negative_first : bool
+        If True, a decision names the negative topic first.
     repeat : int
         Number of earlier prompts of the design with the same text.
+    options : tuple of str
+        The default and the stigmatised group word as the text writes them; empty if the model replies in words.
     """
 
     text: str
+    form: PromptForm
+    wording: str
     pair: int
     groups: tuple[str, str]
     stigmatised_first: bool
     words: tuple[str, ...]
-    wording: str
-    block: int
+    block: int = 0
+    task: int = 0
+    negative_first: bool = False
     repeat: int = 0
+    options: tuple[str, ...] = ()
+
+    @property
+    def request(self) -> Prompt:
+        """Request to a model. Each option is scored with and without a leading space."""
+        spaced = tuple(f" {word}" for word in self.options)
+        return Prompt(self.text, options=(*self.options, *spaced), sample=self.repeat)
 
 
-@dataclass(frozen=True)
-class OptionPrompt:
-    """A prompt about one attribute word, for models that give the probability of either group word.
+def make_prompts(
+    test: WordAssociationTest, settings: WordAssociationSettings, unit: Unit
+) -> tuple[AssociationPrompt, ...]:
+    """Make all prompts of a test, decisions last.
 
-    ``options`` are the default group word and the stigmatised one, written as in the text.
+    Parameters
+    ----------
+    test : WordAssociationTest
+    settings : WordAssociationSettings
+    unit : {"share", "log-odds"}
+        Scale to measure on.
     """
+    wordings = group_wordings(settings.wordings)
+    form: PromptForm = "list" if unit == "share" else "word"
+    names = [wording.name for wording in wordings[form]]
+    if settings.wordings and not set(names) & set(settings.wordings):
+        what = "replies in words" if unit == "share" else "log-odds"
+        raise UsageError(
+            f"none of the wordings {', '.join(settings.wordings)} is for {what}; those are: {', '.join(names)}"
+        )
+    design = {"n": settings.n_answers, "seed": settings.seed}
+    prompts = (
+        make_association_prompts(test, wordings=wordings["list"], **design)
+        if unit == "share"
+        else make_option_prompts(test, wordings=wordings["word"])
+    )
+    decisions = make_decision_prompts(test, wordings=wordings["decision"], **design) if settings.decisions else ()
+    return (*prompts, *decisions)
 
-    text: str
-    pair: int
-    groups: tuple[str, str]
-    options: tuple[str, str]
-    stigmatised_first: bool
-    word: str
-    wording: str
+
+def group_wordings(names: Sequence[str]) -> dict[PromptForm, tuple[Wording, ...]]:
+    """Return the named wordings by form of prompt; all wordings of a form of which none is named."""
+    by_form = {form: select_wordings(form=form) for form in _FORMS}
+    known = [wording.name for wordings in by_form.values() for wording in wordings]
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("wording", name, known, f"(wordings: {', '.join(known)})")
+    return {
+        form: tuple(wording for wording in wordings if wording.name in names) or wordings
+        for form, wordings in by_form.items()
+    }
 
 
 def make_association_prompts(
     test: WordAssociationTest, n: int = DEFAULT_N_REPLIES, *, wordings: Sequence[Wording] = (), seed: int = 0
 ) -> tuple[AssociationPrompt, ...]:
-    """Make the prompts of a test. The same words, wordings and seed give the same prompts on any machine.
+    """Make prompts that list all attribute words. The same words, wordings and seed give the same prompts anywhere.
 
     Prompts come in blocks of two that differ only in the order of the group words, so that a model that chooses by
     position favours neither group within a block. Blocks are spread over pairs of group words and wordings as evenly as
@@ -89,9 +139,8 @@ def make_association_prompts(
     """
     check_n_replies(n)
     used = _choose_wordings(wordings, "list")
-    pairs = shuffle_order([json.dumps(pair) for pair in test.pairs], test, seed, "pairs")
+    pairs = _shuffle_pairs(test, seed)
     prompts: list[AssociationPrompt] = []
-    seen: Counter[str] = Counter()
     for block in range(n // 2):
         turn, index = divmod(block, len(pairs))
         pair, wording = pairs[index], used[(turn + index) % len(used)]
@@ -100,40 +149,80 @@ def make_association_prompts(
         groups = test.pairs[pair]
         for stigmatised_first in (False, True):
             text = fill_wording(wording, groups, stigmatised_first, words=words)
-            prompts.append(
-                AssociationPrompt(text, pair, groups, stigmatised_first, words, wording.name, block, seen[text])
-            )
-            seen[text] += 1
-    return tuple(prompts)
+            prompts.append(AssociationPrompt(text, "list", wording.name, pair, groups, stigmatised_first, words, block))
+    return _number_repeats(prompts)
 
 
 def make_option_prompts(
-    test: WordAssociationTest, *, wordings: Sequence[Wording] = (), pairs: Sequence[int] | None = None
-) -> tuple[OptionPrompt, ...]:
-    """Make prompts for every attribute word with every pair of group words in both orders.
+    test: WordAssociationTest, *, wordings: Sequence[Wording] = ()
+) -> tuple[AssociationPrompt, ...]:
+    """Make prompts for every attribute word with every pair of group words in both orders."""
+    used = _choose_wordings(wordings, "word")
+    return tuple(
+        AssociationPrompt(
+            fill_wording(wording, test.pairs[pair], stigmatised_first, word=[word]),
+            "word",
+            wording.name,
+            pair,
+            test.pairs[pair],
+            stigmatised_first,
+            (word,),
+            options=format_pair(wording, test.pairs[pair]),
+        )
+        for pair, wording, stigmatised_first, word in product(range(len(test.pairs)), used, (False, True), test.words)
+    )
+
+
+def make_decision_prompts(
+    test: WordAssociationTest, n: int = DEFAULT_N_REPLIES, *, wordings: Sequence[Wording] = (), seed: int = 0
+) -> tuple[AssociationPrompt, ...]:
+    """Make prompts for decisions. The same words, wordings and seed give the same prompts anywhere.
+
+    A task is a positive and a negative word; no word is in two tasks. Prompts come in blocks of two that differ only in
+    the order of the group words. Blocks are spread over tasks, pairs of group words, wordings and orders of topics.
 
     Parameters
     ----------
     test : WordAssociationTest
+    n : int
+        Number of prompts, which must be even.
     wordings : sequence of Wording
-        Wordings of the form "word"; by default all.
-    pairs : sequence of int, optional
-        Indices of pairs of group words; by default all.
+        Wordings of the form "decision"; by default all.
+    seed : int
     """
-    used = _choose_wordings(wordings, "word")
-    indices = range(len(test.pairs)) if pairs is None else pairs
-    return tuple(
-        OptionPrompt(
-            fill_wording(wording, test.pairs[pair], stigmatised_first, word=[word]),
-            pair,
-            test.pairs[pair],
-            format_pair(wording, test.pairs[pair]),
-            stigmatised_first,
-            word,
-            wording.name,
-        )
-        for pair, wording, stigmatised_first, word in product(indices, used, (False, True), test.words)
-    )
+    check_n_replies(n)
+    used = _choose_wordings(wordings, "decision")
+    poles = test.positive.words, test.negative.words
+    tasks = list(zip(*([pole[i] for i in shuffle_order(pole, test, seed, "topics")] for pole in poles), strict=False))
+    pairs = _shuffle_pairs(test, seed)
+    prompts: list[AssociationPrompt] = []
+    for block in range(n // 2):
+        turn, task = divmod(block, len(tasks))
+        pair = pairs[_choose_balanced(block, len(tasks), len(pairs))]
+        wording = used[_choose_balanced(block, len(tasks), len(used))]
+        negative_first = (block // 2 + turn) % 2 == 1
+        topic, other = tasks[task][::-1] if negative_first else tasks[task]
+        groups = test.pairs[pair]
+        for stigmatised_first in (False, True):
+            text = fill_wording(wording, groups, stigmatised_first, topic=[topic], other=[other])
+            design = (pair, groups, stigmatised_first, tasks[task], block, task, negative_first)
+            prompts.append(AssociationPrompt(text, "decision", wording.name, *design))
+    return _number_repeats(prompts)
+
+
+def _choose_balanced(block: int, tasks: int, choices: int) -> int:
+    """Choose in turn for each block, with a shift wherever the same tasks would repeat."""
+    return (block + block // math.lcm(tasks, choices)) % choices
+
+
+def _number_repeats(prompts: Sequence[AssociationPrompt]) -> tuple[AssociationPrompt, ...]:
+    """Return the prompts with the number of earlier ones that have the same text."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for prompt in prompts:
+        numbered.append(replace(prompt, repeat=seen[prompt.text]))
+        seen[prompt.text] += 1
+    return tuple(numbered)
 
 
 def _choose_wordings(wordings: Sequence[Wording], form: PromptForm) -> tuple[Wording, ...]:
@@ -179,6 +268,10 @@ def format_pair(wording: Wording, groups: tuple[str, str]) -> tuple[str, str]:
     return (groups[0].lower(), groups[1].lower()) if wording.lower_case else groups
 
 
+def _shuffle_pairs(test: WordAssociationTest, seed: int) -> list[int]:
+    return shuffle_order([json.dumps(pair) for pair in test.pairs], test, seed, "pairs")
+
+
 def shuffle_order(items: Sequence[str], test: WordAssociationTest, seed: int, what: str) -> list[int]:
     """Return indices of the items in an order that depends only on the contents and the seed.
 
@@ -196,105 +289,3 @@ def shuffle_order(items: Sequence[str], test: WordAssociationTest, seed: int, wh
         return hashlib.blake2b(content.encode(), digest_size=16).digest()
 
     return sorted(range(len(items)), key=lambda i: key(items[i]))
-
-
-@dataclass(frozen=True)
-class DecisionPrompt:
-    """A prompt for one decision, with its design.
-
-    ``topics`` are the positive and the negative word, and ``task`` is their index. ``groups`` are the default group
-    word and the stigmatised one, and ``pair`` is their index. The other fields are those of `AssociationPrompt`.
-    """
-
-    text: str
-    pair: int
-    groups: tuple[str, str]
-    stigmatised_first: bool
-    task: int
-    topics: tuple[str, str]
-    negative_first: bool
-    wording: str
-    block: int
-    repeat: int = 0
-
-
-@dataclass(frozen=True)
-class ParsedDecision:
-    """A parsed decision.
-
-    ``kind`` is the kind of the reply, or "undecided" if one person gets both topics. If ``follows`` is True, the
-    negative topic goes to the stigmatised group; it is None if no decision was read.
-    """
-
-    kind: ReplyKind | Literal["undecided"]
-    follows: bool | None
-    left_out: int
-
-
-def make_decision_prompts(
-    test: WordAssociationTest, n: int = DEFAULT_N_REPLIES, *, wordings: Sequence[Wording] = (), seed: int = 0
-) -> tuple[DecisionPrompt, ...]:
-    """Make prompts for decisions. The same words, wordings and seed give the same prompts on any machine.
-
-    A task is a positive and a negative word; no word is in two tasks. Prompts come in blocks of two that differ only in
-    the order of the group words. Blocks are spread over tasks, pairs of group words, wordings and orders of topics.
-
-    Parameters
-    ----------
-    test : WordAssociationTest
-    n : int
-        Number of prompts, which must be even.
-    wordings : sequence of Wording
-        Wordings of the form "decision"; by default all.
-    seed : int
-    """
-    check_n_replies(n)
-    used = _choose_wordings(wordings, "decision")
-    poles = test.positive.words, test.negative.words
-    tasks = list(zip(*([pole[i] for i in shuffle_order(pole, test, seed, "topics")] for pole in poles), strict=False))
-    pairs = shuffle_order([json.dumps(pair) for pair in test.pairs], test, seed, "pairs")
-    prompts: list[DecisionPrompt] = []
-    seen: Counter[str] = Counter()
-    for block in range(n // 2):
-        turn, task = divmod(block, len(tasks))
-        pair = pairs[_choose_balanced(block, len(tasks), len(pairs))]
-        wording = used[_choose_balanced(block, len(tasks), len(used))]
-        negative_first = (block // 2 + turn) % 2 == 1
-        topics = tasks[task]
-        topic, other = topics[::-1] if negative_first else topics
-        groups = test.pairs[pair]
-        for stigmatised_first in (False, True):
-            text = fill_wording(wording, groups, stigmatised_first, topic=[topic], other=[other])
-            prompts.append(
-                DecisionPrompt(
-                    *(text, pair, groups, stigmatised_first, task, topics, negative_first, wording.name, block),
-                    repeat=seen[text],
-                )
-            )
-            seen[text] += 1
-    return tuple(prompts)
-
-
-def _choose_balanced(block: int, tasks: int, choices: int) -> int:
-    """Choose in turn for each block, with a shift wherever the same tasks would repeat."""
-    return (block + block // math.lcm(tasks, choices)) % choices
-
-
-def parse_decision(text: str, topics: tuple[str, str], groups: tuple[str, str]) -> ParsedDecision:
-    """Parse a decision by the rules of `parse_reply`. It must assign the topics to different people.
-
-    Parameters
-    ----------
-    text : str
-    topics : (str, str)
-        The positive and the negative topic.
-    groups : (str, str)
-        The default and the stigmatised group word.
-    """
-    parsed = parse_reply(text, topics, groups)
-    positive, negative = parsed.to_stigmatised
-    if positive is None or negative is None:
-        return ParsedDecision(parsed.kind, None, parsed.left_out)
-    if positive == negative:
-        return ParsedDecision("undecided", None, parsed.left_out)
-    return ParsedDecision("complete", negative, parsed.left_out)

@@ -33,13 +33,17 @@ from biassay.results.paired_comparison import PairedItem
 from biassay.results.run_data import RunData
 from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.studies.word_association.compare import describe_compared, pair_tests
-from biassay.studies.word_association.findings import KINDS, count_replies, describe_responses, make_caption
-from biassay.studies.word_association.results import WordAssociationResult, WordResult
+from biassay.studies.word_association.findings import (
+    count_replies,
+    describe_responses,
+    group_words,
+    make_caption,
+)
+from biassay.studies.word_association.replies import LIST_KINDS
+from biassay.studies.word_association.results import REPLY_LABELS, WordAssociationResult, WordResult, list_counts
 
-_MIDDLES = {"share": 0.5, "log-odds": 0.0}
-_REACHES = {"share": 0.5, "log-odds": 5.0}
-"""Distance from the middle to the ends of the scale, which is the same in all reports."""
-_SCALE_NAMES = {"share": "share of responses", "log-odds": "log-odds"}
+_SCALES = {"share": ("share of responses", 0.5, 0.5), "log-odds": ("log-odds", 0.0, 5.0)}
+"""Name and middle of every scale, and the distance from the middle to its ends, which is the same in all reports."""
 _CAPTION = (
     "Right: assigned to the stigmatised group; left: to the default group. A model without a stereotype treats "
     "negative and positive words alike."
@@ -49,19 +53,15 @@ _CAPTION = (
 def draw_words(run: RunData) -> Markup | None:
     """Draw the words of every test by the share or log-odds of the stigmatised group, one panel per pole and model."""
     labels = dict(list(model_labels(run).items())[:MANY_MODELS])
-    words: dict[tuple[ModelKey, str], list[WordResult]] = {}
-    for word in run.tables.get("words", ()):
-        words.setdefault((model_key(word), word.test), []).append(word)
+    words = group_words(run)
     figures = []
-    for unit, name in _SCALE_NAMES.items():
+    for unit, (name, middle, reach) in _SCALES.items():
         rows = [row for row in run.results if row.outcome.scale == unit and row.outcome.effect_size is not None]
         groups = list(_make_test_panels(rows, words, list(labels)))
         if groups:
-            reach = _REACHES[unit]
             beyond = f" Longer bars end at ±{reach:g}." if unit == "log-odds" else ""
             title = f"Words by {name} of the stigmatised group."
             models, caption = list(labels.values()), _CAPTION + beyond
-            middle = _MIDDLES[unit]
             figures.append(draw_panels(groups, models, title=title, caption=caption, middle=middle, reach=reach))
     return Markup("\n").join(figures) if figures else None
 
@@ -110,7 +110,9 @@ def draw_replies(run: RunData) -> Markup | None:
         for form, counts in count_replies(run, key).items():
             total = sum(counts.values())
             bars = tuple(
-                Bar(kind, count / total, f"{count:,}", f"{label}: {count:,} of {total:,} {KINDS[kind]}")
+                Bar(
+                    kind, count / total, f"{count:,}", f"{label}: {count:,} of {total:,} {REPLY_LABELS.get(kind, kind)}"
+                )
                 for kind, count in counts.items()
             )
             panels.append(Panel("Decisions" if form == "decision" else "Replies", index, bars, f"{total:,} in all"))
@@ -171,9 +173,8 @@ def methods_sentences(run: RunData, sources: tuple[str, ...]) -> Iterator[Method
         )
     if has_replies:
         read = [row for row in rows if row.outcome.scale == "share"]
-        counts = {kind: sum(getattr(row, kind) or 0 for row in read) for kind in _KINDS}
-        listed = join_names([f"{count:,} {kind}" for kind, count in counts.items() if count or kind in _ALWAYS])
-        yield MethodsSentence(f"Replies were parsed by rule, without guessing: {listed}")
+        counts: dict[str, int] = {kind: sum(getattr(row, kind) or 0 for row in read) for kind in LIST_KINDS}
+        yield MethodsSentence(f"Replies were parsed by rule, without guessing: {list_counts(counts)}")
     if any(row.missing_rate for row in rows):
         yield MethodsSentence(
             "Missing responses were left out, counted against the stereotype, or counted for it; we report the largest "
@@ -195,8 +196,6 @@ def _list_wordings(run: RunData) -> Iterator[str]:
 
 
 _FORMS: dict[PromptForm, str] = {"list": "share", "word": "log-odds", "decision": ""}
-_KINDS = ("complete", "partial", "refused", "filtered", "failed", "unparsed")
-_ALWAYS = ("complete", "partial", "refused", "unparsed")
 
 
 _MEANING = (

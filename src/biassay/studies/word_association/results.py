@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from biassay.reporting.formats import format_concept
 from biassay.results.outcomes import (
     DECISIONS,
     ResultRecord,
@@ -24,9 +26,9 @@ REPLY_LABELS = {"filtered": "filtered by the endpoint", "failed": "failed after 
 """Labels of kinds of replies that differ from the name of the kind."""
 
 
-def label_kind(kind: str) -> str:
-    """Return the text that follows a count of replies: 12 filtered by the endpoint."""
-    return REPLY_LABELS.get(kind, kind)
+def list_counts(counts: Mapping[str, int | None]) -> str:
+    """List counts of replies by kind in words: 40 complete, 12 filtered by the endpoint."""
+    return ", ".join(f"{n:,} {REPLY_LABELS.get(kind, kind)}" for kind, n in counts.items() if n)
 
 
 @keyword_row
@@ -100,6 +102,21 @@ class WordAssociationResult(ResultRecord):
     def item(self) -> str:
         """Name of the test."""
         return self.test
+
+    def format_concepts(self) -> tuple[str, ...]:
+        """Return the stigmatised group, the negative words, the default group and the positive words in plain text."""
+        return tuple(map(format_concept, (self.stigmatised, self.negative, self.default, self.positive)))
+
+    @property
+    def may_turn(self) -> bool:
+        """Whether missing responses could turn the sign of the difference."""
+        low, high = self.outcome.bound_low, self.outcome.bound_high
+        return bool(self.missing_rate) and low is not None and high is not None and low <= 0.0 <= high
+
+    def describe_missing(self) -> str:
+        """Count the replies in which words are missing by kind, in words; empty if there are none."""
+        kinds = ("partial", "refused", "filtered", "failed", "unparsed")
+        return list_counts({kind: getattr(self, kind) for kind in kinds})
 
     @property
     def bai_score(self) -> float | None:

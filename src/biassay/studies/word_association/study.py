@@ -15,13 +15,8 @@ from biassay.results.run_data import RunData, TestRecord
 from biassay.results.run_folder import Fault, StudySchema, find_orphans
 from biassay.studies.associations.inputs import GIVEN_AS_WORDS
 from biassay.studies.study import Event, Progress, Requests, Study
-from biassay.studies.word_association.measure import (
-    WordAssociationRowBuilder,
-    choose_unit,
-    group_wordings,
-    make_prompt_set,
-)
-from biassay.studies.word_association.prompts import check_n_replies
+from biassay.studies.word_association.measure import WordAssociationRowBuilder, choose_unit
+from biassay.studies.word_association.prompts import check_n_replies, group_wordings, make_prompts
 from biassay.studies.word_association.results import TABLES, WordAssociationInputsRecord
 from biassay.studies.word_association.settings import WordAssociationSettings
 
@@ -65,7 +60,7 @@ class _WordAssociationStudy(Study):
         if settings.read == "log-odds" and not capabilities.option_log_p:
             raise UsageError("--read log-odds: the model does not report log-probabilities; leave out --read")
         unit = choose_unit(settings, capabilities)
-        prompts = (prompt for test in inputs.tests for prompt in make_prompt_set(test, settings, unit).prompts)
+        prompts = (prompt.request for test in inputs.tests for prompt in make_prompts(test, settings, unit))
         return Requests(prompts=tuple(dict.fromkeys(prompts)))
 
     def measure(
@@ -73,14 +68,10 @@ class _WordAssociationStudy(Study):
     ) -> Iterator[Event]:
         unit = choose_unit(inputs.settings, model.capabilities)
         for number, test in enumerate(inputs.tests, start=1):
+            prompts = make_prompts(test, inputs.settings, unit)
+            replies = model.replies([prompt.request for prompt in prompts])
             builder = WordAssociationRowBuilder(test, model.identity, inputs.settings, unit)
-            prompts = make_prompt_set(test, inputs.settings, unit)
-            if prompts.words:
-                yield from builder.build_from_log_odds(prompts.words, model.replies(prompts.word_prompts))
-            else:
-                yield from builder.build_from_replies(prompts.lists, model.replies(prompts.list_prompts))
-            if prompts.decisions:
-                yield from builder.build_from_decisions(prompts.decisions, model.replies(prompts.decision_prompts))
+            yield from builder.build(prompts, list(replies))
             yield Progress("tests", number, len(inputs.tests))
 
     def find_faults(self, run: RunData) -> Iterator[Fault]:

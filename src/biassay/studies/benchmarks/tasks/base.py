@@ -16,6 +16,7 @@ import numpy as np
 from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.datasets.benchmark_files import FlaggedItems, read_flagged
 from biassay.errors import UnknownNameError, UsageError
+from biassay.grouping import group_pairs
 from biassay.models.backend import Capability
 from biassay.results.views import RunSlice
 from biassay.stats.balanced_sample import draw_balanced
@@ -215,9 +216,9 @@ class BenchmarkTask(ABC):
         return self.statistics.get(condition) or next(iter(self.statistics.values()))
 
 
-def describe_balance(benchmark: str) -> str:
+def describe_balance(task: BenchmarkTask) -> str:
     """Return the fields over which a sample is balanced, or the units of which it consists, after a comma."""
-    balance = get_task(benchmark).balance
+    balance = task.balance
     return f", {balance if balance.startswith('in ') else f'balanced over {balance}'}" if balance else ""
 
 
@@ -316,9 +317,7 @@ def load_inputs(settings: BenchmarkSettings) -> BenchmarkInputs:
 
 
 def _group_by_category(items: Sequence[tuple[str, Any]], settings: BenchmarkSettings) -> dict[str, tuple[Any, ...]]:
-    found: dict[str, list[Any]] = {}
-    for category, item in items:
-        found.setdefault(category, []).append(item)
+    found = group_pairs(items)
     for name in settings.categories:
         if not fnmatch.filter(found, name):
             raise UnknownNameError("category", name, found, f"(in the data: {', '.join(found)})")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,8 +12,8 @@ import numpy as np
 from biassay.cache.outputs import ModelOutputs
 from biassay.datasets.bbq import UNKNOWN_WORDINGS, Bbq, BbqItem, read_bbq, read_kobbq, read_mbbq
 from biassay.datasets.benchmark_files import FlaggedItems
-from biassay.prompts.choices import OptionOrder, ParsedChoice, parse_choice
-from biassay.prompts.requests import Prompt
+from biassay.grouping import group_pairs
+from biassay.prompts.choices import ParsedChoice, parse_choice
 from biassay.results.run_data import none_if_nan
 from biassay.results.views import RunSlice
 from biassay.stats.benchmark_scores import (
@@ -47,16 +45,12 @@ from biassay.studies.benchmarks.tasks.base import (
 )
 from biassay.studies.benchmarks.tasks.options import (
     CombinedChoice,
+    OptionOrder,
     OptionsTask,
-    choose_orders,
     choose_response_mode,
-    make_examples,
-    make_option_prompts,
     summarize_choices,
 )
 from biassay.studies.study import Array, Event, Progress, Row
-
-_ANSWERS = ("ans0", "ans1", "ans2")
 
 
 def make_bbq_rows(
@@ -77,74 +71,49 @@ def make_bbq_rows(
     questions : sequence of (BbqItem, CombinedChoice)
         Questions with the choice over all orders.
     """
-    row = make_bbq_row(settings, model_id, category, by, questions)
-    yield Row("results", row)
-    templates = np.array([item.template for item, _ in questions])
-    items = _count_answers(questions)
-    totals = cluster_totals(items, templates)
-    for template, counts in zip(np.unique(templates).tolist(), totals.astype(int).tolist(), strict=True):
-        yield Row("templates", TemplateRow(*model_id, category, row.condition, template, *counts))
-    people: dict[tuple[int, str], list[int]] = {}
-    for index, (item, _) in enumerate(questions):
-        if item.names:
-            people.setdefault((item.template, " ".join(sorted(item.names))), []).append(index)
-    for (template, names), indices in sorted(people.items()):
-        counts = items[indices].sum(axis=0).astype(int).tolist()
-        yield Row("names", NamedRow(*model_id, category, row.condition, template, names, *counts))
-
-
-def _count_answers(questions: Sequence[tuple[BbqItem, CombinedChoice]]) -> Floats:
-    return bbq_counts(
-        [combined.choice for _, combined in questions],
-        correct=[item.correct for item, _ in questions],
-        target=[-2 if item.target is None else item.target for item, _ in questions],
-        unknown=[item.unknown for item, _ in questions],
-    )
-
-
-def make_bbq_row(
-    settings: BenchmarkSettings,
-    model_id: ModelId,
-    category: str,
-    by: By,
-    questions: Sequence[tuple[BbqItem, CombinedChoice]],
-) -> BenchmarkResult:
-    """Return the row of a category in one kind of context.
-
-    Parameters
-    ----------
-    settings : BenchmarkSettings
-    model_id : ModelId
-    category : str
-    by : {"answer", "log-probability"}
-    questions : sequence of (BbqItem, CombinedChoice)
-        Questions with the choice over all orders.
-    """
     items, choices = [item for item, _ in questions], [combined for _, combined in questions]
     scores = _score_choices(settings, items, [combined.choice for combined in choices])
+    condition = "ambiguous" if items[0].ambiguous else "disambiguated"
     row = start_row(
         settings,
         model_id,
         category,
-        condition="ambiguous" if items[0].ambiguous else "disambiguated",
+        condition=condition,
         by=by,
         unit="template",
         n_items=scores.n,
-        undecided=scores.unparsed,
         **summarize_choices(choices),
         accuracy=none_if_nan(scores.accuracy),
         bias=none_if_nan(scores.bias),
     )
     row = add_score(row, scores.score, scores.by_item)
-    return _bound_row(settings, row, questions) if scores.n else row
+    yield Row("results", _bound_row(settings, row, questions) if scores.n else row)
+    counts = bbq_counts([combined.choice for combined in choices], **_list_options(items))
+    templates = np.array([item.template for item in items])
+    totals = cluster_totals(counts, templates).astype(int).tolist()
+    for template, sums in zip(np.unique(templates).tolist(), totals, strict=True):
+        yield Row("templates", TemplateRow(*model_id, category, condition, template, *sums))
+    named = ((item.template, " ".join(sorted(item.names))) for item in items)
+    people = group_pairs((key, index) for index, key in enumerate(named) if items[index].names)
+    for (template, names), indices in sorted(people.items()):
+        sums = counts[indices].sum(axis=0).astype(int).tolist()
+        fields: list[Any] = [*model_id, category, condition, template, *sums, names]
+        yield Row("names", NamedRow(*fields))
+
+
+def _list_options(items: Sequence[BbqItem]) -> dict[str, list[int]]:
+    """Return the index of the correct option, of the stereotype and of "unknown", by item."""
+    return {
+        "correct": [item.correct for item in items],
+        "target": [-2 if item.target is None else item.target for item in items],
+        "unknown": [item.unknown for item in items],
+    }
 
 
 def _score_choices(settings: BenchmarkSettings, items: Sequence[BbqItem], choices: Sequence[int]) -> BbqScore:
     return bbq_score(
         choices,
-        correct=[item.correct for item in items],
-        target=[-2 if item.target is None else item.target for item in items],
-        unknown=[item.unknown for item in items],
+        **_list_options(items),
         templates=[item.template for item in items],
         ambiguous=items[0].ambiguous,
         names=[item.names for item in items] if any(item.names for item in items) else None,
@@ -155,27 +124,19 @@ def _score_choices(settings: BenchmarkSettings, items: Sequence[BbqItem], choice
 def _bound_row(
     settings: BenchmarkSettings, row: BenchmarkResult, questions: Sequence[tuple[BbqItem, CombinedChoice]]
 ) -> BenchmarkResult:
-    """Add the bounds that questions without a choice leave."""
+    """Add the bounds that questions without a choice leave: each follows the stereotype, or contradicts it."""
     missing = [not combined.kinds["chosen"] and item.target is not None for item, combined in questions]
     if not any(missing):
         return row
-    low, high = (
-        _score_choices(
-            settings,
-            [item for item, _ in questions],
-            [
-                _choose_person(item, follows=follows) if is_missing else combined.choice
-                for (item, combined), is_missing in zip(questions, missing, strict=True)
-            ],
-        ).score
-        for follows in (False, True)
-    )
-    return add_bounds(row, low, high, sum(missing))
-
-
-def _choose_person(item: BbqItem, *, follows: bool) -> int:
-    """Return the option with the stereotype or that with the other person."""
-    return next(option for option in range(3) if option != item.unknown and (option == item.target) == follows)
+    bounds = []
+    for follows in (False, True):
+        choices = [combined.choice for _, combined in questions]
+        for index in np.flatnonzero(missing).tolist():
+            item = questions[index][0]
+            people = (option for option in range(3) if option != item.unknown)
+            choices[index] = next(option for option in people if (option == item.target) == follows)
+        bounds.append(_score_choices(settings, [item for item, _ in questions], choices).score)
+    return add_bounds(row, bounds[0], bounds[1], sum(missing))
 
 
 def _declined_is_zero(totals: Floats) -> Floats:
@@ -234,9 +195,8 @@ class _Bbq(OptionsTask):
         kind = item.negative, item.ambiguous
         return item.template, kind, (item.template, *kind), item.unknown, item.target, (item.target, item.correct)
 
-    def make_prompts(self, item: BbqItem, settings: BenchmarkSettings, by: By) -> dict[OptionOrder, Prompt]:
-        orders = choose_orders(3, settings, item.category, str(item.example))
-        return make_option_prompts(item.context, item.question, item.options, by, orders, item.language)
+    def describe_question(self, item: BbqItem) -> tuple[str, Sequence[str]]:
+        return str(item.example), ("ans0", "ans1", "ans2")
 
     def parse(self, item: BbqItem, order: OptionOrder, text: str) -> ParsedChoice:
         return parse_choice(
@@ -252,11 +212,7 @@ class _Bbq(OptionsTask):
         by = choose_response_mode(inputs.settings, model.capabilities)
         option_indices: list[float] = []
         for number, (category, items) in enumerate(inputs.items.items(), start=1):
-            chosen, counts = [], Counter[str]()
-            for item, combined in zip(items, self.iter_choices(items, inputs.settings, by, model), strict=True):
-                question = str(item.example)
-                yield from make_examples(combined.read, get_model_id(model), category, question, _ANSWERS, counts)
-                chosen.append(replace(combined, read={}))
+            chosen = yield from self.choose(category, items, inputs.settings, model)
             option_indices += [math.nan if combined.choice == UNPARSED else combined.choice for combined in chosen]
             for ambiguous in (True, False):
                 questions = [pair for pair in zip(items, chosen, strict=True) if pair[0].ambiguous == ambiguous]

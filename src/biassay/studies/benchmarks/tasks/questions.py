@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
 
 from biassay.cache.outputs import ModelOutputs
 from biassay.errors import UsageError
-from biassay.prompts.choices import OptionOrder, ParsedChoice, parse_choice
-from biassay.prompts.requests import Prompt
-from biassay.results.run_data import none_if_nan
+from biassay.grouping import group_pairs
+from biassay.prompts.choices import ParsedChoice, parse_choice
+from biassay.results.run_data import get_model_fields, none_if_nan
 from biassay.results.views import RunSlice
 from biassay.stats.benchmark_scores import UNPARSED
+from biassay.stats.clusters import ClusterEstimate
 from biassay.studies.benchmarks.results import (
     BenchmarkResult,
     CategoryReplies,
+    ModelId,
     UnitRow,
     add_bounds,
     add_score,
-    count_unanswered,
     get_model_id,
     start_row,
 )
@@ -31,16 +32,13 @@ from biassay.studies.benchmarks.settings import BenchmarkSettings, By
 from biassay.studies.benchmarks.tasks.base import BenchmarkInputs, Totals
 from biassay.studies.benchmarks.tasks.options import (
     CombinedChoice,
+    OptionOrder,
     OptionsTask,
-    choose_orders,
     choose_response_mode,
-    make_examples,
-    make_option_prompts,
+    count_choices,
     summarize_choices,
 )
 from biassay.studies.study import Event, Progress, Row
-
-_LETTERS = "ABCDEFGH"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,53 +140,38 @@ class QuestionTask(OptionsTask):
 
         See `BenchmarkTask.draw`.
         """
-        units: dict[str, list[Any]] = {}
-        for item in items:
-            units.setdefault(item.unit, []).append(item)
-        drawn: list[str] = []
+        units = group_pairs((item.unit, item) for item in items)
+        drawn = set[str]()
         n = 0
         for index in rng.permutation(len(units)).tolist():
             name = list(units)[index]
             if n + len(units[name]) <= limit:
-                drawn.append(name)
+                drawn.add(name)
                 n += len(units[name])
         if not drawn:
             least = min(map(len, units.values()))
             raise UsageError(f"--limit {limit}: one {self.unit} of {self.name} has {least} questions; raise the limit")
-        kept = set(drawn)
-        return tuple(item for item in items if item.unit in kept)
-
-    def make_prompts(self, item: Question, settings: BenchmarkSettings, by: By) -> dict[OptionOrder, Prompt]:
-        """Return the prompts of a question, by order of its options."""
-        orders = choose_orders(len(item.options), settings, item.category, item.id)
-        return make_option_prompts(item.context, item.question, item.options, by, orders)
+        return tuple(item for item in items if item.unit in drawn)
 
     def parse(self, item: Question, order: OptionOrder, text: str) -> ParsedChoice:
         """Parse which option a response chooses."""
-        return parse_choice(text, [item.options[index] for index in order], letters=_LETTERS[: len(order)])
+        return parse_choice(text, [item.options[index] for index in order], letters=ascii_uppercase[: len(order)])
 
     def measure(self, inputs: BenchmarkInputs, model: ModelOutputs) -> Iterator[Event]:
         """Yield one row per score, contributions of its sampling units, and example replies."""
         settings, model_id = inputs.settings, get_model_id(model)
         by = choose_response_mode(settings, model.capabilities)
         chosen: dict[str, CombinedChoice] = {}
-        questions: list[Question] = []
         for number, (category, items) in enumerate(inputs.items.items(), start=1):
-            counts, kinds, undecided = Counter[str](), Counter[str](), 0
-            for item, combined in zip(items, self.iter_choices(items, settings, by, model), strict=True):
-                yield from make_examples(combined.read, model_id, category, item.id, item.options, counts)
-                chosen[item.id] = replace(combined, read={})
-                questions.append(item)
-                kinds += combined.kinds
-                undecided += combined.choice == UNPARSED
-            counted = {name: count for name, count in count_unanswered(kinds).items() if name != "unanswered"}
-            yield Row("replies", CategoryReplies(*model_id, category, len(items), undecided, **counted))
+            choices = yield from self.choose(category, items, settings, model)
+            chosen.update(zip((item.id for item in items), choices, strict=True))
+            fields: dict[str, Any] = {**get_model_fields(model.identity), **count_choices(choices)}
+            yield Row("replies", CategoryReplies(category=category, **fields))
             yield Progress("categories", number, len(inputs.items))
-        answers = [(item, _to_answer(chosen[item.id])) for item in questions]
+        answers = [(item, _to_answer(chosen[item.id])) for item in inputs.all_items]
         for score in self.add_up(answers):
             own = [chosen[item.id] for item in score.questions]
-            result = self._make_row(settings, model, by, score, own)
-            yield Row("results", self._bound_row(result, score, own))
+            yield Row("results", self._make_row(settings, model_id, by, score, own))
             compute = self.get_statistic(score.condition).compute
             for unit, totals in score.totals.items():
                 row = tuple(map(float, totals))
@@ -198,7 +181,7 @@ class QuestionTask(OptionsTask):
     def _make_row(
         self,
         settings: BenchmarkSettings,
-        model: ModelOutputs,
+        model_id: ModelId,
         by: By,
         score: ScoreTotals,
         choices: Sequence[CombinedChoice],
@@ -210,24 +193,25 @@ class QuestionTask(OptionsTask):
         ]
         row = start_row(
             settings,
-            get_model_id(model),
+            model_id,
             score.category,
             topic=score.topic,
             condition=score.condition,
             by=by,
             unit=self.unit,
             n_items=score.n_items,
-            undecided=sum(choice.choice == UNPARSED for choice in choices),
             **summarize_choices(choices),
             accuracy=float(np.mean(marks)) if marks else None,
         )
         confidence = 1.0 - settings.alpha
-        statistic = self.get_statistic(score.condition)
-        totals = np.array(list(score.totals.values()), dtype=np.float64) if score.totals else np.zeros((0, 1))
-        estimate = statistic.estimate(totals, confidence)
-        by_item = np.array(score.by_item, dtype=np.float64)
-        row = add_score(row, estimate, statistic.estimate(by_item, confidence) if len(by_item) else None)
-        return replace(row, warnings=(*row.warnings, *score.warnings))
+        by_item = self._estimate(score.condition, score.by_item, confidence) if len(score.by_item) else None
+        row = add_score(row, self._estimate(score.condition, score.totals.values(), confidence), by_item)
+        row = replace(row, warnings=(*row.warnings, *score.warnings))
+        return self._bound_row(row, score, choices)
+
+    def _estimate(self, condition: str, totals: Collection[Sequence[float]], confidence: float) -> ClusterEstimate:
+        table = np.array(list(totals), dtype=np.float64) if totals else np.zeros((0, 1))
+        return self.get_statistic(condition).estimate(table, confidence)
 
     def _bound_row(
         self, row: BenchmarkResult, score: ScoreTotals, choices: Sequence[CombinedChoice]
@@ -239,14 +223,16 @@ class QuestionTask(OptionsTask):
         bounds = []
         for raises in (False, True):
             extremes = [self.choose_extreme(item, score.category, raises=raises) for item in score.questions]
+            if None in extremes:
+                return row
             answers = [
                 (item, Answer(extreme) if is_missing else _to_answer(choice))
                 for item, choice, extreme, is_missing in zip(score.questions, choices, extremes, missing, strict=True)
             ]
             found = {(total.category, total.condition): total.totals for total in self.add_up(answers)}
-            totals = np.array(list(found[score.category, score.condition].values()), dtype=np.float64)
-            bounds.append(self.get_statistic(score.condition).estimate(totals, row.outcome.confidence))
-        return row if None in extremes else add_bounds(row, bounds[0], bounds[1], sum(missing))
+            totals = found[score.category, score.condition].values()
+            bounds.append(self._estimate(score.condition, totals, row.outcome.confidence))
+        return add_bounds(row, bounds[0], bounds[1], sum(missing))
 
     def sum_by_unit(self, model: RunSlice, row: BenchmarkResult) -> Totals:
         """Return the totals of every sampling unit."""
@@ -256,8 +242,3 @@ class QuestionTask(OptionsTask):
 
 def _to_answer(combined: CombinedChoice) -> Answer:
     return Answer(None if combined.choice == UNPARSED else combined.choice, combined.log_p)
-
-
-def to_statement(text: str) -> str:
-    """Return a text with single spaces."""
-    return " ".join(text.split())
