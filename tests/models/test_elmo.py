@@ -10,11 +10,16 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import biassay
+from biassay.errors import VectorError
+from biassay.models.base import ContextEmbeddings, Span
+from biassay.models.recurrent.elmo import NOT_COVERED
+from biassay.models.registry import open_encoder, open_model
 
 from . import elmo_models
-from .elmo_models import CELL, OPTIONS, Array, opened, options, random_weights, run_layers, write_model
+from .elmo_models import CELL, OPTIONS, TEXTS, Array, opened, options, random_weights, run_layers, write_model
 
 pytestmark = pytest.mark.extras
 
@@ -68,25 +73,6 @@ def test_word_vectors_equal_the_458_published_ones(published: Path) -> None:
     assert len(words) == len(expected) == 458
     (layers,) = run_layers(opened(published), [words])
     np.testing.assert_allclose(layers[0], np.tile(expected, 2), rtol=1e-5, atol=1e-6)
-
-
-def test_boundaries_have_the_vectors_of_their_marks(published: Path) -> None:
-    from biassay.models.recurrent.elmo_network import TEXT_END, TEXT_START, character_ids
-
-    assert (character_ids(TEXT_START, 50), character_ids(TEXT_END, 50)) == ([258, 256, 259], [258, 257, 259])
-    words = (published / "vocab_test.txt").read_text().split()
-    with h5py.File(published / "elmo_token_embeddings.hdf5", "r") as file:
-        expected = file["embedding"][()][[words.index("<S>"), words.index("</S>")]]
-    found = opened(published).load().word_vectors([TEXT_START, TEXT_END]).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-
-
-def test_a_run_over_the_published_fixture(published: Path) -> None:
-    run = biassay.run(f"elmo:{published}", tests="weat6")
-    (result,) = run.results
-    assert run.manifest.status == "complete"
-    assert result.model == "elmo:elmo"
-    assert np.isfinite(result.effect_size)
 
 
 # A plain NumPy pass, one text and one word at a time, in double precision.
@@ -187,3 +173,90 @@ def test_pooling_goes_over_words_then_over_layers(folder: Path, pool: str, layer
         direct = {"sum": by_layer.sum(axis=0), "concat": np.concatenate(list(by_layer))}
         expected = direct[layers] if layers in direct else by_layer[int(layers)]
         np.testing.assert_allclose(vector, expected, rtol=1e-4, atol=1e-5)  # float32, as above
+
+
+def test_vector_is_the_same_alone_and_in_a_batch(folder: Path) -> None:
+    """Another batch means another order of float32 sums, no more."""
+    encoder = opened(folder)
+    together = encoder.encode(TEXTS).vectors
+    alone = np.concatenate([opened(folder).encode([text]).vectors for text in TEXTS])
+    np.testing.assert_allclose(together, alone, rtol=1e-6, atol=2e-6)
+    np.testing.assert_allclose(encoder.encode(TEXTS[::-1]).vectors[::-1], alone, rtol=1e-6, atol=2e-6)
+
+
+def test_texts_are_taken_in_parts_that_fit_and_come_back_in_order(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = opened(folder).encode(TEXTS * 3).vectors
+    monkeypatch.setattr("biassay.models.recurrent.elmo_network._MAX_BATCH_POSITIONS", {"cpu": 13})
+    monkeypatch.setattr("biassay.models.recurrent.elmo_network._MAX_BATCH_WORDS", 2)
+    monkeypatch.setattr("biassay.models.recurrent.elmo_network._MAX_CACHED_WORDS", 5)
+    np.testing.assert_allclose(opened(folder).encode(TEXTS * 3).vectors, whole, rtol=1e-6, atol=2e-6)  # as above
+
+
+def test_a_run_and_its_vectors_from_the_store(folder: Path) -> None:
+    first = biassay.run(f"elmo:{folder}?pool=max", tests="weat6").results
+    assert biassay.run(f"elmo:{folder}?pool=max", tests="weat6").results == first
+    assert [(r.model, r.options) for r in first] == [("elmo:tiny", "pool=max;layers=sum")]
+
+
+@pytest.mark.parametrize("text", ["", "  \t\n"])
+def test_a_text_without_words_is_an_error(folder: Path, text: str) -> None:
+    encoder = opened(folder)
+    for use in (encoder.prepare, encoder.encode):
+        with pytest.raises(VectorError, match=r"model 'elmo:tiny': the text '.*' has no words, so it has no vector"):
+            use(["a word", text])
+
+
+# A text, the span of the word, the text's tokens, and which of them are the word's; all written down by hand.
+CONTEXTS: list[tuple[str, Span, list[str], slice]] = [
+    ("She is a doctor.", (9, 15), ["She", "is", "a", "doctor", "."], slice(3, 4)),
+    ("doctor", (0, 6), ["doctor"], slice(0, 1)),
+    ("joy is joy", (7, 10), ["joy", "is", "joy"], slice(2, 3)),
+    ("joy is joy", (0, 3), ["joy", "is", "joy"], slice(0, 1)),
+    ("María 日本 — Zoë's", (11, 14), ["María", "日本", "—", "Zoë", "'s"], slice(3, 4)),
+    ("an African American woman", (3, 19), ["an", "African", "American", "woman"], slice(1, 3)),
+    ("her mother-in-law sang", (4, 17), ["her", "mother-in-law", "sang"], slice(1, 2)),
+    ("her mother-in-law sang", (4, 10), ["her", "mother-in-law", "sang"], slice(1, 2)),
+    ("the end of all things", (4, 14), ["the", "end", "of", "all", "things"], slice(1, 4)),
+]
+CONTEXT_TEXTS, SPANS = [c[0] for c in CONTEXTS], [c[1] for c in CONTEXTS]
+
+
+def encode(model: str, texts: list[str], spans: list[Span]) -> ContextEmbeddings:
+    encoder = open_model(model, "words")
+    encoder.prepare()
+    return encoder.encode_words(texts, spans)
+
+
+def all_layers(folder: Path, tokens: list[str]) -> NDArray[Any]:
+    """Layers (3, words, d) of a text alone."""
+    return run_layers(opened(folder), [tokens])[0]
+
+
+@pytest.mark.parametrize("layers", ["sum", "concat", "0", "1", "2"])
+@pytest.mark.parametrize("part", ["last", "first", "mean"])
+def test_words_equal_the_layers_at_their_tokens(part: str, layers: str, folder: Path) -> None:
+    found = encode(f"elmo:{folder}?device=cpu&word={part}&layers={layers}", CONTEXT_TEXTS, SPANS)
+    assert found.missing == (None,) * len(CONTEXT_TEXTS)
+    assert found.vectors.dtype == np.float32
+    for (text, _, tokens, own), vector in zip(CONTEXTS, found.vectors, strict=True):
+        states = all_layers(folder, tokens)[:, own]
+        word = {"last": states[:, -1], "first": states[:, 0], "mean": states.mean(axis=1)}[part]
+        expected = {"sum": word.sum(axis=0), "concat": np.concatenate(list(word))}.get(layers)
+        expected = word[int(layers)] if expected is None else expected
+        np.testing.assert_allclose(vector, expected, rtol=1e-5, atol=1e-6, err_msg=text)
+
+
+def test_the_last_token_and_the_sum_of_layers_are_the_default(folder: Path) -> None:
+    plain = open_model(f"elmo:{folder}", "words")
+    assert plain.identity.settings == (("word", "last"), ("layers", "sum"))
+    assert plain.identity.key == open_model(f"elmo:{folder}?word=last&layers=sum&device=cpu", "words").identity.key
+    assert plain.identity.key != open_encoder(f"elmo:{folder}").identity.key
+    assert plain.identity.key != open_model(f"elmo:{folder}?word=mean", "words").identity.key
+
+
+def test_a_span_without_a_token_is_missing(folder: Path) -> None:
+    found = encode(f"elmo:{folder}?device=cpu", ["joy  love", "  ", "joy"], [(3, 5), (0, 1), (0, 3)])
+    assert found.missing == (NOT_COVERED, NOT_COVERED, None)
+    assert np.isnan(found.vectors).all(axis=1).tolist() == [True, True, False]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from biassay.errors import VectorFileError
 from biassay.models.registry import open_encoder
-from biassay.models.vector_files import HasVocabulary, iter_arrays, iter_file, read_vectors
+from biassay.models.vector_files import HasVocabulary, iter_file, read_vectors
 from biassay.models.word_vectors import frequent_words, load_embedded_vectors
 
 from .vector_forms import (
@@ -23,6 +25,7 @@ from .vector_forms import (
     WORDS,
     Matrix,
     binary_of,
+    blocks_of,
     header_of,
     joined,
     matrix_of,
@@ -153,7 +156,7 @@ def test_what_is_written_is_read_back(form: str, vocabulary: tuple[list[str], Ma
 @pytest.mark.parametrize("rows", [1, 3, 8, 9])
 def test_length_of_blocks_does_not_change_the_stream(form: str, rows: int, tmp_path: Path) -> None:
     path = write(tmp_path, form, WORDS, matrix_of(WORDS))
-    blocks = list(iter_file(path, rows=rows))
+    blocks = blocks_of(path, rows=rows)
     assert [len(block.words) for block in blocks] == [min(rows, 8 - at) for at in range(0, 8, rows)]
     words, vectors = joined(blocks)
     assert words == WORDS
@@ -163,7 +166,7 @@ def test_length_of_blocks_does_not_change_the_stream(form: str, rows: int, tmp_p
     assert {block.total for block in blocks} == {8 if form == "matrix.npy" else path.stat().st_size}
     assert 0 < done[-1] <= blocks[-1].total
     assert form.endswith(".gz") or done[-1] == blocks[-1].total
-    assert next(iter_file(path, rows=rows)).words == WORDS[:rows]  # left early: an open file would be a warning
+    assert next(iter_file(path)).words == WORDS  # left early: an open file would be a warning
 
 
 @pytest.mark.slow
@@ -181,16 +184,12 @@ def test_words_across_read_chunks_are_whole(form: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.stack(list(read_vectors(path, words).values())), matrix)
 
 
-@pytest.mark.parametrize("form", ["v.txt", "v.bin", "matrix.npy"])
+@pytest.mark.parametrize("form", ["v.txt", "v.bin"])
 def test_words_that_are_not_utf8_are_kept(form: str, tmp_path: Path) -> None:
     words = ["cat", "caf#", "dog"]
     matrix = matrix_of(words)
-    path = write(tmp_path, "matrix.npy", words, matrix)
-    if form == "matrix.npy":
-        (tmp_path / "words.txt").write_bytes(b"cat\ncaf\xe9\ndog\n")
-    else:
-        content = text_of(words, matrix) if form == "v.txt" else binary_of(words, matrix, b"")
-        path = write_bytes(tmp_path, form, content.replace(b"caf#", b"caf\xe9"))
+    content = text_of(words, matrix) if form == "v.txt" else binary_of(words, matrix, b"")
+    path = write_bytes(tmp_path, form, content.replace(b"caf#", b"caf\xe9"))
     assert _stream(path) == _expected(["cat", "caf\ufffd", "dog"], matrix)
 
 
@@ -200,7 +199,7 @@ def test_zero_vectors_are_left_out_and_counted(form: str, tmp_path: Path) -> Non
     matrix = matrix_of(words)
     matrix[[0, 3, 7]] = 0
     matrix[4, 0] = 0
-    blocks = list(iter_file(write(tmp_path, form, words, matrix), rows=2))
+    blocks = blocks_of(write(tmp_path, form, words, matrix), rows=2)
     found, vectors = joined(blocks)
     assert found == [WORDS[row] for row in (1, 2, 4, 5, 6)]  # a word whose first vector is zero has none
     np.testing.assert_array_equal(vectors, matrix[[1, 2, 4, 5, 6]])
@@ -223,13 +222,6 @@ def _outcome(read: Read, path: Path) -> dict[str, list[float]] | str:
 @settings(max_examples=300)
 @given(field=st.text("0123456789.-+e_xnaif\t\r\x00é", max_size=22))
 @example("1.5-2.5")
-@example("-")
-@example("-.")
-@example("1.")
-@example("-1.12345678/")
-@example("1.:2345678")
-@example("-9.99999999999999")
-@example("0.12345678901234567890123")
 @example("1e50")
 @example("1_0")
 @example("0.1\x00")
@@ -238,21 +230,6 @@ def test_a_field_is_read_or_refused_either_way(field: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = write_bytes(Path(folder), "v.txt", f"cat 1.5 2.5 3.5\ndog 4.5 {field} 5.5\nfox 6 7 8\n".encode())
         assert _outcome(_stream, path) == _outcome(_ask, path)
-
-
-@pytest.mark.slow
-@settings(max_examples=300)
-@given(
-    values=st.lists(_value | st.floats(-10, 10, allow_nan=False), min_size=1, max_size=40),
-    form=st.sampled_from([".9g", ".5g", ".6f", ".4f", ".10f", ".14f", ".15f", ".18e", ""]),
-)
-def test_numbers_are_those_of_float(values: list[float], form: str) -> None:
-    fields = [f"{value:{form}}" for value in values]
-    with tempfile.TemporaryDirectory() as folder:
-        path = write_bytes(Path(folder), "v.txt", f"cat {' '.join(fields)} 1.0\n".encode())
-        with np.errstate(over="ignore"):
-            expected = np.array([*map(float, fields), 1.0]).astype(np.float32)
-        np.testing.assert_array_equal(whole(path)[1][0], expected)
 
 
 # Encoders
@@ -269,16 +246,6 @@ def test_embedded_vocabulary_is_the_20000_most_frequent_of_the_embedded_vectors(
     assert blocks[-1].done == blocks[-1].total == 20_000
 
 
-def test_blocks_of_an_array_are_its_rows() -> None:
-    blocks = list(iter_arrays(WORDS, matrix_of(WORDS), rows=3))
-    assert [(block.words, block.done, block.total) for block in blocks] == [
-        (WORDS[:3], 3, 8),
-        (WORDS[3:6], 6, 8),
-        (WORDS[6:], 8, 8),
-    ]
-    np.testing.assert_array_equal(joined(blocks)[1], matrix_of(WORDS))
-
-
 @pytest.mark.parametrize("query", ["", "?case=fold", "?format=text"])
 def test_vocabulary_of_a_file_is_as_it_stands_there(query: str, tmp_path: Path) -> None:
     path = write_bytes(tmp_path, "v.txt", b"Cat 1 2\ncat 3 4\nThe 5 6\n")
@@ -290,3 +257,21 @@ def test_vocabulary_of_a_file_is_as_it_stands_there(query: str, tmp_path: Path) 
     path.write_bytes(b"cat 1 2\ndog 3 4\n")
     with pytest.raises(VectorFileError, match="changed while it was read"):
         list(encoder.vocabulary())
+
+
+def test_a_copy_under_another_name_and_date_is_the_same_model(tmp_path: Path) -> None:
+    path = write_bytes(tmp_path, "v.txt", b"cat 1 2 3\n")
+    before = open_encoder(f"vectors:{path}").identity
+    copy = Path(shutil.copyfile(path, tmp_path / "copy.txt"))
+    os.utime(copy, ns=(1, 1))
+    copy.chmod(0o400)
+    after = open_encoder(f"vectors:{copy}").identity
+    assert (after.key, after.revision) == (before.key, before.revision)
+
+
+def test_model_is_another_when_the_words_beside_an_npy_change(tmp_path: Path) -> None:
+    """Otherwise stored vectors of the old words would be used."""
+    path = write(tmp_path, "matrix.npy", ["cat", "dog"], matrix_of(["cat", "dog"]))
+    before = open_encoder(f"vectors:{path}").identity.key
+    (tmp_path / "words.txt").write_text("dog\ncat\n")
+    assert open_encoder(f"vectors:{path}").identity.key != before

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.models.vector_files import VocabularyBlock, iter_file
+from biassay.models import vector_files
+from biassay.models.vector_files import VocabularyBlock
 
 Matrix = NDArray[np.float32]
 PLAIN = ("glove.txt", "word2vec.txt", "word2vec.bin", "newlines.bin", "fasttext.vec")
@@ -70,5 +72,10 @@ def joined(blocks: list[VocabularyBlock]) -> tuple[list[str], Matrix]:
     return [word for block in blocks for word in block.words], np.concatenate([block.vectors for block in blocks])
 
 
-def whole(path: Path, file_format: str | None = None, rows: int = 3) -> tuple[list[str], Matrix]:
-    return joined(list(iter_file(path, file_format, rows=rows)))
+def blocks_of(path: Path, file_format: str | None = None, rows: int = 3) -> list[VocabularyBlock]:
+    with patch.object(vector_files, "BLOCK_ROWS", rows):
+        return list(vector_files.iter_file(path, file_format))
+
+
+def whole(path: Path, file_format: str | None = None) -> tuple[list[str], Matrix]:
+    return joined(blocks_of(path, file_format))

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import MeasurementError, UnknownNameError, UsageError, VectorError
+from biassay.errors import MeasurementError, UnknownNameError, UsageError, VectorError, format_examples
 from biassay.models.backend import ModelBackend, ModelName
 from biassay.models.base import Identity, TextEmbeddings, split_score, split_text_pair
 
@@ -67,17 +67,9 @@ def _suggest_names(module: ModuleType) -> tuple[list[str], str]:
     """Return the names of a module's encoders and of its own functions, and a hint that lists some of them."""
     public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     encoders = [name for name, value in public.items() if _is_model(value)]
-    functions = [
-        name
-        for name, value in public.items()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and name not in encoders
-    ]
-    kinds = [("objects with a method encode", encoders), ("functions", functions)]
-    parts = [
-        f"{kind}: {', '.join(names[:_MAX_NAMES])}{f' and {len(names) - _MAX_NAMES} more' * (len(names) > _MAX_NAMES)}"
-        for kind, names in kinds
-        if names
-    ]
+    functions = [n for n, value in public.items() if inspect.isfunction(value) and value.__module__ == module.__name__]
+    kinds = {"objects with a method encode": encoders, "functions": functions}
+    parts = [f"{kind}: {format_examples(names, _MAX_NAMES)}" for kind, names in kinds.items() if names]
     hint = "; ".join(parts) or "the module has no object with a method encode(texts), and no function score(texts)"
     return encoders + functions, f"({hint})"
 

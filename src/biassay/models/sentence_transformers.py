@@ -17,30 +17,29 @@ from biassay.models.backend import ModelBackend, ModelName
 from biassay.models.base import Identity, TextEmbeddings
 from biassay.models.devices import DEVICE_HELP, check_device, choose_device
 from biassay.models.transformers.batches import BatchPrefetcher, retry_in_halves, split_in_half
-from biassay.models.transformers.checkpoint import Checkpoint
-from biassay.models.transformers.hub import TRUST_HELP, check_half_precision, translate_errors
+from biassay.models.transformers.checkpoint import (
+    TRUST_HELP,
+    check_half_precision,
+    find_checkpoint,
+    translate_errors,
+)
 from biassay.models.transformers.tokenizer import TokenizedTexts
 
 _TOKENS_AT_ONCE = 4096  # on a CPU: larger batches take memory and no less time
 _CHARACTERS_PER_TOKEN = 4
 
 
-def open_text_encoder(model: ModelName) -> SentenceTransformersEncoder:
-    """Open ``st:NAME``."""
-    return SentenceTransformersEncoder(model, Checkpoint(model))
-
-
 class SentenceTransformersEncoder:
     """Encode texts with all modules of a sentence-transformers model, pooling included."""
 
-    def __init__(self, model: ModelName, checkpoint: Checkpoint) -> None:
+    def __init__(self, model: ModelName) -> None:
         check_device(model)
-        checkpoint.check_tokenizer()
-        self._name, self._checkpoint, self._source = model, checkpoint, checkpoint.source
+        self._name, self._checkpoint = model, find_checkpoint(model)
+        self._checkpoint.check_tokenizer()
         self._model: Any = None
-        self.identity = Identity(checkpoint.source.name, "st", checkpoint.fingerprint)
+        self.identity = Identity(self._checkpoint.name, "st", self._checkpoint.fingerprint)
         self._tokenized: BatchPrefetcher[Sequence[str], TokenizedTexts] = BatchPrefetcher(
-            lambda texts: checkpoint.text_tokenizer(texts)
+            lambda texts: self._checkpoint.text_tokenizer(texts)
         )
 
     @cached_property
@@ -58,14 +57,14 @@ class SentenceTransformersEncoder:
             return
         from sentence_transformers import SentenceTransformer
 
-        if not self._source.has("modules.json"):
+        if not self._checkpoint.has("modules.json"):
             raise ModelError(
-                f"model {self._source.typed!r} is not a sentence-transformers model (no modules.json); use hf:"
+                f"model {self._checkpoint.typed!r} is not a sentence-transformers model (no modules.json); use hf:"
             )
-        with translate_errors(self._source.typed, "weights"):
-            model = SentenceTransformer(self._source.location, device=self._device, **self._source.options)
-        self._source.check_unchanged()
-        check_half_precision(self._source.typed, model)
+        with translate_errors(self._checkpoint.typed, "weights"):
+            model = SentenceTransformer(self._checkpoint.location, device=self._device, **self._checkpoint.options)
+        self._checkpoint.check_unchanged()
+        check_half_precision(self._checkpoint.typed, model)
         self._model = model
         if self._model.max_seq_length:
             text_tokenizer = self._checkpoint.text_tokenizer
@@ -78,7 +77,7 @@ class SentenceTransformersEncoder:
     def encode(self, texts: Sequence[str]) -> TextEmbeddings:
         """Return one vector per text, with unknown and truncated parts."""
         self.prepare(texts)
-        vectors = np.concatenate(retry_in_halves(self._source.typed, self._vectors, list(texts), split_in_half))
+        vectors = np.concatenate(retry_in_halves(self._checkpoint.typed, self._vectors, list(texts), split_in_half))
         tokenized = self._tokenized(texts)
         return TextEmbeddings.from_vectors(vectors, tokenized.unknown, tokenized.truncated_at)
 
@@ -125,7 +124,7 @@ BACKEND = ModelBackend(
     extra="st",
     needs=("torch", "transformers", "sentence_transformers"),
     packages=("torch", "transformers", "sentence-transformers"),
-    texts=open_text_encoder,
+    texts=SentenceTransformersEncoder,
     selftest=_selftest,
     alias_of="hf",
 )

@@ -5,18 +5,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import ModelError, UsageError
-from biassay.models.backend import ModelBackend, ModelName, read_choice_setting
+from biassay.models.backend import ModelBackend, ModelName, defer, read_choice_setting
 from biassay.models.base import (
     SAMPLING_SETTINGS,
     ContextEmbeddings,
@@ -24,51 +24,38 @@ from biassay.models.base import (
     Representation,
     Span,
     TextEmbeddings,
-    check_no_sampling_settings,
     check_spans,
-    check_text_settings,
-    check_word_settings,
     default_representation,
+    refuse_settings,
 )
 from biassay.models.devices import DEVICE_HELP
 from biassay.models.transformers.batches import BatchPrefetcher
-from biassay.models.transformers.checkpoint import Checkpoint
+from biassay.models.transformers.checkpoint import TRUST_HELP, Checkpoint, find_checkpoint
 from biassay.models.transformers.hidden_states import DTYPES, POOLS, PoolName, TokenStates, pool
-from biassay.models.transformers.hub import TRUST_HELP, CheckpointRef
 
 if TYPE_CHECKING:
     import torch
 
-    from biassay.models.base import LikelihoodModel, TextGenerator
     from biassay.models.transformers.hidden_states import Layers, PendingVectors
-    from biassay.models.transformers.language_model import LanguageModel
     from biassay.models.transformers.tokenizer import TokenizedTexts
 
 
 _WORD_PARTS: tuple[PoolName, ...] = ("last", "first", "mean")
 _WORD_BATCH_SIZES = {"cpu": 2048, "cuda": 65_536}
 _PART_SIZE = 4096  # texts that are tokenized while the GPU works on the previous ones
-_Input = TypeVar("_Input")
-_Output = TypeVar("_Output")
-
-
-def open_word_encoder(model: ModelName) -> HfWordEncoder:
-    """Open ``hf:NAME`` as an encoder of words in context."""
-    check_no_sampling_settings(model, "vectors")
-    check_word_settings(model)
-    return HfWordEncoder(model, Checkpoint(model))
 
 
 class HfWordEncoder:
     """Encode a word in context as its last token, its first token, or the mean of all its tokens."""
 
-    def __init__(self, model: ModelName, checkpoint: Checkpoint) -> None:
+    def __init__(self, model: ModelName) -> None:
+        refuse_settings(model, "pool", *SAMPLING_SETTINGS)
+        self._checkpoint = checkpoint = find_checkpoint(model)
         checkpoint.check_tokenizer()
-        self._checkpoint = checkpoint
         self._states = TokenStates(model, checkpoint)
         self._part: PoolName = read_choice_setting(model, "word", _WORD_PARTS, "last")  # type: ignore[assignment]
         settings = {"word": self._part, **self._states.settings}
-        self.identity = Identity(checkpoint.source.name, "hf", checkpoint.fingerprint, tuple(settings.items()))
+        self.identity = Identity(checkpoint.name, "hf", checkpoint.fingerprint, tuple(settings.items()))
 
     @property
     def batch_size(self) -> int:
@@ -82,11 +69,13 @@ class HfWordEncoder:
     def encode_words(self, texts: Sequence[str], spans: Sequence[Span]) -> ContextEmbeddings:
         """Return one vector per text, that of the word at its span."""
         check_spans(texts, spans)
-        parts = [slice(start, start + _PART_SIZE) for start in range(0, len(texts), _PART_SIZE)]
+        starts = range(0, len(texts), _PART_SIZE)
+        parts = ([items[start : start + _PART_SIZE] for start in starts] for items in (texts, spans))
         vectors, missing = [], []
-        for located in map_ahead(lambda part: self._checkpoint.text_tokenizer.locate(texts[part], spans[part]), parts):
-            vectors.append(self._states.vectors(located.tokenized, self._pooling))
-            missing += located.missing
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            for located in thread.map(self._checkpoint.text_tokenizer.locate, *parts):
+                vectors.append(self._states.vectors(located.tokenized, self._pooling))
+                missing += located.missing
         return ContextEmbeddings.from_vectors(self.identity.name, texts, np.concatenate(vectors), missing)
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
@@ -98,33 +87,16 @@ class HfWordEncoder:
         return pool(self._part, states, words, words)
 
 
-def map_ahead(work: Callable[[_Input], _Output], inputs: Sequence[_Input]) -> Iterator[_Output]:
-    """Yield the results of a function in order; compute the next one while the caller uses the current one."""
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        future = thread.submit(work, inputs[0])
-        for following in inputs[1:]:
-            result = future.result()
-            future = thread.submit(work, following)
-            yield result
-        yield future.result()
-
-
-def open_text_encoder(model: ModelName) -> HfEncoder:
-    """Open ``hf:NAME`` as a text encoder."""
-    check_text_settings(model)
-    check_no_sampling_settings(model, "vectors")
-    return HfEncoder(model, Checkpoint(model))
-
-
 class HfEncoder:
     """Encode texts by pooling token states of one or several layers."""
 
-    def __init__(self, model: ModelName, checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self, model: ModelName) -> None:
+        refuse_settings(model, "word", *SAMPLING_SETTINGS)
+        self._checkpoint = checkpoint = find_checkpoint(model)
         self._states = TokenStates(model, checkpoint)
         self._pool = _choose_pooling(model, checkpoint)
         settings = {"pool": self._pool, **self._states.settings}
-        self.identity = Identity(checkpoint.source.name, "hf", checkpoint.fingerprint, tuple(settings.items()))
+        self.identity = Identity(checkpoint.name, "hf", checkpoint.fingerprint, tuple(settings.items()))
         self._tokenized: BatchPrefetcher[Sequence[str], TokenizedTexts] = BatchPrefetcher(
             lambda texts: checkpoint.text_tokenizer(texts)
         )
@@ -200,15 +172,15 @@ class HfEncoder:
         return self._checkpoint.text_tokenizer.count(texts)
 
 
-def _read_trained_pooling(source: CheckpointRef) -> str | None:
+def _read_trained_pooling(checkpoint: Checkpoint) -> str | None:
     """Return the pooling that a sentence-transformers folder was trained with, if `pool` supports it."""
-    folder = Path(source.location)
+    folder = Path(checkpoint.location)
     path = folder / "1_Pooling" / "config.json"
     if not path.is_file():
         modules = folder / "modules.json"
         if modules.is_file() and "1_Pooling" in modules.read_text(encoding="utf-8", errors="replace"):
             raise ModelError(
-                f"model {source.typed!r}: {modules} names 1_Pooling, which is missing; copy the whole folder, or "
+                f"model {checkpoint.typed!r}: {modules} names 1_Pooling, which is missing; copy the whole folder, or "
                 "choose the pooling, such as pool=mean"
             )
         return None
@@ -222,29 +194,11 @@ def _choose_pooling(model: ModelName, checkpoint: Checkpoint) -> PoolName:
     """Return the user's pooling, or the one the model was trained for: [CLS] for BERT, the last token for GPT."""
     has_cls = checkpoint.has_cls
     default = "last" if checkpoint.ends_last else "cls" if has_cls else "mean"
-    trained = None if "pool" in model.settings else _read_trained_pooling(checkpoint.source)
+    trained = None if "pool" in model.settings else _read_trained_pooling(checkpoint)
     name = read_choice_setting(model, "pool", POOLS, trained or default)
     if name == "cls" and not has_cls:
         raise UsageError(f"model {model.text!r} has no [CLS] token at the start of a text; use pool=mean or pool=last")
     return name  # type: ignore[return-value]
-
-
-def _open_for_blanks(model: ModelName) -> LanguageModel:
-    from biassay.models.transformers.language_model import open_language_model
-
-    return open_language_model(model)
-
-
-def _open_for_replies(model: ModelName) -> TextGenerator:
-    from biassay.models.transformers.generation import HfReplies
-
-    return HfReplies(model)
-
-
-def _open_for_likelihoods(model: ModelName) -> LikelihoodModel:
-    from biassay.models.transformers.language_model import HfLikelihoods
-
-    return HfLikelihoods(model)
 
 
 def _selftest(folder: Path) -> AbstractContextManager[str]:
@@ -271,11 +225,11 @@ BACKEND = ModelBackend(
     extra="hf",
     needs=("torch", "transformers"),
     packages=("torch", "transformers"),
-    texts=open_text_encoder,
-    words=open_word_encoder,
-    blanks=_open_for_blanks,
-    replies=_open_for_replies,
-    likelihoods=_open_for_likelihoods,
+    texts=HfEncoder,
+    words=HfWordEncoder,
+    blanks=defer("biassay.models.transformers.language_model:open_language_model"),
+    replies=defer("biassay.models.transformers.generation:HfReplies"),
+    likelihoods=defer("biassay.models.transformers.language_model:HfLikelihoods"),
     selftest=_selftest,
     takes_bare_names=True,
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -17,12 +17,11 @@ from biassay.errors import UsageError
 from biassay.models.backend import ModelName, read_choice_setting
 from biassay.models.devices import check_device, choose_device
 from biassay.models.transformers.batches import avoid_cudnn_attention, retry_in_halves, split_in_half
-from biassay.models.transformers.hub import load_weights
+from biassay.models.transformers.checkpoint import Checkpoint, load_weights
 
 if TYPE_CHECKING:
     import torch
 
-    from biassay.models.transformers.checkpoint import Checkpoint
     from biassay.models.transformers.tokenizer import TokenizedTexts
 
     Pooling = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # states, mask, words
@@ -61,7 +60,7 @@ class TokenStates:
     """
 
     def __init__(self, model: ModelName, checkpoint: Checkpoint) -> None:
-        self._name, self._checkpoint, self._source = model, checkpoint, checkpoint.source
+        self._name, self._checkpoint = model, checkpoint
         self._depth = checkpoint.depth
         self._layers = _parse_layers(model, self._depth)
         self._join = read_choice_setting(model, "join", ("sum", "concat"), "sum")
@@ -105,8 +104,7 @@ class TokenStates:
             if self.device != "cpu":
                 # Background threads use the GPU of the thread that loads the model.
                 self._device_context = torch.cuda.device(torch.cuda.current_device())
-            spread = check_device(self._name) == "auto"
-            loaded = load_weights(self._source, "AutoModel", self._dtype, self.device, spread=spread)
+            loaded = load_weights(self._checkpoint, self._name, "AutoModel", self._dtype, unused=("pooler.",))
             self._model = loaded.get_encoder() if self._checkpoint.config.is_encoder_decoder else loaded
 
     def vectors(self, tokenized: TokenizedTexts, pooling: Pooling) -> NDArray[np.float32]:
@@ -131,13 +129,14 @@ class TokenStates:
         import torch
 
         self.load()
-        with self._lock, self._device_context:
+        with self._lock, self._device_context, torch.inference_mode():
             batches = list(self.split_batches(tokenized))
-            results = []
+            results: list[list[torch.Tensor]] = []
             for rows in batches:
                 if stopping is not None and stopping.is_set():
                     raise CancelledError
-                results.append(self._pool_batch(tokenized, rows, poolings))
+                forward = partial(self._forward, tokenized, poolings)
+                results += retry_in_halves(self._checkpoint.typed, forward, rows, split_in_half)
             (order,) = self._send(np.argsort(np.concatenate(batches)))
             vectors = [torch.cat(parts) for parts in zip(*results, strict=True)]
             return self._receive([tensor[order.to(tensor.device)] for tensor in vectors])
@@ -168,26 +167,19 @@ class TokenStates:
         return PendingVectors(targets, torch.cuda.current_stream(vectors[0].device).record_event())
 
     def split_batches(self, tokenized: TokenizedTexts) -> Iterator[NDArray[np.intp]]:
-        """Yield the rows of texts that go through the model together."""
+        """Yield the rows of texts of similar length that go through the model together, with a maximum of padding."""
         order = np.argsort(tokenized.lengths, kind="stable")
-        return _group_by_length(order, tokenized, _MAX_BATCH_TOKENS[self.device])
-
-    def _pool_batch(
-        self, tokenized: TokenizedTexts, rows: NDArray[np.intp], poolings: Sequence[LayerPooling]
-    ) -> list[torch.Tensor]:
-        """Return the vectors of some texts; split batches that do not fit into memory."""
-        import torch
-
-        def forward(rows: NDArray[np.intp]) -> list[torch.Tensor]:
-            with torch.inference_mode():
-                return self._forward(tokenized, rows, poolings)
-
-        halves = retry_in_halves(self._source.typed, forward, rows, split_in_half)
-        return [torch.cat(parts) for parts in zip(*halves, strict=True)]
+        lengths, start = tokenized.lengths[order], 0
+        while start < len(order):
+            padded = np.arange(1, len(order) - start + 1) * lengths[start:]
+            end = start + max(1, int(np.searchsorted(padded, _MAX_BATCH_TOKENS[self.device], side="right")))
+            yield order[start:end]
+            start = end
 
     def _forward(
-        self, tokenized: TokenizedTexts, rows: NDArray[np.intp], poolings: Sequence[LayerPooling]
+        self, tokenized: TokenizedTexts, poolings: Sequence[LayerPooling], rows: NDArray[np.intp]
     ) -> list[torch.Tensor]:
+        """Return the vectors of some texts, one tensor per pooling."""
         import torch
 
         ids, mask, words = self._send(*tokenized.padded(rows))
@@ -249,16 +241,6 @@ def pool(name: PoolName, states: torch.Tensor, mask: torch.Tensor, words: torch.
     if name == "max":
         return states.masked_fill(~covered, -torch.inf).amax(dim=1)
     return (states * covered).sum(dim=1, dtype=torch.float32) / mask.sum(dim=1, keepdim=True)
-
-
-def _group_by_length(order: NDArray[np.intp], tokenized: TokenizedTexts, most: int) -> Iterator[NDArray[np.intp]]:
-    """Split texts sorted by length into batches of at most `most` padded tokens."""
-    lengths, start = tokenized.lengths[order], 0
-    while start < len(order):
-        padded = np.arange(1, len(order) - start + 1) * lengths[start:]
-        end = start + max(1, int(np.searchsorted(padded, most, side="right")))
-        yield order[start:end]
-        start = end
 
 
 def _parse_layers(model: ModelName, depth: int | None) -> Layers:

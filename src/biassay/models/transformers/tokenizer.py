@@ -83,7 +83,7 @@ class TextTokenizer:
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_truncation()
         self._backend.no_padding()
-        self.limit = get_max_text_tokens(tokenizer, config)
+        self.limit = _get_max_text_tokens(tokenizer, config)
         unknown = tokenizer.unk_token_id
         self._unknown = -1 if unknown is None else int(unknown)
         self._special = {int(i) for i in tokenizer.all_special_ids if i != self._unknown}
@@ -123,7 +123,8 @@ class TextTokenizer:
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens per text, without special tokens and truncation."""
-        return count_tokens(self._tokenizer, texts)
+        numbers = self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+        return np.array([len(ids) for ids in numbers], dtype=np.int64)
 
     def locate(self, texts: Sequence[str], spans: Sequence[Span]) -> LocatedWords:
         """Tokenize texts and locate one word each; texts that are too long are truncated around the word."""
@@ -236,13 +237,7 @@ def _count_per_text(
     return np.asarray(np.add.reduceat(np.append(is_counted, False).astype(np.int64), starts) * (lengths > 0))
 
 
-def count_tokens(tokenizer: Any, texts: Sequence[str]) -> NDArray[np.int64]:
-    """Return the number of tokens per text, without special tokens."""
-    numbers = tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-    return np.array([len(ids) for ids in numbers], dtype=np.int64)
-
-
-def get_max_text_tokens(tokenizer: Any, config: Any) -> int:
+def _get_max_text_tokens(tokenizer: Any, config: Any) -> int:
     """Return the maximum number of tokens, according to the tokenizer and the model's position embeddings."""
     limits = [tokenizer.model_max_length]
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)
