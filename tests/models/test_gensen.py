@@ -92,13 +92,6 @@ def test_expansion_is_that_of_the_released_code(toy: Path, expected: dict[str, A
     assert lost == expected["not_in_vectors_either"]
 
 
-def test_unknown_words_are_reported_where_they_stand(toy: Path, expected: dict[str, Any]) -> None:
-    texts = expected["sentences"]
-    found = encode(both(toy), texts).unknown
-    lost = [text[a:b] for text, spans in zip(texts, found, strict=True) for a, b in spans]
-    assert lost == expected["not_in_model_vocab"]
-
-
 def test_a_vocabulary_read_as_latin_1_explains_the_values_of_sent_bias(
     toy: Path, expected: dict[str, Any], arrays: Any, tmp_path: Path
 ) -> None:

@@ -156,7 +156,7 @@ def test_models_that_predict_no_words_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'glove'.*hf:NAME"):
         open_model("glove", "blanks")
     folder = save_tiny("bert", tmp_path / "m", head=True)
-    with pytest.raises(UsageError, match="pool= applies to vectors"):
+    with pytest.raises(UsageError, match="pool= applies to the vectors of whole texts"):
         open_model(f"hf:{folder}?pool=mean", "blanks")
     settings = json.loads((folder / "tokenizer_config.json").read_text())
     del settings["mask_token"]

@@ -59,13 +59,9 @@ class BatchPrefetcher(Generic[BatchInput, BatchOutput]):
         if "_thread" in self.__dict__:
             self.stopping.set()
             try:
-                self._thread.submit(_do_nothing).result()  # runs after whatever the one thread is doing now
+                self._thread.submit(int).result()  # runs after whatever the one thread is doing now
             finally:
                 self.stopping.clear()
-
-
-def _do_nothing() -> None:
-    pass
 
 
 Batch = TypeVar("Batch")

@@ -183,30 +183,15 @@ class TokenStates:
         import torch
 
         ids, mask, words = self._send(*tokenized.padded(rows))
-        states = self.run(ids, mask, [layers for layers, _ in poolings])
+        needs_all = any(layers != _TOP_LAYER for layers, _ in poolings)
+        with avoid_cudnn_attention(self.device, ids.shape[1]):
+            output = self._model(input_ids=ids, attention_mask=mask, output_hidden_states=needs_all)
         vectors = []
-        for layer_states, (_, pooling) in zip(states, poolings, strict=True):
-            pooled = [pooling(state, mask, words).float() for state in layer_states]
+        for layers, pooling in poolings:
+            states = [output.last_hidden_state if layers == _TOP_LAYER else output.hidden_states[i] for i in layers]
+            pooled = [pooling(state, mask, words).float() for state in states]
             vectors.append(torch.cat(pooled, dim=1) if self._join == "concat" else torch.stack(pooled).sum(dim=0))
         return vectors
-
-    def run(self, ids: torch.Tensor, mask: torch.Tensor, wanted: Sequence[Layers] = ()) -> list[list[torch.Tensor]]:
-        """Return states (texts, tokens, d) per layer, for each group of `wanted`; by default the selected layers.
-
-        Parameters
-        ----------
-        ids, mask : tensor
-            Token ids and attention mask, (texts, tokens).
-        wanted : sequence of Layers
-            Groups of layers.
-        """
-        wanted = wanted or [self._layers]
-        with avoid_cudnn_attention(self.device, ids.shape[1]):
-            output = self._model(input_ids=ids, attention_mask=mask, output_hidden_states=set(wanted) != {_TOP_LAYER})
-        return [
-            [output.last_hidden_state] if layers == _TOP_LAYER else [output.hidden_states[i] for i in layers]
-            for layers in wanted
-        ]
 
 
 def pool(name: PoolName, states: torch.Tensor, mask: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
