@@ -110,12 +110,7 @@ def save(kind: str, folder: Path) -> Path:
         "pieces": lambda: transformers.GPT2Config(vocab_size=len(tokenizer), **narrow),
         "t5": lambda: transformers.T5Config(vocab_size=len(tokenizer), decoder_start_token_id=0, **wide),  # type: ignore[call-arg]
     }[kind]()
-    model = transformers.AutoModel.from_config(config)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return tiny_models.save_random(transformers.AutoModel.from_config(config), tokenizer, folder)
 
 
 @pytest.fixture(scope="module")
@@ -327,14 +322,14 @@ def test_tokens_are_found_whatever_the_text(name: str, before: str, word: str, b
     tokenizer, ours = text_tokenizer(name)
     expected = own_tokens(tokenizer, text, span)
     ids = tokenizer(text)["input_ids"]
-    found = ours.locate([text], [span])
+    found, missing = ours.locate([text], [span])
     if not expected or all(ids[i] == tokenizer.unk_token_id for i in expected):
-        assert found.missing == [UNKNOWN if expected else NOT_COVERED]
-        assert len(found.tokenized.ids) == 1
+        assert missing == [UNKNOWN if expected else NOT_COVERED]
+        assert len(found.ids) == 1
         return
-    assert found.missing == [None]
-    assert found.tokenized.ids.tolist() == ids
-    assert np.flatnonzero(found.tokenized.words).tolist() == expected
+    assert missing == [None]
+    assert found.ids.tolist() == ids
+    assert np.flatnonzero(found.words).tolist() == expected
 
 
 class Listed:

@@ -151,16 +151,16 @@ def test_a_model_that_is_replaced_before_it_is_loaded_is_an_error(
 ) -> None:
     from biassay.errors import ModelError
     from biassay.models.registry import open_encoder
-    from biassay.models.transformers import hidden_states
+    from biassay.models.transformers import encoder as hf_encoder
 
     encoder = open_encoder(f"hf:{folder}")
-    load: Any = hidden_states.load_weights  # type: ignore[attr-defined]
+    load: Any = hf_encoder.load_weights  # type: ignore[attr-defined]
 
     def swap_and_load(*args: Any, **kwargs: Any) -> Any:
         shard = folder / "parts" / "one.safetensors"
         _in_place(shard, changed_shard(shard))
         return load(*args, **kwargs)
 
-    monkeypatch.setattr(hidden_states, "load_weights", swap_and_load)
+    monkeypatch.setattr(hf_encoder, "load_weights", swap_and_load)
     with pytest.raises(ModelError, match=r"parts/one\.safetensors changed while the model was loaded"):
         encoder.prepare(["joy"])

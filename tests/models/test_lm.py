@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.blanks import blank
-from tests.models.tiny_models import byte_tokenizer, save_tiny, wordpiece_tokenizer
+from tests.models.tiny_models import byte_tokenizer, save_random, save_tiny, wordpiece_tokenizer
 
 from biassay.errors import ModelError, UsageError
 from biassay.models.registry import open_model
@@ -61,12 +61,7 @@ def save(kind: str, folder: Path, **more: Any) -> Path:
     }.get(kind, wide)
     config = getattr(library, f"{kind}Config")(**size, **settings, **more)
     auto = library.AutoModelForMaskedLM if masked else library.AutoModelForCausalLM
-    model = auto.from_config(config)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.4)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_random(auto.from_config(config), tokenizer, folder, std=0.4)
 
 
 KINDS = [

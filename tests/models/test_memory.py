@@ -43,10 +43,10 @@ def test_what_does_not_fit_is_halved_until_it_does(error: Exception, room: int) 
             raise error
         return [10 * number for number in batch]
 
-    parts = retry_in_halves("m", work, list(range(7)), split_in_half)
+    parts = retry_in_halves("model 'm'", work, list(range(7)), split_in_half)
     assert [number for part in parts for number in part] == [10 * number for number in range(7)]
     with pytest.raises(ModelError, match="model 'm': one text does not fit into memory"):
-        retry_in_halves("m", lambda batch: work(batch * 9), [1, 2], split_in_half)
+        retry_in_halves("model 'm'", lambda batch: work(batch * 9), [1, 2], split_in_half)
 
 
 def scarce(forward: Callable[..., Any], size: Callable[..., int]) -> Callable[..., Any]:

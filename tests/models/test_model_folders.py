@@ -150,18 +150,15 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return snapshot
 
 
-def hub_revision(*, trusted: bool = False) -> str:
-    return Checkpoint("owner/name", "v1", "hf:owner/name", trusted=trusted, typed="hf:owner/name").fingerprint
+def at_hub(settings: str = "") -> Checkpoint:
+    return Checkpoint(parse_model(f"hf:owner/name@v1{settings}"), "owner/name", "v1", "hf:owner/name")
 
 
 @pytest.mark.usefixtures("hub_cache")
 def test_an_untouched_hub_model_is_known_by_its_commit() -> None:
-    assert hub_revision() == f"{COMMIT} owner/name"
-    assert hub_revision(trusted=True) == f"{COMMIT} owner/name trust_remote_code"
-    assert (
-        Checkpoint("owner/name", "v1", "hf:owner/name", trusted=False, typed="hf:owner/name").options["revision"]
-        == COMMIT
-    )
+    assert at_hub().fingerprint == f"{COMMIT} owner/name"
+    assert at_hub("?trust_remote_code=true").fingerprint == f"{COMMIT} owner/name trust_remote_code"
+    assert at_hub().options["revision"] == COMMIT
 
 
 def test_a_hub_model_without_a_commit_is_never_known_by_its_branch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,4 +168,4 @@ def test_a_hub_model_without_a_commit_is_never_known_by_its_branch(monkeypatch: 
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(hf_hub_download=download))
     monkeypatch.setattr(Checkpoint, "config", None)
     with pytest.raises(ModelError, match=r"no config\.json"):
-        hub_revision()
+        _ = at_hub().fingerprint

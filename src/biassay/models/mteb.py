@@ -50,14 +50,14 @@ class MtebEncoder:
     def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
         """Load the weights."""
         if self._model is None:
-            with translate_errors(self._name.head, "weights"), warnings.catch_warnings():
+            with translate_errors(self._name.label, "weights"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # mteb warns that its prompts replace those of the model
                 self._model = self._meta.load_model(device=self._device)
 
     def encode(self, texts: Sequence[str]) -> TextEmbeddings:
         """Return one vector per text."""
         self.prepare(texts)
-        vectors = retry_in_halves(self._name.head, self._encode, list(texts), split_in_half)
+        vectors = retry_in_halves(self._name.label, self._encode, list(texts), split_in_half)
         return TextEmbeddings.from_vectors(np.concatenate(vectors))
 
     def _encode(self, texts: Sequence[str]) -> Any:

@@ -25,6 +25,7 @@ from biassay.models.transformers.model_files import hash_files, hash_json, list_
 from biassay.models.transformers.tokenizer import TextTokenizer
 
 _FORMAT = 2  # part of the key of cached facts
+DTYPES = ("float32", "bfloat16", "float16")
 TRUST_HELP = "true to run code that comes with the model (default false)"
 
 
@@ -37,23 +38,35 @@ class Checkpoint:
 
     Attributes
     ----------
+    model : ModelName
+        Parsed model string.
     location : str
         Folder or hub name.
     revision : str or None
         Branch, tag or commit on the hub.
     name : str
         Name in results.
-    trusted : bool
-        If True, code that comes with the model may run.
-    typed : str
-        Model string without settings, as the user typed it, for errors.
     """
 
+    model: ModelName
     location: str
     revision: str | None
     name: str
-    trusted: bool
-    typed: str
+
+    @property
+    def label(self) -> str:
+        """The model as error messages show it."""
+        return self.model.label
+
+    @cached_property
+    def trusted(self) -> bool:
+        """True if code that comes with the model may run."""
+        return read_bool_setting(self.model, "trust_remote_code")
+
+    @cached_property
+    def device(self) -> str:
+        """Device of the model, "cpu" or "cuda"."""
+        return choose_device(self.model)
 
     @property
     def is_folder(self) -> bool:
@@ -97,7 +110,7 @@ class Checkpoint:
         changed = next((name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)), None)
         if changed is not None:
             raise ModelError(
-                f"model {self.typed!r}: {changed} changed while the model was loaded; wait until nothing writes to "
+                f"{self.label}: {changed} changed while the model was loaded; wait until nothing writes to "
                 "the model's folder, then run again"
             )
 
@@ -109,8 +122,8 @@ class Checkpoint:
         """Return digests of the files in a folder, and of external references."""
         if not self.is_folder and self.snapshot is None:
             _ = self.config
-            raise ModelError(f"model {self.typed!r}: no config.json on the hub; give a folder with the model's files")
-        with translate_errors(self.typed, "files"):
+            raise ModelError(f"{self.label}: no config.json on the hub; give a folder with the model's files")
+        with translate_errors(self.label, "files"):
             folder = Path(self.location) if self.is_folder else self.snapshot or Path()
             files = hash_files(folder) if self.is_folder else {}
             configs = list(files) or ["config.json"]  # other files may still have to be downloaded
@@ -132,17 +145,17 @@ class Checkpoint:
     @cached_property
     def config(self) -> Any:
         """Configuration of the library."""
-        with translate_errors(self.typed, "configuration"):
+        with translate_errors(self.label, "configuration"):
             return import_transformers().AutoConfig.from_pretrained(self.location, **self.options)
 
     @cached_property
     def tokenizer(self) -> Any:
         """Tokenizer of the library; a model without a vocabulary raises ModelError."""
-        with translate_errors(self.typed, "tokenizer"):
+        with translate_errors(self.label, "tokenizer"):
             tokenizer = import_transformers().AutoTokenizer.from_pretrained(self.location, **self.options)
             if len(tokenizer) <= len(tokenizer.all_special_ids):
                 raise ModelError(
-                    f"model {self.typed!r} has no tokenizer; add tokenizer.json or a vocabulary file to its folder"
+                    f"{self.label} has no tokenizer; add tokenizer.json or a vocabulary file to its folder"
                 )
             self.check_unchanged()
             return tokenizer
@@ -150,7 +163,7 @@ class Checkpoint:
     @cached_property
     def text_tokenizer(self) -> TextTokenizer:
         """Tokenizer that reports unknown and truncated parts."""
-        return TextTokenizer(self.tokenizer, self.config, self.typed)
+        return TextTokenizer(self.tokenizer, self.config, self.label)
 
     @property
     def kind(self) -> Literal["masked", "causal"] | None:
@@ -223,32 +236,33 @@ def _read_config_facts(config: Any) -> dict[str, Any]:
 
 def find_checkpoint(model: ModelName) -> Checkpoint:
     """Resolve a model string to a folder, a GGUF file or a hub model."""
-    trusted = read_bool_setting(model, "trust_remote_code")
+    check_device(model)
+    read_bool_setting(model, "trust_remote_code")
     path = Path(model.name).expanduser()
     if path.suffix.lower() == ".gguf":
         name = f"{model.backend}:{path.name}"
-        return Checkpoint(str(_convert_gguf(path, model, name)), None, name, trusted, model.head)
+        return Checkpoint(model, str(_convert_gguf(path, model, name)), None, name)
     if path.is_dir():
         # Two parts, because folders are often called "model"; links keep the name that the user gave them.
         name = "/".join(Path(os.path.abspath(path)).parts[-2:]).lstrip("/")
-        return Checkpoint(str(path), None, f"{model.backend}:{name}", trusted, model.head)
+        return Checkpoint(model, str(path), None, f"{model.backend}:{name}")
     name, _, revision = model.name.partition("@")
     if revision and Path(name).is_dir():
         raise ModelError(f"{model.label}: {name!r} is a folder; leave out @REVISION, which is for models on the hub")
     if model.name.startswith(("/", ".", "~")):
         raise ModelError(f"{model.label}: there is no folder {model.name}; check the path, or name a model on the hub")
-    return Checkpoint(name, revision or None, f"{model.backend}:{model.name}", trusted, model.head)
+    return Checkpoint(model, name, revision or None, f"{model.backend}:{model.name}")
 
 
 @contextmanager
-def translate_errors(name: str, what: str) -> Iterator[None]:
+def translate_errors(label: str, what: str) -> Iterator[None]:
     """Turn any error of the library into a ModelError of one sentence; `what` is being loaded."""
     try:
         yield
     except UsageError:
         raise
     except ImportError as error:
-        raise ModelError(f"model {name!r}: its {what} needs a package that is not installed: {error}") from error
+        raise ModelError(f"{label}: its {what} needs a package that is not installed: {error}") from error
     except Exception as error:  # the library raises OSError, ValueError, KeyError, SafetensorError, ...
         text = " ".join(str(error).split())
         if "couldn't connect" in text:
@@ -258,12 +272,9 @@ def translate_errors(name: str, what: str) -> Iterator[None]:
             )
         if "trust_remote_code" in text:
             raise ModelError(
-                f"model {name!r} comes with code that would run on this machine; if you trust it, add "
-                "?trust_remote_code=true"
+                f"{label} comes with code that would run on this machine; if you trust it, add ?trust_remote_code=true"
             ) from error
-        raise ModelError(
-            f"model {name!r}: its {what} cannot be loaded: {text[:300] or type(error).__name__}"
-        ) from error
+        raise ModelError(f"{label}: its {what} cannot be loaded: {text[:300] or type(error).__name__}") from error
 
 
 def import_transformers() -> Any:
@@ -276,13 +287,13 @@ def import_transformers() -> Any:
     return library
 
 
-def check_complete(name: str, info: Any, unused: tuple[str, ...]) -> None:
+def check_complete(label: str, info: Any, unused: tuple[str, ...]) -> None:
     """Raise ModelError if a checkpoint lacks weights.
 
     Parameters
     ----------
-    name : str
-        Name of the model.
+    label : str
+        The model, for the error message.
     info : dict
         Loading info of ``from_pretrained``.
     unused : tuple of str
@@ -292,7 +303,7 @@ def check_complete(name: str, info: Any, unused: tuple[str, ...]) -> None:
     wrong = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
     if missing or wrong:
         raise ModelError(
-            f"model {name!r}: the checkpoint lacks {format_examples(missing + wrong, 5)}; biassay never runs a model "
+            f"{label}: the checkpoint lacks {format_examples(missing + wrong, 5)}; biassay never runs a model "
             "with randomly initialized weights"
         )
 
@@ -330,12 +341,12 @@ def _dequantise(path: Path, model: ModelName, folder: Path, metadata: Path) -> N
         # cache key, so the file is converted in a separate folder.
         source.mkdir()
         _link(path.resolve(), source / "model.gguf")
-        with translate_errors(model.text, "GGUF file"):
+        with translate_errors(model.label, "GGUF file"):
             dense = library.GgufConfig(dequantize=True)
             loaded, info = library.AutoModelForCausalLM.from_pretrained(
                 str(source), gguf_file="model.gguf", quantization_config=dense, output_loading_info=True
             )
-            check_complete(model.text, info, ())
+            check_complete(model.label, info, ())
             loaded.save_pretrained(target)
             library.AutoTokenizer.from_pretrained(str(source), gguf_file="model.gguf").save_pretrained(target)
         digests = hash_files(target)
@@ -365,7 +376,7 @@ for dtype in (torch.bfloat16, torch.float16):
 """
 
 
-def check_half_precision(name: str, model: Any) -> None:
+def check_half_precision(label: str, model: Any) -> None:
     """Raise ModelError if half precision on this CPU would kill the process.
 
     Some virtual machines report AMX instructions that they cannot execute. torch uses them, and the first
@@ -379,7 +390,7 @@ def check_half_precision(name: str, model: Any) -> None:
     reports_amx = getattr(torch.cpu, "_is_amx_tile_supported", lambda: True)  # not in every release of torch
     if reports_amx() and (code := _run_trial(sys.executable)) != 0:
         raise ModelError(
-            f"model {name!r}: this CPU cannot run half precision, although it reports support (a trial ended with code "
+            f"{label}: this CPU cannot run half precision, although it reports support (a trial ended with code "
             f"{code}); use hf: with dtype=float32, or set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 before Python starts"
         )
 
@@ -396,19 +407,15 @@ def _run_trial(python: str) -> int:
 _MEMORY_FACTOR = 1.2  # GPU memory needed, relative to the weights
 
 
-def load_weights(
-    source: Checkpoint, model: ModelName, auto_class: str, dtype: str, *, unused: tuple[str, ...] = ()
-) -> Any:
+def load_weights(checkpoint: Checkpoint, auto_class: str, dtype: str, *, unused: tuple[str, ...] = ()) -> Any:
     """Load a model in evaluation mode; raise ModelError if the checkpoint lacks weights.
 
     With ``device=auto``, a model that is too large for one GPU is spread over all GPUs, CPU memory and disk.
 
     Parameters
     ----------
-    source : Checkpoint
+    checkpoint : Checkpoint
         Location of the model.
-    model : ModelName
-        Parsed model string, which names the device.
     auto_class : str
         Class of transformers, such as ``AutoModel``.
     dtype : str
@@ -423,38 +430,38 @@ def load_weights(
     """
     import torch
 
-    quantised = getattr(source.config, "quantization_config", None) is not None
-    device = choose_device(model)
-    spread = check_device(model) == "auto" and _is_too_large(source, auto_class, dtype, device)
+    quantised = getattr(checkpoint.config, "quantization_config", None) is not None
+    device = checkpoint.device
+    spread = check_device(checkpoint.model) == "auto" and _is_too_large(checkpoint, auto_class, dtype)
     placement: dict[str, Any] = {"device_map": {"": device}} if quantised else {}
     if spread:
         placement = {"device_map": "auto", "offload_folder": tempfile.mkdtemp(), "max_memory": _get_memory_limits()}
-    with translate_errors(source.typed, "weights"):
+    with translate_errors(checkpoint.label, "weights"):
         loaded, info = getattr(import_transformers(), auto_class).from_pretrained(
-            source.location,
+            checkpoint.location,
             dtype="auto" if quantised and dtype == "float32" else getattr(torch, dtype),
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # check_complete names them
             **placement,
-            **source.options,
+            **checkpoint.options,
         )
-    source.check_unchanged()
-    check_complete(source.typed, info, unused)
+    checkpoint.check_unchanged()
+    check_complete(checkpoint.label, info, unused)
     loaded = loaded.eval() if placement else loaded.to(device).eval()
     if spread:
         weakref.finalize(loaded, shutil.rmtree, placement["offload_folder"], ignore_errors=True)
-    check_half_precision(source.typed, loaded)
+    check_half_precision(checkpoint.label, loaded)
     return loaded
 
 
-def _is_too_large(source: Checkpoint, auto_class: str, dtype: str, device: str) -> bool:
+def _is_too_large(checkpoint: Checkpoint, auto_class: str, dtype: str) -> bool:
     """Return True if a model does not fit on one GPU, judged by its configuration."""
     import torch
 
-    if device != "cuda":
+    if checkpoint.device != "cuda":
         return False
-    with translate_errors(source.typed, "configuration"), torch.device("meta"):
-        empty = getattr(import_transformers(), auto_class).from_config(source.config)
+    with translate_errors(checkpoint.label, "configuration"), torch.device("meta"):
+        empty = getattr(import_transformers(), auto_class).from_config(checkpoint.config)
     n_parameters = sum(weights.numel() for weights in empty.parameters())
     free, _ = torch.cuda.mem_get_info()
     return bool(_MEMORY_FACTOR * n_parameters * getattr(torch, dtype).itemsize > free)

@@ -52,7 +52,7 @@ class HfReplies:
         self._sampling = SamplingOptions.from_model(model, seed=0)
         self._chat = read_bool_setting(model, "chat", default=True)
         self._model = LanguageModel(model)
-        self._label, self._head = model.label, model.head
+        self._label = model.label
         identity = self._model.identity
         if self._model.kind != "causal":
             raise ModelError(
@@ -92,7 +92,7 @@ class HfReplies:
         scored = [prompt for prompt in prompts if prompt.options]
         others = [prompt for prompt in prompts if not prompt.options]
         scores = self._score_options(scored) if scored else []
-        parts = retry_in_halves(self._head, self._generate_batch, others, split_in_half) if others else []
+        parts = retry_in_halves(self._label, self._generate_batch, others, split_in_half) if others else []
         replies = {True: iter(scores), False: chain.from_iterable(parts)}
         return [next(replies[bool(prompt.options)]) for prompt in prompts]
 

@@ -25,9 +25,8 @@ from biassay.models.base import (
     TokenLikelihoods,
     refuse_settings,
 )
-from biassay.models.devices import check_device, choose_device
 from biassay.models.transformers.batches import BatchPrefetcher, avoid_cudnn_attention, retry_in_halves
-from biassay.models.transformers.checkpoint import find_checkpoint, load_weights
+from biassay.models.transformers.checkpoint import DTYPES, find_checkpoint, load_weights
 from biassay.models.transformers.forward_plan import (
     BlankTokenizer,
     ForwardPlan,
@@ -37,7 +36,6 @@ from biassay.models.transformers.forward_plan import (
     TokenQuery,
     group_by_prefix,
 )
-from biassay.models.transformers.hidden_states import DTYPES
 from biassay.prompts.requests import Blank, LikelihoodRequest
 from biassay.stats.sensitivity import SortedLogits
 
@@ -74,16 +72,15 @@ class LanguageModel:
 
     def __init__(self, model: ModelName) -> None:
         refuse_settings(model, "pool", "word", "layer", "join")
-        self._name, self._checkpoint = model, find_checkpoint(model)
+        self._checkpoint = find_checkpoint(model)
         kind = self._checkpoint.kind
         if kind is None:
             raise ModelError(
-                f"model {self._checkpoint.typed!r} is neither a masked nor a causal language model; choose another"
+                f"{self._checkpoint.label} is neither a masked nor a causal language model; choose another"
             )
         self.kind: Literal["masked", "causal"] = kind
         self.has_mask = self.kind == "masked"
         self._dtype = read_choice_setting(model, "dtype", DTYPES, "float32")
-        check_device(model)
         settings = {"head": self.kind} | ({} if self._dtype == "float32" else {"dtype": self._dtype})
         self.identity = Identity(self._checkpoint.name, "hf", self._checkpoint.fingerprint, tuple(settings.items()))
         self._model: Any = None
@@ -93,10 +90,10 @@ class LanguageModel:
         self._can_share_prefixes: bool | None = None
         self._prefetcher = BatchPrefetcher(self._tokenize)
 
-    @cached_property
+    @property
     def device(self) -> str:
         """Device of the model, "cpu" or "cuda"."""
-        return choose_device(self._name)
+        return self._checkpoint.device
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -104,7 +101,7 @@ class LanguageModel:
         tokenizer = self._checkpoint.tokenizer
         _ = self._checkpoint.text_tokenizer  # checks that there is a fast version, and switches truncation off
         if self.kind == "masked" and tokenizer.mask_token_id is None:
-            raise ModelError(f"model {self._checkpoint.typed!r} is a masked model, but its tokenizer has no mask token")
+            raise ModelError(f"{self._checkpoint.label} is a masked model, but its tokenizer has no mask token")
         return tokenizer
 
     @property
@@ -134,13 +131,13 @@ class LanguageModel:
         _ = self.tokenizer  # faster than the weights, and may fail
         name = "AutoModelForMaskedLM" if self.kind == "masked" else "AutoModelForCausalLM"
         try:
-            self._model = load_weights(self._checkpoint, self._name, name, self._dtype)
+            self._model = load_weights(self._checkpoint, name, self._dtype)
         except ModelError as error:
             error.add_note("a model without a language-model head works only with --measures ceat")
             raise
         self._head = self._model.get_output_embeddings()
         if self._head is None:
-            raise ModelError(f"model {self._checkpoint.typed!r} has no output layer over its vocabulary")
+            raise ModelError(f"{self._checkpoint.label} has no output layer over its vocabulary")
 
     def _tokenize(self, blanks: Sequence[Blank]) -> tuple[list[TokenizedBlank], ForwardPlan]:
         tokenized = self._blank_tokenizer.tokenize(blanks)
@@ -189,7 +186,7 @@ class LanguageModel:
         for batch, batch_indices in self._group_sequences(plan) or plan.batches(*_get_batch_limits(self.device)):
             indices.append(batch_indices)
             parts += retry_in_halves(
-                self._checkpoint.typed, partial(self._score_batch, names), batch, lambda part: part.halves()
+                self._checkpoint.label, partial(self._score_batch, names), batch, lambda part: part.halves()
             )
         scores = np.empty((len(plan.targets), len(names)), dtype=np.float32)
         if parts:
@@ -201,7 +198,7 @@ class LanguageModel:
         if len(longest) > limit:
             text = self.tokenizer.decode(longest)
             raise ModelError(
-                f"{self._name.label} reads at most {limit} tokens, but a text has {len(longest)}: {text!r}"
+                f"{self._checkpoint.label} reads at most {limit} tokens, but a text has {len(longest)}: {text!r}"
             )
 
     def _group_sequences(self, plan: ForwardPlan) -> list[tuple[PrefixGroups, NDArray[np.intp]]]:
