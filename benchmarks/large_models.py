@@ -30,7 +30,7 @@ from tests.studies.stereotypes.asked_models import save_masked
 
 import biassay
 from biassay.datasets.abc_model import load_abc
-from biassay.models.transformers import hidden_states, language_model
+from biassay.models.transformers import encoder, language_model
 
 TEMPLATE = "{% for m in messages %}[CLS] {{ m['content'] }} [SEP]{% endfor %} this"
 SIZES: dict[str, dict[str, Any]] = {
@@ -112,7 +112,7 @@ def measure(place: Path, size: str) -> None:
     held = Held(config)
     numbers = sum(weights.numel() for weights in held.model.parameters())
     print(f"{numbers / 1e9:.1f} billion weights, made in {time.perf_counter() - began:.0f} s", flush=True)
-    language_model.load_weights = hidden_states.load_weights = held  # type: ignore[assignment]
+    language_model.load_weights = encoder.load_weights = held  # type: ignore[assignment]
     name, where = f"hf:{folder}?dtype=bfloat16", {"cache": place / f"cache{size}"}
     contexts = place / "contexts.parquet"
     if not contexts.exists():
@@ -134,7 +134,7 @@ def measure(place: Path, size: str) -> None:
             continue
         took, model = time.perf_counter() - began, held.at_work()
         print(f"  {title}: {took:.1f} s, in the model {model:.1f}: {took / max(model, 1e-9):.2f} times", flush=True)
-    language_model.load_weights = hidden_states.load_weights = None  # type: ignore[assignment]
+    language_model.load_weights = encoder.load_weights = None  # type: ignore[assignment]
 
 
 def main() -> None:

@@ -118,7 +118,7 @@ def test_language_models_interrupted_or_not_give_the_same_bits_and_need_no_token
     store = stores.for_model(model.identity, BLANKS)
     fetch_missing(BlankHandler(open_model(name, "blanks")), blanks, store)
     with monkeypatch.context() as patch:
-        patch.setattr("biassay.models.transformers.checkpoint.open_tokenizer", None)
+        patch.setattr("biassay.models.transformers.checkpoint.import_transformers", None)
         patch.setattr("biassay.models.transformers.language_model.load_weights", None)
         last = open_model(name, "blanks")
         store = stores.for_model(last.identity, BLANKS)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from . import api_server
 from .api_server import Asked, Endpoint, Reply
-from .tiny_models import byte_tokenizer
+from .tiny_models import byte_tokenizer, save_random
 
 TEMPLATE = (
     "{% for m in messages %}<s>{{ m['role'] }}\n{{ m['content'] }}</s>{% endfor %}"
@@ -30,12 +30,7 @@ def save_chatting(folder: Path) -> Path:
     tokenizer.chat_template = TEMPLATE
     sizes: dict[str, Any] = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 2048}
     config = transformers.GPT2Config(vocab_size=len(tokenizer), bos_token_id=2, eos_token_id=2, **sizes)
-    model = transformers.AutoModelForCausalLM.from_config(config)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_random(transformers.AutoModelForCausalLM.from_config(config), tokenizer, folder)
 
 
 class Causal:

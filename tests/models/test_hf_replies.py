@@ -185,7 +185,7 @@ def test_a_template_that_refuses_is_named(tmp_path: Path) -> None:
 def test_settings_of_answers_are_for_answers(folder: Path, ability: Any) -> None:
     with pytest.raises(UsageError, match="temperature= applies to generated text"):
         open_model(f"hf:{folder}?temperature=0", ability)
-    with pytest.raises(UsageError, match="pool= applies to vectors"):
+    with pytest.raises(UsageError, match="pool= applies to the vectors of whole texts"):
         open_model(f"hf:{folder}?pool=mean", "replies")
 
 

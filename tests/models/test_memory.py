@@ -1,9 +1,11 @@
-"""Models that hardly fit: batches are halved, models spread over devices, and the numbers stay."""
+"""Batches: prefetching, memory, attention kernels and half precision."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ import torch
 from tests.blanks import blank
 
 from biassay.errors import ModelError
-from biassay.models.registry import open_model
-from biassay.models.transformers import hub
-from biassay.models.transformers.batches import retry_in_halves, split_in_half
+from biassay.models.registry import open_encoder, open_model
+from biassay.models.transformers import checkpoint
+from biassay.models.transformers.batches import BatchPrefetcher, avoid_cudnn_attention, retry_in_halves, split_in_half
+from biassay.models.transformers.checkpoint import check_half_precision
+from biassay.models.transformers.forward_plan import ForwardPlan, TokenQuery
 from biassay.prompts.requests import LikelihoodRequest
 
 from .tiny_models import save_tiny
@@ -39,10 +43,10 @@ def test_what_does_not_fit_is_halved_until_it_does(error: Exception, room: int) 
             raise error
         return [10 * number for number in batch]
 
-    parts = retry_in_halves("m", work, list(range(7)), split_in_half)
+    parts = retry_in_halves("model 'm'", work, list(range(7)), split_in_half)
     assert [number for part in parts for number in part] == [10 * number for number in range(7)]
     with pytest.raises(ModelError, match="model 'm': one text does not fit into memory"):
-        retry_in_halves("m", lambda batch: work(batch * 9), [1, 2], split_in_half)
+        retry_in_halves("model 'm'", lambda batch: work(batch * 9), [1, 2], split_in_half)
 
 
 def scarce(forward: Callable[..., Any], size: Callable[..., int]) -> Callable[..., Any]:
@@ -66,7 +70,7 @@ def test_language_models_with_little_memory_say_the_same(
     filled, found = model.fill(blanks), texts.likelihoods([LikelihoodRequest(text) for text in TEXTS])
     monkeypatch.setattr(
         "biassay.models.transformers.language_model.LanguageModel._forward",
-        scarce(type(model)._forward, lambda _, batch, __: len(batch.sequences)),  # type: ignore[attr-defined]
+        scarce(type(model)._forward, lambda _, batch, *__: len(batch.sequences)),  # type: ignore[attr-defined]
     )
     for one, other in zip(filled, model.fill(blanks), strict=True):
         np.testing.assert_array_equal(one.pieces, other.pieces)
@@ -78,8 +82,8 @@ def test_language_models_with_little_memory_say_the_same(
 @pytest.fixture
 def spread(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were a GPU that is too small, and little memory: some layers are read from disk."""
-    monkeypatch.setattr(hub, "_is_too_large", lambda *_: True)
-    monkeypatch.setattr(hub, "_get_memory_limits", lambda: {"cpu": 12_000})
+    monkeypatch.setattr(checkpoint, "_is_too_large", lambda *_: True)
+    monkeypatch.setattr(checkpoint, "_get_memory_limits", lambda: {"cpu": 12_000})
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
@@ -115,3 +119,122 @@ def test_a_quantised_checkpoint_is_the_model_of_its_rounded_weights(tmp_path: Pa
     (folders[1] / "config.json").write_text(json.dumps(config | {"quantization_config": how}))
     expected, found = (open_model(f"hf:{folder}", "texts").encode(TEXTS).vectors for folder in folders)
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_what_was_announced_is_worked_on_once_and_elsewhere() -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def work(batch: Sequence[str]) -> str:
+        seen.append(("".join(batch), threading.current_thread() is threading.main_thread()))
+        return "".join(batch).upper()
+
+    ahead = BatchPrefetcher(work)
+    ahead.prefetch(["a", "b"])
+    ahead.prefetch(["c"])
+    assert [ahead(["c"]), ahead(["a", "b"]), ahead(["d"])] == ["C", "AB", "D"]
+    assert sorted(seen) == [("ab", False), ("ab", True), ("c", False), ("d", True)]  # what lies before c is given up
+
+
+@pytest.mark.parametrize("kind", ["masked", "causal"])
+def test_every_question_is_asked_in_a_sequence_that_begins_with_its_own(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    drawn = [tuple(rng.integers(0, 3, rng.integers(1, 6)).tolist()) for _ in range(200)]
+    questions = [TokenQuery(ids, int(rng.integers(len(ids))), int(rng.integers(9))) for ids in drawn]
+    passes = ForwardPlan.from_queries(questions, kind)  # type: ignore[arg-type]
+    distinct = set(drawn)
+    alone = {ids for ids in distinct if not any(ids == other[: len(ids)] for other in distinct - {ids})}
+    assert sorted(passes.sequences) == sorted(distinct if kind == "masked" else alone)
+    assert [len(ids) for ids in passes.sequences] == sorted(map(len, passes.sequences))
+    answered: dict[int, TokenQuery] = {}
+    for batch, own in passes.batches(8, 24):
+        assert len(batch.sequences) == 1 or len(batch.sequences) * max(map(len, batch.sequences)) <= 24
+        padded, mask = batch.padded(-1)
+        assert [tuple(row[row >= 0]) for row in padded] == list(batch.sequences)
+        assert (mask == (padded >= 0)).all()
+        rows, positions, indices = batch.distinct_positions()
+        for number, at, target in zip(own.tolist(), indices.tolist(), batch.targets.tolist(), strict=True):
+            ids, place = batch.sequences[rows[at]], int(positions[at])
+            asked = questions[number]
+            assert ids[: len(asked.ids)] == asked.ids
+            answered[number] = TokenQuery(asked.ids, place, target)
+    assert [answered[number] for number in range(len(questions))] == questions
+    everyone = np.arange(len(questions))
+    assert passes.count_first_reads(everyone, len(questions)).sum() == len(passes.sequences)
+
+
+def test_cancelled_batches_are_dropped_and_the_thread_is_idle() -> None:
+    running, leave = threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def work(batch: Sequence[str]) -> str:
+        if batch == ["slow"]:
+            running.set()
+            while not (leave.is_set() or ahead.stopping.wait(0.01)):
+                pass
+        done.extend(batch)
+        return batch[0]
+
+    ahead = BatchPrefetcher(work)
+    ahead.cancel()  # nothing was announced
+    ahead.prefetch(["slow"])
+    ahead.prefetch(["next"])
+    assert running.wait(10)
+    ahead.cancel()
+    assert done == ["slow"]
+    leave.set()
+    ahead.prefetch(["next"])
+    assert [ahead(["next"]), ahead(["slow"])] == ["next", "slow"]
+    assert done == ["slow", "next", "slow"]
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(("longest", "flash"), [(7, False), (64, False), (65, True)])
+def test_kernels_with_plans_are_left_out_for_as_long_as_a_pass_takes(longest: int, flash: bool) -> None:
+    from torch.backends import cuda
+
+    def allowed() -> tuple[bool, ...]:
+        names = ("cudnn", "flash", "mem_efficient", "math")
+        return tuple(getattr(cuda, f"{name}_sdp_enabled")() for name in names)
+
+    before = allowed()
+    with avoid_cudnn_attention("cuda", longest):
+        assert allowed() == (False, flash, True, True)
+    assert allowed() == before
+    with avoid_cudnn_attention("cpu", longest):
+        assert allowed() == before
+
+
+Python = Callable[[str], Path]
+
+
+@pytest.fixture
+def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Python:
+    """A CPU that claims AMX, and an interpreter that does this when asked to try; every trial leaves a mark."""
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True, raising=False)
+
+    def made(does: str) -> Path:
+        script, trials = tmp_path / "python", tmp_path / "trials"
+        script.write_text(f"#!/bin/sh\necho >> {trials}\n{does}\n")
+        script.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(script))
+        return trials
+
+    return made
+
+
+@pytest.mark.parametrize(("does", "code"), [("kill -ILL $$", "-4"), ("exit 3", "3")])
+def test_what_would_end_python_is_refused(python: Python, does: str, code: str) -> None:
+    python(does)
+    for dtype in (torch.bfloat16, torch.float16):
+        with pytest.raises(ModelError, match=rf"code {code}\).*dtype=float32.*ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"):
+            check_half_precision("m", torch.nn.Linear(2, 2, dtype=dtype))
+    check_half_precision("m", torch.nn.Linear(2, 2))
+    check_half_precision("m", torch.nn.Linear(2, 2, dtype=torch.bfloat16, device="meta"))
+
+
+def test_half_precision_runs_where_the_trial_goes_well(python: Python, tmp_path: Path) -> None:
+    trials = python("exit 0")
+    encoder = open_encoder(f"hf:{save_tiny('bert', tmp_path / 'tiny')}?dtype=bfloat16")
+    encoder.prepare(["This is joy."])
+    assert trials.exists()
+    assert np.isfinite(encoder.encode(["This is joy."]).vectors).all()

@@ -14,8 +14,7 @@ import pytest
 
 from biassay.errors import ModelError
 from biassay.models.registry import parse_model
-from biassay.models.transformers import hub
-from biassay.models.transformers.hub import CheckpointRef, find_checkpoint
+from biassay.models.transformers.checkpoint import Checkpoint, find_checkpoint
 
 PARTS = [
     *("config.json", "model.safetensors", "vocab.txt", "bpe.codes", "modules.json", "modeling_own.py", "own/part.py"),
@@ -27,7 +26,7 @@ PARTS = [
 
 
 def revision(folder: Path, settings: str = "") -> str:
-    return find_checkpoint(parse_model(f"st:{folder}{settings}")).fingerprint()
+    return find_checkpoint(parse_model(f"st:{folder}{settings}")).fingerprint
 
 
 @pytest.fixture
@@ -125,7 +124,7 @@ def test_code_and_models_that_a_configuration_names_elsewhere_count(folder: Path
 
 def test_files_that_change_while_a_model_is_loaded_are_an_error(folder: Path) -> None:
     source = find_checkpoint(parse_model(f"st:{folder}"))
-    source.fingerprint()
+    _ = source.fingerprint
     source.check_unchanged()
     (folder / "model.safetensors").write_text("another")
     with pytest.raises(ModelError, match=r"model\.safetensors changed while the model was loaded"):
@@ -151,18 +150,15 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return snapshot
 
 
-def hub_revision(*, trusted: bool = False) -> str:
-    return CheckpointRef("owner/name", "v1", "hf:owner/name", trusted=trusted, typed="hf:owner/name").fingerprint()
+def at_hub(settings: str = "") -> Checkpoint:
+    return Checkpoint(parse_model(f"hf:owner/name@v1{settings}"), "owner/name", "v1", "hf:owner/name")
 
 
 @pytest.mark.usefixtures("hub_cache")
 def test_an_untouched_hub_model_is_known_by_its_commit() -> None:
-    assert hub_revision() == f"{COMMIT} owner/name"
-    assert hub_revision(trusted=True) == f"{COMMIT} owner/name trust_remote_code"
-    assert (
-        CheckpointRef("owner/name", "v1", "hf:owner/name", trusted=False, typed="hf:owner/name").options["revision"]
-        == COMMIT
-    )
+    assert at_hub().fingerprint == f"{COMMIT} owner/name"
+    assert at_hub("?trust_remote_code=true").fingerprint == f"{COMMIT} owner/name trust_remote_code"
+    assert at_hub().options["revision"] == COMMIT
 
 
 def test_a_hub_model_without_a_commit_is_never_known_by_its_branch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,6 +166,6 @@ def test_a_hub_model_without_a_commit_is_never_known_by_its_branch(monkeypatch: 
         raise OSError(f"no such file at {revision}")
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(hf_hub_download=download))
-    monkeypatch.setattr(hub, "open_config", lambda _: SimpleNamespace(_commit_hash=None))
+    monkeypatch.setattr(Checkpoint, "config", None)
     with pytest.raises(ModelError, match=r"no config\.json"):
-        hub_revision()
+        _ = at_hub().fingerprint

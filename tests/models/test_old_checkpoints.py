@@ -203,7 +203,7 @@ def layers(**changes: Any) -> dict[str, Any]:
         ({"e.bias_hh_l1_reverse": None}, "lacks the tensor 'e.bias_hh_l1_reverse'"),
         ({"e.weight_ih_l0": None}, "lacks the tensor 'e.weight_ih_l0'; it has e.bias"),
         ({"e.weight_ih_l1": torch.zeros(6, 5)}, r"'e.weight_ih_l1' has the shape \(6, 5\); expected \(6, 4\)"),
-        ({"e.weight_hh_l0": torch.zeros(6)}, r"'e.weight_hh_l0' has the shape \(6,\); expected \(any, any\)"),
+        ({"e.weight_hh_l0": torch.zeros(6)}, r"'e.weight_hh_l0' has the shape \(6,\); expected \(6, 2\)"),
         ({"e.weight_hh_l0": torch.zeros(6, 0)}, r"'e.weight_hh_l0' has the shape \(6, 0\)"),
         ({"e.bias_ih_l0": torch.full((6,), torch.nan)}, "'e.bias_ih_l0'.*not finite"),
         ({"e.bias_ih_l0": torch.zeros(6, dtype=torch.int64)}, "'e.bias_ih_l0' .torch.int64.*not finite real"),

@@ -27,13 +27,9 @@ from biassay.models.registry import (
     ("text", "family", "name", "settings"),
     [
         ("use", "use", "", {}),
-        ("glove", "glove", "", {}),
-        ("vectors:glove.txt", "vectors", "glove.txt", {}),
         ("vectors:C:/data/glove 840B.txt", "vectors", "C:/data/glove 840B.txt", {}),
-        ("vectors:v.bin?case=fold", "vectors", "v.bin", {"case": "fold"}),
         ("vectors:v.bin?case=fold&format=text", "vectors", "v.bin", {"case": "fold", "format": "text"}),
         ("vectors:v.bin?case=", "vectors", "v.bin", {"case": ""}),
-        ("python:module:name", "python", "module:name", {}),
         ("python:package.module:name", "python", "package.module:name", {}),
     ],
 )
@@ -72,14 +68,11 @@ SECRET = "sk-proj-0123456789abcdef"
     [
         f"apo:model?key={SECRET}",
         f"?{SECRET}",
-        f"api:?key={SECRET}",
-        f"api?key={SECRET}",
         f"use:large?key={SECRET}",
         f"api:model?key={SECRET}",
         f"api:model?{SECRET}",
         f"api:model?key_env={SECRET}&key_env={SECRET}",
         f"api:model?batch=2&{SECRET}=",
-        f"glove?{SECRET}",
     ],
 )
 def test_what_follows_the_question_mark_is_in_no_message(text: str) -> None:
@@ -125,15 +118,12 @@ def test_abilities_of_families() -> None:
     ("model", "count"),
     [
         ("glove", 0),
-        ("vectors:v.txt", 0),
-        ("hf:x", 0),
         ("hf:x?trust_remote_code=true", 1),
         ("st:x?trust_remote_code=0", 0),
         ("python:m:n", 1),
         ("api:m", 1),
         ("api:m?base_url=http://b/v1", 1),
         ("api:m?base_url=http://b/v1&key_env=K", 2),
-        ("api:m?key_env=K", 2),
         ("chat:m", 1),
         ("completions:m?base_url=http://b/v1&key_env=K", 2),
     ],

@@ -93,11 +93,11 @@ def test_representations_that_do_not_fit_into_memory_are_halved(
     expected = encoder.encode_representations(TEXTS, names(encoder))
     forward, sizes = encoder._states._forward, []
 
-    def scarce(tokenized: Any, rows: Any, ways: Any) -> Any:
+    def scarce(tokenized: Any, ways: Any, rows: Any) -> Any:
         sizes.append(len(rows))
         if len(rows) > 2:
             raise torch.OutOfMemoryError
-        return forward(tokenized, rows, ways)
+        return forward(tokenized, ways, rows)
 
     monkeypatch.setattr(encoder._states, "_forward", scarce)
     found = encoder.encode_representations(TEXTS, names(encoder))

@@ -48,21 +48,26 @@ def byte_tokenizer(*, special: bool, max_length: int = 64) -> Any:
     backend = Tokenizer(models.BPE(vocabulary, [], unk_token="<unk>"))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
+    extra: dict[str, str] = {}
     if special:
         backend.post_processor = processors.TemplateProcessing(
             single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
         )
-        extra = {
-            "bos_token": "<s>",
-            "pad_token": "<pad>",
-            "cls_token": "<s>",
-            "sep_token": "</s>",
-            "unk_token": "<unk>",
-        }
-    else:
-        extra = {}
+        own = {"bos": "<s>", "pad": "<pad>", "cls": "<s>", "sep": "</s>", "unk": "<unk>"}
+        extra = {f"{name}_token": token for name, token in own.items()}
     fast: Any = PreTrainedTokenizerFast
     return fast(tokenizer_object=backend, eos_token="</s>", model_max_length=max_length, **extra)
+
+
+def save_random(model: Any, tokenizer: Any, folder: Path, std: float = 0.3) -> Path:
+    """Save a model with random weights: the library's own start is so small that all vectors look alike."""
+    import torch
+
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=std)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 def save_tiny(kind: str, folder: Path, *, head: bool = False) -> Path:
@@ -81,14 +86,8 @@ def save_tiny(kind: str, folder: Path, *, head: bool = False) -> Path:
         "num_attention_heads": 2,
         "intermediate_size": 24,
     }
-    narrow: dict[str, Any] = {
-        "n_embd": 16,
-        "n_layer": 3,
-        "n_head": 2,
-        "n_positions": 64,
-        "bos_token_id": 2,
-        "eos_token_id": 2,
-    }
+    narrow: dict[str, Any] = {"n_embd": 16, "n_layer": 3, "n_head": 2, "n_positions": 64}
+    narrow |= {"bos_token_id": 2, "eos_token_id": 2}
     config: Any = {
         "bert": lambda: library.BertConfig(**shared, **wide, max_position_embeddings=32),
         "roberta": lambda: library.RobertaConfig(**shared, **wide, max_position_embeddings=66),
@@ -100,9 +99,4 @@ def save_tiny(kind: str, folder: Path, *, head: bool = False) -> Path:
     }[kind]()
     heads = {"bert": "AutoModelForMaskedLM", "roberta": "AutoModelForMaskedLM"}
     auto = getattr(library, heads.get(kind, "AutoModelForCausalLM") if head else "AutoModel")
-    model = auto.from_config(config)
-    for parameter in model.parameters():  # the library's own start is so small that all vectors look alike
-        torch.nn.init.normal_(parameter, std=0.3)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_random(auto.from_config(config), tokenizer, folder)

@@ -15,8 +15,7 @@ from tests.models.tiny_models import save_tiny
 import biassay
 from biassay.cache.responses import ModelCache
 from biassay.models.base import TextEmbeddings
-from biassay.models.transformers.encoder import HfEncoder
-from biassay.models.transformers.hidden_states import PendingVectors, TokenStates
+from biassay.models.transformers.encoder import HfEncoder, PendingVectors, TokenStates
 
 __all__ = ["cli"]
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("one_thread")]

@@ -109,7 +109,7 @@ def test_kept_readings_need_no_weights_and_only_new_ones_are_computed(
         raise AssertionError("weights were loaded")
 
     with monkeypatch.context() as patch:
-        patch.setattr("biassay.models.transformers.hidden_states.load_weights", refuse)
+        patch.setattr("biassay.models.transformers.encoder.load_weights", refuse)
         again = run(tiny_model, tmp_path, some)
     assert encoded(again) == 0
     assert all(np.array_equal(array, again.arrays[name]) for name, array in first.arrays.items())

@@ -8,7 +8,6 @@ Every node needs the same biassay with the same extras, and the corpus and the m
 
 from __future__ import annotations
 
-import errno
 import importlib
 import logging
 import math
@@ -40,7 +39,6 @@ _POLL_SECONDS = 0.5
 _IDLE_WARNING_SECONDS = 30.0
 _CONNECT_SECONDS = 10.0
 _MAX_MODELS = 32  # each has a thread of the driver
-_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 
 
 @dataclass(eq=False)
@@ -149,37 +147,35 @@ class _ActorHandle:
         return self.jobs[0].results if self.jobs else None
 
 
-@dataclass(frozen=True)
-class PoolConfig:
-    """Limits of a worker pool.
+class WorkerPool:
+    """Workers of one run.
 
-    Attributes
+    Parameters
     ----------
-    capacity : int
-        Number of workers that fit on the cluster.
+    ray : module
+        Ray, connected to the cluster.
+    make_worker : bytes
+        Serialized worker factory.
+    options : mapping
+        Resources of a worker.
     get_share : callable
-        Returns how many of them the pool may use now.
+        Returns how many workers the pool may use now.
     is_cancelled : callable
         Returns True if the pool must stop.
-    parked : list
-        Workers of all pools on nodes with a full disk.
     """
 
-    capacity: int
-    get_share: Callable[[], int]
-    is_cancelled: Callable[[], bool]
-    parked: list[Any]
-
-
-class WorkerPool:
-    """Workers of one run."""
-
-    def __init__(self, ray: Any, make_worker: bytes, options: Mapping[str, Any], config: PoolConfig) -> None:
-        self._ray, self._config = ray, config
+    def __init__(
+        self,
+        ray: Any,
+        make_worker: bytes,
+        options: Mapping[str, Any],
+        get_share: Callable[[], int],
+        is_cancelled: Callable[[], bool],
+    ) -> None:
+        self._ray, self._get_share, self._is_cancelled = ray, get_share, is_cancelled
         self._actor_class = ray.remote(max_restarts=0, max_task_retries=0, **options)(RayWorker)
         self._make_worker = ray.put(make_worker)
         self._workers: list[_ActorHandle] = []
-        self._parked: list[Any] = []
         self._started = self._last_active = time.monotonic()
         self._deaths: Counter[int | None] = Counter()
         self._delivered: Counter[int] = Counter()  # results of a task that were yielded before its worker died
@@ -190,7 +186,7 @@ class WorkerPool:
         left = len(tasks)
         try:
             while left:
-                if self._config.is_cancelled():
+                if self._is_cancelled():
                     raise MeasurementError("the run was stopped; run again to continue")
                 self._submit_tasks(tasks, waiting, 1 if self._scale(left) else _TASKS_PER_WORKER)
                 for worker in self._wait_for_results():
@@ -205,19 +201,17 @@ class WorkerPool:
                         left -= 1
                         self._delivered.pop(task_index, None)
                     elif kind == "error":
-                        self._handle_error(worker, waiting, deserialize_error(*content))
+                        raise deserialize_error(*content)
                     elif kind == "fault":
                         raise RuntimeError(f"a worker of the cluster failed:\n{content}")
         finally:
-            for actor in (*(worker.actor for worker in self._workers), *self._parked):
-                self._ray.kill(actor)
-            for actor in self._parked:
-                self._config.parked.remove(actor)
+            for worker in self._workers:
+                self._ray.kill(worker.actor)
 
     def _scale(self, left: int) -> int:
         """Start or stop workers. Return the number of busy workers that are too many."""
         is_settled = time.monotonic() - self._started >= _POLL_SECONDS  # other runs may be starting too
-        wanted = min(self._config.get_share() if is_settled else 1, left)
+        wanted = min(self._get_share() if is_settled else 1, left)
         while len(self._workers) < wanted:
             actor = self._actor_class.remote(self._make_worker)
             self._workers.append(_ActorHandle(actor, actor.start.remote(_get_version())))
@@ -286,7 +280,7 @@ class WorkerPool:
         """Return the tasks of a lost worker to the queue, or raise an error if too many workers died."""
         if getattr(error, "actor_init_failed", False):
             raise MeasurementError(
-                f"a worker could not be started: {_get_last_line(error)}; is the same biassay installed on every node?"
+                f"a worker could not be started: {_get_line(error, -1)}; is the same biassay installed on every node?"
             ) from error
         if self._is_program_error(error):
             raise RuntimeError(f"a worker of the cluster failed:\n{_strip_colours(error)}") from error
@@ -294,34 +288,16 @@ class WorkerPool:
         self._deaths[task_index] += 1
         n_deaths, max_deaths = self._deaths[task_index], _MAX_DEATHS
         if task_index is None:
-            max_deaths *= self._config.get_share()
+            max_deaths *= self._get_share()
         if n_deaths >= max_deaths:
             when = "before they started" if task_index is None else "during the same task"
             raise MeasurementError(
                 f"{n_deaths} workers died {when} (out of memory? give each a larger share of its node); "
-                f"the last one: {_get_first_line(error)}; run again to continue"
+                f"the last one: {_get_line(error)}; run again to continue"
             ) from error
-        self._remove_worker(worker, waiting)
-        self._ray.kill(worker.actor)
-
-    def _remove_worker(self, worker: _ActorHandle, waiting: deque[int]) -> None:
         waiting.extendleft(job.task_index for job in reversed(worker.jobs))
         self._workers.remove(worker)
-
-    def _handle_error(self, worker: _ActorHandle, waiting: deque[int], error: BiassayError | OSError) -> None:
-        """Raise the error of a worker, or continue with other workers if the disk of its node is full.
-
-        A worker on a full disk is parked, without tasks, until the end. If it were stopped, Ray would start another one
-        on the same node.
-        """
-        is_disk_error = isinstance(error, OSError) and error.errno in _DISK_ERRORS
-        has_others = any(other is not worker and other.starting is None for other in self._workers)
-        has_room = len(self._config.parked) + 1 < self._config.capacity
-        if not (is_disk_error and has_room and (has_others or len(self._parked) < _MAX_DEATHS)):
-            raise error
-        self._remove_worker(worker, waiting)
-        self._parked.append(worker.actor)
-        self._config.parked.append(worker.actor)
+        self._ray.kill(worker.actor)
 
     def _is_program_error(self, error: Exception) -> bool:
         """Return True if biassay raised the error, not Ray. Ray turns errors it cannot pickle into a RayError."""
@@ -337,14 +313,10 @@ def _strip_colours(error: BaseException) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", str(error))
 
 
-def _get_first_line(error: BaseException) -> str:
-    """Return the first line of a Ray error."""
-    return next((line for line in _strip_colours(error).splitlines() if line.strip()), type(error).__name__)
-
-
-def _get_last_line(error: BaseException) -> str:
-    """Return the last line of a Ray error, which follows the traceback."""
-    return next((line for line in reversed(_strip_colours(error).splitlines()) if line.strip()), type(error).__name__)
+def _get_line(error: BaseException, index: int = 0) -> str:
+    """Return a line of a Ray error: the first, or the last (-1), which follows the traceback."""
+    lines = [line for line in _strip_colours(error).splitlines() if line.strip()]
+    return lines[index] if lines else type(error).__name__
 
 
 class RayExecutor:
@@ -363,7 +335,7 @@ class RayExecutor:
             raise UsageError(f"GPUs per worker must be a fraction below 1 or a whole number (0.5, 1, 2), got {gpus:g}")
         self.gpus = gpus
         self._ray = _connect(address)
-        self._shares, self._parked = FairShare(), list[Any]()
+        self._shares = FairShare()
         self._is_stopped = False
         needs = self._worker_resources(model=True)
         if not self._count_slots(needs):
@@ -392,16 +364,12 @@ class RayExecutor:
         capacity = workers or max(1, self._count_slots(resources))
         try:
             with self._shares.reserve() as get_share:
-                config = PoolConfig(
-                    capacity,
-                    lambda: capacity if workers else get_share(capacity),
-                    lambda: self._is_stopped,
-                    self._parked,
-                )
-                yield from WorkerPool(self._ray, pickle.dumps(make_worker), resources, config).run(tasks)
+                share = lambda: capacity if workers else get_share(capacity)  # noqa: E731
+                pool = WorkerPool(self._ray, pickle.dumps(make_worker), resources, share, lambda: self._is_stopped)
+                yield from pool.run(tasks)
         except self._ray.exceptions.RayError as error:
             raise MeasurementError(
-                f"the Ray cluster could not finish: {_get_first_line(error)}; run again to continue"
+                f"the Ray cluster could not finish: {_get_line(error)}; run again to continue"
             ) from error
 
     def _worker_resources(self, *, model: bool) -> dict[str, float]:
@@ -437,7 +405,7 @@ def _connect(address: str | None) -> Any:
         library.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         where = f"at {address!r}" if address else "on this machine"
-        raise UsageError(f"no Ray cluster {where}: {_get_first_line(error)}") from error
+        raise UsageError(f"no Ray cluster {where}: {_get_line(error)}") from error
     _redirect_reports()
     return library
 

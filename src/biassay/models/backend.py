@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from biassay.errors import UnknownNameError, UsageError, format_install_command
+from biassay.packages import import_object
 
 if TYPE_CHECKING:
     from biassay.models.base import BlankFiller, Encoder, LikelihoodModel, TextGenerator, WordEncoder
@@ -138,6 +139,11 @@ def get_setting_consents(model: ModelName) -> tuple[str, ...]:
     """List the actions of a model with these settings that need the user's consent."""
     settings = {name: value for name, value in model.settings.items() if value.lower() not in ("false", "0")}
     return tuple(text.format(settings[name]) for name, text in _CONSENT.items() if name in settings)
+
+
+def defer(target: str) -> Callable[[ModelName], Any]:
+    """Return an opener of models, such as ``module:function``, whose module is imported on the first call."""
+    return lambda model: import_object(target)(model)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

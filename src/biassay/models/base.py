@@ -532,23 +532,17 @@ class SamplingOptions:
         return int.from_bytes(digest, "big") >> 1
 
 
-def check_no_sampling_settings(model: ModelName, purpose: str) -> None:
-    """Raise UsageError if a model string has sampling settings and is opened for another purpose."""
-    wrong = next((name for name in SAMPLING_SETTINGS if name in model.settings), None)
-    if wrong is not None:
-        raise UsageError(f"{model.label}: {wrong}= applies to generated text, not to {purpose}; leave it out")
+_APPLIES_TO = {
+    "word": "words in context (for the vectors of texts use pool=)",
+    "pool": "the vectors of whole texts (for words in context use word=)",
+    "layer": "vectors, not to predictions",
+    "join": "vectors, not to predictions",
+    **dict.fromkeys(SAMPLING_SETTINGS, "generated text"),
+}
 
 
-def check_text_settings(model: ModelName) -> None:
-    """Raise UsageError if the model string has settings for words in context."""
-    if "word" in model.settings:
-        raise UsageError(f"{model.label}: word= applies to words in context; for the vectors of whole texts use pool=")
-
-
-def check_word_settings(model: ModelName) -> None:
-    """Raise UsageError if the model string has settings for whole texts."""
-    if "pool" in model.settings:
-        raise UsageError(
-            f"{model.label}: pool= applies to the vectors of whole texts; for words in context use word=last, "
-            "word=first or word=mean"
-        )
+def refuse_settings(model: ModelName, *names: str) -> None:
+    """Raise UsageError if a model string has settings that do not apply to what the model is opened for."""
+    for name in names:
+        if name in model.settings:
+            raise UsageError(f"{model.label}: {name}= applies to {_APPLIES_TO[name]}; leave it out")

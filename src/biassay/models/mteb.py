@@ -18,16 +18,10 @@ from biassay.models.backend import ModelBackend, ModelName, read_bool_setting, r
 from biassay.models.base import Identity, TextEmbeddings
 from biassay.models.devices import DEVICE_HELP, check_device, choose_device
 from biassay.models.transformers.batches import retry_in_halves, split_in_half
-from biassay.models.transformers.hub import translate_errors
+from biassay.models.transformers.checkpoint import translate_errors
 
 DEFAULT_TASK = "STSBenchmark"
 """Semantic similarity in English: the task that is closest to comparing cosines of words."""
-_PROMPT_TYPES = ("none", "query", "document")
-
-
-def open_text_encoder(model: ModelName) -> MtebEncoder:
-    """Open ``mteb:NAME``."""
-    return MtebEncoder(model)
 
 
 class MtebEncoder:
@@ -38,10 +32,8 @@ class MtebEncoder:
     def __init__(self, model: ModelName) -> None:
         check_device(model)
         self._name, self._model = model, None
-        task, prompt = (
-            model.settings.get("task", DEFAULT_TASK),
-            read_choice_setting(model, "prompt", _PROMPT_TYPES, "none"),
-        )
+        task = model.settings.get("task", DEFAULT_TASK)
+        prompt = read_choice_setting(model, "prompt", ("none", "query", "document"), "none")
         self._meta, self._task = _find_meta(model), _find_task(model, task)
         types: Any = import_module("mteb.types")
         self._prompt = None if prompt == "none" else types.PromptType(prompt)
@@ -58,14 +50,14 @@ class MtebEncoder:
     def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
         """Load the weights."""
         if self._model is None:
-            with translate_errors(self._name.head, "weights"), warnings.catch_warnings():
+            with translate_errors(self._name.label, "weights"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # mteb warns that its prompts replace those of the model
                 self._model = self._meta.load_model(device=self._device)
 
     def encode(self, texts: Sequence[str]) -> TextEmbeddings:
         """Return one vector per text."""
         self.prepare(texts)
-        vectors = retry_in_halves(self._name.head, self._encode, list(texts), split_in_half)
+        vectors = retry_in_halves(self._name.label, self._encode, list(texts), split_in_half)
         return TextEmbeddings.from_vectors(np.concatenate(vectors))
 
     def _encode(self, texts: Sequence[str]) -> Any:
@@ -146,6 +138,6 @@ BACKEND = ModelBackend(
     extra="mteb",
     needs=("torch", "sentence_transformers", "mteb", "datasets"),
     packages=("torch", "transformers", "sentence-transformers", "mteb"),
-    texts=open_text_encoder,
+    texts=MtebEncoder,
     selftest=_selftest,
 )

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import MeasurementError, UnknownNameError, UsageError, VectorError
+from biassay.errors import MeasurementError, UnknownNameError, UsageError, VectorError, format_examples
 from biassay.models.backend import ModelBackend, ModelName
 from biassay.models.base import Identity, TextEmbeddings, split_score, split_text_pair
 
@@ -67,17 +67,9 @@ def _suggest_names(module: ModuleType) -> tuple[list[str], str]:
     """Return the names of a module's encoders and of its own functions, and a hint that lists some of them."""
     public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     encoders = [name for name, value in public.items() if _is_model(value)]
-    functions = [
-        name
-        for name, value in public.items()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and name not in encoders
-    ]
-    kinds = [("objects with a method encode", encoders), ("functions", functions)]
-    parts = [
-        f"{kind}: {', '.join(names[:_MAX_NAMES])}{f' and {len(names) - _MAX_NAMES} more' * (len(names) > _MAX_NAMES)}"
-        for kind, names in kinds
-        if names
-    ]
+    functions = [n for n, value in public.items() if inspect.isfunction(value) and value.__module__ == module.__name__]
+    kinds = {"objects with a method encode": encoders, "functions": functions}
+    parts = [f"{kind}: {format_examples(names, _MAX_NAMES)}" for kind, names in kinds.items() if names]
     hint = "; ".join(parts) or "the module has no object with a method encode(texts), and no function score(texts)"
     return encoders + functions, f"({hint})"
 
@@ -99,7 +91,22 @@ def wrap_object(model: Any, text: str | None = None) -> PythonEncoder | PythonSc
     return PythonEncoder(parsed, model) if is_encoder else PythonScorer(parsed, model)
 
 
-class PythonEncoder:
+class _PythonModel:
+    """A user's object or function; its vectors or scores are cached only if it has an attribute ``revision``."""
+
+    batch_size = 256
+
+    def __init__(self, model: ModelName, value: Any, module: ModuleType | None = None) -> None:
+        self._text, self._value = model.text, value
+        self.count_tokens = getattr(value, "count_tokens", None)
+        revision = getattr(value, "revision", None)
+        if revision is not None:
+            source = _hash_source(value if inspect.isroutine(value) else type(value), module)
+            revision = f"{revision}, source {source}" if source else str(revision)
+        self.identity = Identity(model.text, f"python:{model.name}", revision)
+
+
+class PythonEncoder(_PythonModel):
     """Encode texts with any object that has ``encode(texts) -> array``.
 
     A text whose row is None or all NaN is out of vocabulary. Vectors are cached only if the object has an attribute
@@ -107,20 +114,13 @@ class PythonEncoder:
     are counted if the object has a method ``count_tokens(texts)``.
     """
 
-    batch_size = 256
-
-    def __init__(self, model: ModelName, encoder: Any, module: ModuleType | None = None) -> None:
-        self._text, self._encoder = model.text, encoder
-        self.count_tokens = getattr(encoder, "count_tokens", None)
-        self.identity = _make_identity(model, encoder, module)
-
     def prepare(self, texts: Sequence[str]) -> None:
         """Do nothing: the object was loaded by the user."""
 
     def encode(self, texts: Sequence[str]) -> TextEmbeddings:
         """Call the object and check its result."""
         try:
-            returned = self._encoder.encode(list(texts))
+            returned = self._value.encode(list(texts))
         except Exception as error:
             raise MeasurementError(f"model {self._text!r}: encode() raised {error!r}") from error
         try:
@@ -145,7 +145,7 @@ class PythonEncoder:
         return TextEmbeddings.from_vectors(vectors, spans)
 
 
-class PythonScorer:
+class PythonScorer(_PythonModel):
     """Score texts with any function ``score(texts)`` or ``score(queries, documents)`` that returns one number each.
 
     A text of `score(queries, documents)` is a query and a document, see `join_text_pair`. Scores are cached only if the
@@ -157,13 +157,9 @@ class PythonScorer:
         Arguments of the function.
     """
 
-    batch_size = 256
-
-    def __init__(self, model: ModelName, score: Any, module: ModuleType | None = None) -> None:
-        self._text, self._score = model.text, score
-        self.count_tokens = getattr(score, "count_tokens", None)
-        self.identity = _make_identity(model, score, module)
-        self.scorer = "pairs" if _count_required_parameters(score) == 2 else "texts"
+    def __init__(self, model: ModelName, value: Any, module: ModuleType | None = None) -> None:
+        super().__init__(model, value, module)
+        self.scorer = "pairs" if _count_required_parameters(value) == 2 else "texts"
 
     def prepare(self, texts: Sequence[str]) -> None:
         """Score a few texts twice, the second time in another batch; raise MeasurementError if a score changes."""
@@ -186,7 +182,7 @@ class PythonScorer:
             [texts] if self.scorer == "texts" else list(map(list, zip(*map(split_text_pair, texts), strict=True)))
         )
         try:
-            returned = self._score(*arguments)
+            returned = self._value(*arguments)
         except Exception as error:
             raise MeasurementError(f"model {self._text!r}: score() raised {error!r}") from error
         try:
@@ -218,14 +214,6 @@ def _count_required_parameters(function: Any) -> int:
         return 1
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(parameter.default is parameter.empty and parameter.kind in kinds for parameter in parameters)
-
-
-def _make_identity(model: ModelName, value: Any, module: ModuleType | None) -> Identity:
-    revision = getattr(value, "revision", None)
-    if revision is not None:
-        source = _hash_source(value if inspect.isroutine(value) else type(value), module)
-        revision = f"{revision}, source {source}" if source else str(revision)
-    return Identity(model.text, f"python:{model.name}", revision)
 
 
 def _to_array(returned: Any) -> NDArray[np.float32]:

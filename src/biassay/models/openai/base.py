@@ -7,7 +7,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
@@ -68,12 +68,6 @@ def parse_choices(body: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return [choices[i] for i in order], usage if isinstance(usage, dict) else {}
 
 
-def parse_single_choice(body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the first choice of a response and its token usage."""
-    choices, usage = parse_choices(body)
-    return choices[0], usage
-
-
 def parse_usage(usage: dict[str, Any]) -> tuple[int | None, int | None]:
     """Return the tokens read and written; None if the endpoint does not report them."""
     numbers = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
@@ -102,6 +96,15 @@ def parse_log_probability(name: str, number: object) -> float:
 _MAX_CONSECUTIVE_FAILURES = 5
 Request = TypeVar("Request")
 Output = TypeVar("Output")
+
+
+@dataclass(frozen=True)
+class EndpointResponse:
+    """Output of a request and its tokens; None if the endpoint does not report them."""
+
+    output: Any
+    tokens_in: int | None
+    tokens_out: int | None
 
 
 class EndpointModel(ABC, Generic[Request, Output]):
@@ -163,16 +166,89 @@ class EndpointModel(ABC, Generic[Request, Output]):
             Tokens that may still be used.
         answered_before : bool
             If True, an earlier run received responses from this endpoint.
+
+        Notes
+        -----
+        The caller stores the outputs before the next request is sent, so that at most as many responses as there are
+        concurrent requests are lost if the process ends. After a failure, and when the budget does not allow the next
+        request, nothing more is sent, and pending responses are awaited because they are charged. After Ctrl-C they
+        are not.
+
+        A request that the endpoint filters, or on which every attempt failed, gets a substitute. The endpoint counts as
+        down after `_MAX_CONSECUTIVE_FAILURES` failures without an answer in between, or if it answers no request at
+        all.
         """
-        return _stream_concurrently(
-            requests,
-            self._fetch_redacted,
-            self._tokens,
-            self._options.concurrency,
-            token_budget,
-            self._make_substitute,
-            answered_before,
-        )
+        from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+        stop, waiting, concurrency = threading.Event(), deque(enumerate(requests)), self._options.concurrency
+        pool = ThreadPoolExecutor(concurrency, thread_name_prefix="biassay-api")
+        pending: dict[Future[EndpointResponse], tuple[int, tuple[int, int], int, int]] = {}
+        problem: Exception | None = None
+        failures, failure, n_answered = 0, None, 0
+        try:
+            while True:
+                while waiting and problem is None and len(pending) < concurrency:
+                    end = (
+                        -1 if failures else 0
+                    )  # one wording may fail for all names, although the endpoint answers others
+                    tokens = self._tokens(waiting[end][1])
+                    reserved = token_budget.reserve(*tokens)
+                    if reserved is None:
+                        break
+                    index, request = waiting[end]
+                    del waiting[end]
+                    pending_request = PendingRequest(stop, partial(token_budget.record_failed, *tokens))
+                    pending[pool.submit(self._fetch_redacted, request, pending_request)] = (
+                        index,
+                        tokens,
+                        reserved,
+                        n_answered,
+                    )
+                if not pending:
+                    break
+                outputs: list[tuple[int, Any]] = []
+                # Ctrl-C just before a wait without a timeout would be noticed only when a future is done.
+                for future in wait(pending, timeout=1.0, return_when=FIRST_COMPLETED).done:
+                    index, tokens, reserved, n_answered_before = pending.pop(future)
+                    try:
+                        response = future.result()
+                    except UnansweredError as error:
+                        token_budget.release(reserved)
+                        if error.finish_reason == "filter":
+                            failures, n_answered, answered_before = 0, n_answered + 1, True
+                        else:  # retries take time, in which others may have been answered
+                            failures, failure = failures + (n_answered == n_answered_before), error
+                        substitute = self._make_substitute(requests[index], error.finish_reason)
+                        if substitute is None or failures >= _MAX_CONSECUTIVE_FAILURES:
+                            problem = problem or error
+                            stop.set()
+                        else:
+                            outputs.append((index, substitute))
+                    except Exception as error:
+                        token_budget.release(reserved)
+                        problem = problem or error
+                        stop.set()  # pending requests are not retried
+                    else:
+                        failures, n_answered, answered_before = 0, n_answered + 1, True
+                        read = tokens[0] if response.tokens_in is None else response.tokens_in
+                        written = tokens[1] if response.tokens_out is None else response.tokens_out
+                        token_budget.record_used(reserved, tokens[0], read, written)
+                        outputs.append((index, response.output))
+                if outputs:
+                    yield outputs
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+        problem = problem or (None if answered_before else failure)
+        if problem is not None:
+            raise problem
+        if waiting:
+            raise BudgetError(
+                f"the budget of {token_budget.limit:,} tokens does not allow another request: "
+                f"{token_budget.used:,} tokens are used, and the next request may take "
+                f"{token_budget.required_tokens(*self._tokens(waiting[0][1])):,}; {len(waiting):,} requests remain; "
+                "responses are cached: give a larger --budget and resume the run"
+            )
 
     def _make_substitute(self, request: Request, finish_reason: Literal["filter", "failed"]) -> Output | None:  # noqa: ARG002
         """Return a substitute for a missing response, or None to end the run."""
@@ -221,96 +297,3 @@ class EndpointReplyModel(EndpointModel[Prompt, Reply]):
         own = self._sampling.temperature
         sampling = {"model": self._name, "temperature": own if prompt.temperature is None else prompt.temperature}
         return sampling if seed is None else {**sampling, "seed": seed}
-
-
-@dataclass(frozen=True)
-class EndpointResponse:
-    """Output of a request and its tokens; None if the endpoint does not report them."""
-
-    output: Any
-    tokens_in: int | None
-    tokens_out: int | None
-
-
-def _stream_concurrently(
-    requests: Sequence[Request],
-    fetch: Callable[[Request, PendingRequest], EndpointResponse],
-    estimate: Callable[[Request], tuple[int, int]],
-    concurrency: int,
-    token_budget: TokenBudget,
-    make_substitute: Callable[[Request, Literal["filter", "failed"]], Any],
-    answered_before: bool,
-) -> Iterator[list[tuple[int, Any]]]:
-    """Yield (request index, output) pairs as responses arrive.
-
-    The caller stores the outputs before the next request is sent, so that at most `concurrency` responses are lost if
-    the process ends. After a failure, and when the budget does not allow the next request, nothing more is sent, and
-    pending responses are awaited because they are charged. After Ctrl-C they are not.
-
-    A request that the endpoint filters, or on which every attempt failed, gets a substitute. The endpoint counts as
-    down after `_MAX_CONSECUTIVE_FAILURES` failures without an answer in between, or if it answers no request at all.
-    """
-    from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-
-    stop, waiting = threading.Event(), deque(enumerate(requests))
-    pool = ThreadPoolExecutor(concurrency, thread_name_prefix="biassay-api")
-    pending: dict[Future[EndpointResponse], tuple[int, tuple[int, int], int, int]] = {}
-    problem: Exception | None = None
-    failures, failure, n_answered = 0, None, 0
-    try:
-        while True:
-            while waiting and problem is None and len(pending) < concurrency:
-                end = -1 if failures else 0  # one wording may fail for all names, although the endpoint answers others
-                tokens = estimate(waiting[end][1])
-                reserved = token_budget.reserve(*tokens)
-                if reserved is None:
-                    break
-                index, request = waiting[end]
-                del waiting[end]
-                pending_request = PendingRequest(stop, partial(token_budget.record_failed, *tokens))
-                pending[pool.submit(fetch, request, pending_request)] = index, tokens, reserved, n_answered
-            if not pending:
-                break
-            outputs: list[tuple[int, Any]] = []
-            # Ctrl-C just before a wait without a timeout would be noticed only when a future is done.
-            for future in wait(pending, timeout=1.0, return_when=FIRST_COMPLETED).done:
-                index, tokens, reserved, n_answered_before = pending.pop(future)
-                try:
-                    response = future.result()
-                except UnansweredError as error:
-                    token_budget.release(reserved)
-                    if error.finish_reason == "filter":
-                        failures, n_answered, answered_before = 0, n_answered + 1, True
-                    else:  # retries take time, in which others may have been answered
-                        failures, failure = failures + (n_answered == n_answered_before), error
-                    substitute = make_substitute(requests[index], error.finish_reason)
-                    if substitute is None or failures >= _MAX_CONSECUTIVE_FAILURES:
-                        problem = problem or error
-                        stop.set()
-                    else:
-                        outputs.append((index, substitute))
-                except Exception as error:
-                    token_budget.release(reserved)
-                    problem = problem or error
-                    stop.set()  # pending requests are not retried
-                else:
-                    failures, n_answered, answered_before = 0, n_answered + 1, True
-                    read = tokens[0] if response.tokens_in is None else response.tokens_in
-                    written = tokens[1] if response.tokens_out is None else response.tokens_out
-                    token_budget.record_used(reserved, tokens[0], read, written)
-                    outputs.append((index, response.output))
-            if outputs:
-                yield outputs
-    finally:
-        stop.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-    problem = problem or (None if answered_before else failure)
-    if problem is not None:
-        raise problem
-    if waiting:
-        raise BudgetError(
-            f"the budget of {token_budget.limit:,} tokens does not allow another request: "
-            f"{token_budget.used:,} tokens are used, and the next request may take "
-            f"{token_budget.required_tokens(*estimate(waiting[0][1])):,}; {len(waiting):,} requests remain; "
-            "responses are cached: give a larger --budget and resume the run"
-        )

@@ -14,9 +14,9 @@ from biassay.models.openai.base import (
     EndpointReplyModel,
     EndpointResponse,
     make_generation_settings,
+    parse_choices,
     parse_finish_reason,
     parse_log_probability,
-    parse_single_choice,
     parse_usage,
 )
 from biassay.models.openai.client import MalformedResponseError, PendingRequest, RejectedError, RetryPolicy
@@ -82,7 +82,7 @@ class ChatModel(EndpointReplyModel):
         return self._client.post(payload, max_bytes, partial(self._parse, prompt), pending_request, "a prompt")
 
     def _parse(self, prompt: Prompt, body: bytes) -> EndpointResponse:
-        choice, usage = parse_single_choice(body)
+        (choice, *_), usage = parse_choices(body)
         message = choice.get("message")
         if not isinstance(message, dict):
             raise MalformedResponseError("a choice without a message")

@@ -151,8 +151,8 @@ class _FailedAttempt:
         HTTP status, 0 if there was no response.
     server_message : str
         Message in the response.
-    finish_reason : {"filter", "failed"} or None
-        Set if the failure may concern this request only.
+    is_filtered : bool
+        If True, the endpoint rejected the content of the request.
     """
 
     problem: str
@@ -163,7 +163,15 @@ class _FailedAttempt:
     first_advice: str = ""
     status: int = 0
     server_message: str = ""
-    finish_reason: Literal["filter", "failed"] | None = None
+    is_filtered: bool = False
+
+    @property
+    def finish_reason(self) -> Literal["filter", "failed"] | None:
+        """Why there is no response, if the failure may concern this request only."""
+        if self.is_filtered:
+            return "filter"
+        may_concern_it = self.retry and self.status != 429 if self.status else self.may_be_charged
+        return "failed" if may_concern_it else None
 
 
 class EndpointClient:
@@ -280,31 +288,32 @@ class EndpointClient:
                 return self._describe_rejection(response, body)
             if len(body) > max_bytes:
                 problem = f"answered with more than {max_bytes:,} bytes to {description}"
-                return _FailedAttempt(problem, retry=False, may_be_charged=True, finish_reason="failed")
+                return _FailedAttempt(problem, retry=False, may_be_charged=True)
             return parse(body)
-        except (httpx.TimeoutException, TimeoutError) as error:
-            was_sent = not isinstance(error, httpx.ConnectTimeout)
+        except (httpx.RequestError, TimeoutError, MalformedResponseError) as error:
+            return self._describe_failure(error)
+
+    def _describe_failure(self, error: Exception) -> _FailedAttempt:
+        """Describe a request without a response, or with one that does not follow the protocol."""
+        import httpx
+
+        if isinstance(error, httpx.DecodingError | MalformedResponseError):
+            is_ours = isinstance(error, MalformedResponseError)
+            problem = str(error) if is_ours else "data that do not match their Content-Encoding"
             return _FailedAttempt(
-                f"did not respond within {self._options.timeout:g} s",
-                retry=True,
-                may_be_charged=was_sent,
-                advice="allow more time with timeout=",
-                finish_reason="failed" if was_sent else None,
+                f"answered with {problem}", retry=True, may_be_charged=True, first_advice=_PROTOCOL_HINT
             )
-        except httpx.DecodingError:
-            return self._describe_malformed("data that do not match their Content-Encoding")
-        except httpx.RequestError as error:
-            was_sent = not isinstance(error, httpx.ConnectError)
-            return _FailedAttempt(
-                f"did not respond: {type(error).__name__}: {error}",
-                retry=True,
-                may_be_charged=was_sent,
-                advice="check whether the server is running",
-                first_advice="check base_url=, and whether the server is running",
-                finish_reason="failed" if was_sent else None,
-            )
-        except MalformedResponseError as error:
-            return self._describe_malformed(str(error))
+        was_sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+        if isinstance(error, httpx.TimeoutException | TimeoutError):
+            problem, advice = f"did not respond within {self._options.timeout:g} s", "allow more time with timeout="
+            return _FailedAttempt(problem, retry=True, may_be_charged=was_sent, advice=advice)
+        return _FailedAttempt(
+            f"did not respond: {type(error).__name__}: {error}",
+            retry=True,
+            may_be_charged=was_sent,
+            advice="check whether the server is running",
+            first_advice="check base_url=, and whether the server is running",
+        )
 
     def _send(self, payload: dict[str, Any], max_bytes: int) -> tuple[httpx.Response, bytes]:
         """Return the response with its body, of which little more than `max_bytes` is read."""
@@ -318,21 +327,10 @@ class EndpointClient:
                     break
         return response, bytes(body)
 
-    @staticmethod
-    def _describe_malformed(problem: str) -> _FailedAttempt:
-        return _FailedAttempt(
-            f"answered with {problem}",
-            retry=True,
-            may_be_charged=True,
-            first_advice=_PROTOCOL_HINT,
-            finish_reason="failed",
-        )
-
     def _describe_rejection(self, response: httpx.Response, body: bytes) -> _FailedAttempt:
         status = response.status_code
         message = response.headers.get("Location", "") if response.is_redirect else extract_message(body)
         retry = status in (408, 429) or (status >= 500 and status != 501)  # 501: not implemented
-        finish_reason: Literal["filter", "failed"] | None = "failed" if retry and status != 429 else None
         return _FailedAttempt(
             f"answered {status}: {message}" if message else f"answered {status}",
             retry,
@@ -342,7 +340,7 @@ class EndpointClient:
             first_advice="check the model's name and base_url=" if status == 404 else "",
             status=status,
             server_message=message,
-            finish_reason="filter" if status == 400 and _is_filtered(body) else finish_reason,
+            is_filtered=status == 400 and _is_filtered(body),
         )
 
     def _advise(self, response: httpx.Response) -> str:

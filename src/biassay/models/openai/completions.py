@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -14,13 +14,7 @@ import numpy as np
 
 from biassay.errors import MeasurementError, ModelError, UsageError
 from biassay.models.backend import ModelBackend, ModelName
-from biassay.models.base import (
-    BLANK_COLUMNS,
-    BlankScores,
-    Reply,
-    TokenLikelihoods,
-    check_no_sampling_settings,
-)
+from biassay.models.base import BLANK_COLUMNS, SAMPLING_SETTINGS, BlankScores, Reply, TokenLikelihoods, refuse_settings
 from biassay.models.openai.base import (
     EndpointModel,
     EndpointReplyModel,
@@ -29,7 +23,6 @@ from biassay.models.openai.base import (
     parse_choices,
     parse_finish_reason,
     parse_log_probability,
-    parse_single_choice,
     parse_usage,
 )
 from biassay.models.openai.client import (
@@ -44,34 +37,6 @@ from biassay.models.token_budget import estimate_token_count
 from biassay.prompts.requests import Blank, LikelihoodRequest, Prompt, Slot
 
 _SCORING_BYTES_OVERHEAD, _BYTES_PER_CHARACTER = 64 * 1024, 512
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredText:
-    """Log-probabilities and names of a text's tokens."""
-
-    tokens: TokenLikelihoods
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredTexts:
-    """Scored texts, and the tokens read and written for all of them."""
-
-    texts: list[ScoredText]
-    tokens_in: int | None
-    tokens_out: int | None
-
-    def __add__(self, other: ScoredTexts) -> ScoredTexts:
-        return ScoredTexts(
-            self.texts + other.texts,
-            _add_counts(self.tokens_in, other.tokens_in),
-            _add_counts(self.tokens_out, other.tokens_out),
-        )
-
-
-def _add_counts(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b
 
 
 class _MissingLogprobsError(Exception):
@@ -113,42 +78,38 @@ class LogprobClient:
         self._takes_lists: bool | None = None  # not known yet
         self._lock = threading.Lock()
 
-    def score(self, texts: Sequence[str], pending_request: PendingRequest) -> ScoredTexts:
-        """Return the log-probabilities of the tokens of each text."""
-        if not texts:
-            return ScoredTexts([], 0, 0)
-        form = self._form
-        if form is None:
-            with self._lock:
-                form = self._form
-                if form is None:
-                    self._form, first = self._find_form(texts[0], pending_request)
-                    return first + self._score_in_form(self._form, texts[1:], pending_request) if texts[1:] else first
-        return self._score_in_form(form, texts, pending_request)
+    def score(self, texts: Sequence[str], pending_request: PendingRequest) -> EndpointResponse:
+        """Return a list with the log-probabilities of the tokens of each text."""
+        responses: list[EndpointResponse] = []
+        with self._lock if self._form is None else nullcontext():
+            if self._form is None and texts:
+                self._form, first = self._find_form(texts[0], pending_request)
+                responses, texts = [first], texts[1:]
+        responses += self._score_in_form(texts, pending_request)
+        return EndpointResponse(
+            [likelihoods for response in responses for likelihoods in response.output],
+            _sum_counts([response.tokens_in for response in responses]),
+            _sum_counts([response.tokens_out for response in responses]),
+        )
 
-    def _score_in_form(self, form: str, texts: Sequence[str], pending_request: PendingRequest) -> ScoredTexts:
+    def _score_in_form(self, texts: Sequence[str], pending_request: PendingRequest) -> list[EndpointResponse]:
+        form = str(self._form)
         try:
             if len(texts) > 1 and self._takes_lists is not False:
-                scored = self._post_together(form, texts, pending_request)
-                if scored is not None:
-                    return scored
-            return sum((self._post(form, [text], pending_request) for text in texts), start=ScoredTexts([], 0, 0))
+                try:
+                    response = self._post(form, texts, pending_request)
+                except (MeasurementError, _MissingTextsError):
+                    if self._takes_lists:
+                        raise
+                    self._takes_lists = False
+                else:
+                    self._takes_lists = True
+                    return [response]
+            return [self._post(form, [text], pending_request) for text in texts]
         except _MissingLogprobsError:
             raise self._make_unsupported_error([f"{form}: suddenly missing"]) from None
 
-    def _post_together(self, form: str, texts: Sequence[str], pending_request: PendingRequest) -> ScoredTexts | None:
-        """Score several texts in one request; return None if the server does not support lists."""
-        try:
-            scored = self._post(form, texts, pending_request)
-        except (MeasurementError, _MissingTextsError):
-            if self._takes_lists:
-                raise
-            self._takes_lists = False
-            return None
-        self._takes_lists = True
-        return scored
-
-    def _find_form(self, text: str, pending_request: PendingRequest) -> tuple[str, ScoredTexts]:
+    def _find_form(self, text: str, pending_request: PendingRequest) -> tuple[str, EndpointResponse]:
         problems = []
         for form in self._FORMS:
             try:
@@ -166,41 +127,39 @@ class LogprobClient:
             f"{self._label}: the server returns no log-probabilities of given texts ({'; '.join(problems)})"
         )
 
-    def _post(self, form: str, texts: Sequence[str], pending_request: PendingRequest) -> ScoredTexts:
+    def _post(self, form: str, texts: Sequence[str], pending_request: PendingRequest) -> EndpointResponse:
         prompt = texts[0] if len(texts) == 1 else list(texts)
-        payload = {
-            "model": self._model,
-            "prompt": prompt,
-            "temperature": 1.0,
-            "max_tokens": 1,
-            **self._FORMS[form],
-        }
+        payload = {"model": self._model, "prompt": prompt, "temperature": 1.0, "max_tokens": 1, **self._FORMS[form]}
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
         max_bytes = _SCORING_BYTES_OVERHEAD * len(texts) + _BYTES_PER_CHARACTER * size
         parse_choice = _parse_prompt_logprobs if form == "prompt_logprobs" else _parse_echo
         parse = partial(self._parse, parse_choice, texts)
         return self._client.post(payload, max_bytes, parse, pending_request, f"{len(texts)} texts")
 
-    def _parse(self, parse_choice: ChoiceParser, texts: Sequence[str], body: bytes) -> ScoredTexts:
+    def _parse(self, parse_choice: ChoiceParser, texts: Sequence[str], body: bytes) -> EndpointResponse:
         choices, usage = parse_choices(body)
         if len(choices) != len(texts):
             if len(texts) > 1 and not self._takes_lists:
                 raise _MissingTextsError
             raise MalformedResponseError(f"{len(choices)} choices for {len(texts)} texts")
         scored = [
-            _make_scored_text(text, *parse_choice(self._label, choice))
+            _locate_likelihoods(text, *parse_choice(self._label, choice))
             for text, choice in zip(texts, choices, strict=True)
         ]
-        return ScoredTexts(scored, *parse_usage(usage))
+        return EndpointResponse(scored, *parse_usage(usage))
 
 
-def _make_scored_text(text: str, tokens: TokenLogprobs, offsets: Any) -> ScoredText:
+def _sum_counts(counts: Sequence[int | None]) -> int | None:
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
+def _locate_likelihoods(text: str, tokens: TokenLogprobs, offsets: Any) -> TokenLikelihoods:
     located = _locate_tokens(text, [name for name, _ in tokens], offsets)
-    spans = np.array([span for _, span in located], dtype=np.int32).reshape(-1, 2)
-    log_p = np.array([tokens[i][1] for i, _ in located], dtype=np.float64)
-    names = tuple(tokens[i][0] for i, _ in located)
-    ids = np.array([_make_token_id(name) for name in names], dtype=np.int64)
-    return ScoredText(TokenLikelihoods(log_p, spans, ids), names)
+    return TokenLikelihoods(
+        np.array([tokens[i][1] for i, _ in located], dtype=np.float64),
+        np.array([span for _, span in located], dtype=np.int32).reshape(-1, 2),
+        np.array([_make_token_id(tokens[i][0]) for i, _ in located], dtype=np.int64),
+    )
 
 
 def _make_token_id(name: str) -> int:
@@ -294,11 +253,8 @@ class CompletionsModel(EndpointReplyModel):
         return sum(estimate_token_count(text + option) for option in request.options), len(request.options)
 
     def _fetch(self, request: Prompt, pending_request: PendingRequest) -> EndpointResponse:
-        return (
-            self._score_options(request, pending_request)
-            if request.options
-            else self._generate(request, pending_request)
-        )
+        respond = self._score_options if request.options else self._generate
+        return respond(request, pending_request)
 
     def _generate(self, prompt: Prompt, pending_request: PendingRequest) -> EndpointResponse:
         payload: dict[str, Any] = {
@@ -313,13 +269,13 @@ class CompletionsModel(EndpointReplyModel):
         text = self._format_prompt(prompt)
         scores = self._logprobs.score([text + option for option in prompt.options], pending_request)
         ends = [len(text) + len(option) for option in prompt.options]
-        log_p = tuple(scored.tokens.within(len(text), end) for scored, end in zip(scores.texts, ends, strict=True))
+        log_p = tuple(scored.within(len(text), end) for scored, end in zip(scores.output, ends, strict=True))
         read, written = scores.tokens_in, scores.tokens_out
         return EndpointResponse(Reply("", None, read, written, log_p), read, written)
 
 
 def _parse_completion(body: bytes) -> EndpointResponse:
-    choice, usage = parse_single_choice(body)
+    (choice, *_), usage = parse_choices(body)
     text = choice.get("text")
     if not isinstance(text, str):
         raise MalformedResponseError("a choice without a text")
@@ -333,7 +289,7 @@ class CompletionsLikelihoods(EndpointModel[LikelihoodRequest, TokenLikelihoods])
     kind: Literal["causal"] = "causal"
 
     def __init__(self, model: ModelName, retry_policy: RetryPolicy | None = None) -> None:
-        check_no_sampling_settings(model, "likelihoods")
+        refuse_settings(model, *SAMPLING_SETTINGS)
         super().__init__(model, _PATH, {}, retry_policy)
         self._logprobs = LogprobClient(self._client, self._name, self._label)
 
@@ -346,7 +302,7 @@ class CompletionsLikelihoods(EndpointModel[LikelihoodRequest, TokenLikelihoods])
 
     def _fetch(self, request: LikelihoodRequest, pending_request: PendingRequest) -> EndpointResponse:
         scores = self._logprobs.score([request.text], pending_request)
-        return EndpointResponse(scores.texts[0].tokens, scores.tokens_in, scores.tokens_out)
+        return replace(scores, output=scores.output[0])
 
 
 class CompletionsBlanks(EndpointModel[Blank, BlankScores]):
@@ -360,7 +316,7 @@ class CompletionsBlanks(EndpointModel[Blank, BlankScores]):
     has_output_layer = False
 
     def __init__(self, model: ModelName, retry_policy: RetryPolicy | None = None) -> None:
-        check_no_sampling_settings(model, "blanks")
+        refuse_settings(model, *SAMPLING_SETTINGS)
         super().__init__(model, _PATH, {"head": "causal"}, retry_policy)
         self._logprobs = LogprobClient(self._client, self._name, self._label)
 
@@ -380,25 +336,23 @@ class CompletionsBlanks(EndpointModel[Blank, BlankScores]):
             raise UsageError("a causal model reads from left to right: a blank needs text before it")
         scores = self._logprobs.score([before + word + after for word in request.words], pending_request)
         ends = [len(before) + len(word) for word in request.words]
-        words = [_select_tokens(scored, len(before), end) for scored, end in zip(scores.texts, ends, strict=True)]
-        columns = np.full((sum(map(len, words)), len(BLANK_COLUMNS)), np.nan, dtype=np.float32)
-        columns[:, BLANK_COLUMNS.index("log_p")] = [log_p for tokens in words for _, log_p in tokens]
+        words = [_select_tokens(scored, len(before), end) for scored, end in zip(scores.output, ends, strict=True)]
+        columns = np.full((sum(len(tokens) for tokens, _ in words), len(BLANK_COLUMNS)), np.nan, dtype=np.float32)
+        columns[:, BLANK_COLUMNS.index("log_p")] = [value for _, log_p in words for value in log_p]
         filled = BlankScores(
-            lengths=np.array([len(tokens) for tokens in words], dtype=np.int32),
-            pieces=np.array([token for tokens in words for token, _ in tokens], dtype=np.int32),
+            lengths=np.array([len(tokens) for tokens, _ in words], dtype=np.int32),
+            pieces=np.array([token for tokens, _ in words for token in tokens], dtype=np.int32),
             columns=columns,
             unknown=0,
-            passes=len(scores.texts),
+            passes=len(scores.output),
         )
-        return EndpointResponse(filled, scores.tokens_in, scores.tokens_out)
+        return replace(scores, output=filled)
 
 
-def _select_tokens(scored: ScoredText, start: int, end: int) -> list[tuple[int, float]]:
-    """Return hash and log-probability of the tokens of a word; endpoints do not return token ids."""
-    spans = scored.tokens.spans.tolist()
-    inside = [i for i, (a, b) in enumerate(spans) if a < end and b > start]
-    hashes = [zlib.crc32(scored.names[i].encode("utf-8", "surrogatepass")) >> 1 for i in inside]
-    return list(zip(hashes, scored.tokens.log_p[inside].tolist(), strict=True))
+def _select_tokens(scored: TokenLikelihoods, start: int, end: int) -> tuple[list[int], list[float]]:
+    """Return ids of 31 bits and log-probabilities of the tokens of a word; endpoints do not return token ids."""
+    inside = (scored.spans[:, 0] < end) & (scored.spans[:, 1] > start)
+    return (scored.tokens[inside] & 0x7FFFFFFF).tolist(), scored.log_p[inside].tolist()
 
 
 BACKEND = ModelBackend(

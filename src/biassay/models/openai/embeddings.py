@@ -61,13 +61,9 @@ class ApiEncoder:
         parts = [list(texts[start : start + self._batch]) for start in range(0, len(texts), self._batch)]
         if not parts:
             return TextEmbeddings.from_vectors(np.empty((0, self._dimensions or 0), dtype=np.float32))
-        vectors = self._fetch_all(parts)
-        sizes = sorted({part.shape[1] for part in vectors})
-        if len(sizes) > 1:
-            raise VectorError(f"{self._label} returned vectors of different dimensions: {sizes}")
-        return TextEmbeddings.from_vectors(np.concatenate(vectors))
+        return TextEmbeddings.from_vectors(self._make_vectors(texts, self._fetch_all(parts)))
 
-    def _fetch_all(self, parts: list[list[str]]) -> list[NDArray[np.float32]]:
+    def _fetch_all(self, parts: list[list[str]]) -> list[list[float]]:
         from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
         stop = threading.Event()
@@ -80,25 +76,24 @@ class ApiEncoder:
                 done, pending = wait(pending, timeout=1.0, return_when=FIRST_EXCEPTION)
                 for future in done:
                     future.result()
-            return [future.result() for future in futures]
+            return [row for future in futures for row in future.result()]
         finally:
             # After a failure or Ctrl-C nothing more is sent, and pending requests are not awaited.
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _request(self, texts: list[str], stop: threading.Event) -> NDArray[np.float32]:
+    def _request(self, texts: list[str], stop: threading.Event) -> list[list[float]]:
         payload: dict[str, Any] = {"model": self._name, "input": texts, "encoding_format": "float"}
         if self._dimensions:
             payload["dimensions"] = self._dimensions
         max_bytes = _BYTES_OVERHEAD + _BYTES_PER_TEXT * len(texts)
         hint = f"if there are too many texts per request, use a smaller batch= (now {self._batch})"
-        rows = self._client.post(
+        return self._client.post(
             payload, max_bytes, partial(_parse_rows, n=len(texts)), PendingRequest(stop), f"{len(texts)} texts", hint
         )
-        return self._make_vectors(texts, rows)
 
-    def _make_vectors(self, texts: list[str], rows: list[list[float]]) -> NDArray[np.float32]:
-        """Check the vectors of a response for errors that a retry would not change."""
+    def _make_vectors(self, texts: Sequence[str], rows: list[list[float]]) -> NDArray[np.float32]:
+        """Check vectors for errors that a retry would not change."""
         expected, sizes = self._dimensions, sorted({len(row) for row in rows})
         if expected and sizes != [expected]:
             raise VectorError(

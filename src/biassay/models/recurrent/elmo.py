@@ -23,10 +23,10 @@ from biassay.models.base import (
     Span,
     TextEmbeddings,
     check_spans,
-    check_text_settings,
-    check_word_settings,
+    refuse_settings,
 )
 from biassay.models.devices import DEVICE_HELP, check_device, choose_device
+from biassay.models.recurrent.pickled_checkpoints import get_only_file
 from biassay.models.vector_files import file_fingerprint
 from biassay.models.word_vectors import tokenize
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 N_CHARACTERS = 261  # 256 bytes, start and end of text, start and end of word, padding
-_POOLS = ("mean", "max")
+_LAYOUT = "an ELMo folder has options.json and weights.hdf5, of one model"
 _ACTIVATIONS = ("relu", "tanh")
 
 
@@ -58,44 +58,11 @@ class ElmoOptions:
     skip: bool
 
 
-def open_text_encoder(model: ModelName) -> ElmoEncoder:
-    """Open ``elmo:DIR`` as a text encoder."""
-    check_text_settings(model)
-    return _open_encoder(model)
-
-
-def _open_encoder(model: ModelName) -> ElmoEncoder:
-    pool = read_choice_setting(model, "pool", _POOLS, "mean")
-    folder = Path(os.path.abspath(Path(model.name).expanduser()))  # so that "elmo:." has a name
-    if not folder.is_dir():
-        raise ModelError(
-            f"{model.label}: there is no folder {model.name}; elmo:DIR is a folder with options.json and weights.hdf5"
-        )
-    options_path, weights_path = _find_file(folder, "options", ".json"), _find_file(folder, "weights", ".hdf5")
-    options = read_elmo_options(options_path)
-    layers = read_choice_setting(model, "layers", ("sum", "concat", *map(str, range(options.layers + 1))), "sum")
-    device = "auto" if check_device(model) == "auto" else choose_device(model)
-    fingerprints = file_fingerprint(options_path) + file_fingerprint(weights_path)
-    identity = Identity(
-        f"elmo:{folder.name}",
-        "elmo",
-        hashlib.blake2b(fingerprints.encode(), digest_size=16).hexdigest(),
-        (("pool", pool), ("layers", layers)),
-    )
-    return ElmoEncoder(identity, options, weights_path, pool=pool, layers=layers, device=device)
-
-
 def _find_file(folder: Path, word: str, suffix: str) -> Path:
     """Return the file named ``word + suffix``, or else the only file whose name contains the word."""
     exact = folder / f"{word}{suffix}"
     files = [exact] if exact.is_file() else sorted(p for p in folder.glob(f"*{word}*{suffix}") if p.is_file())
-    if len(files) == 1:
-        return files[0]
-    if files:
-        names = ", ".join(p.name for p in files)
-        raise ModelError(f"{folder}: several files could be {exact.name}: {names}; keep one model in a folder")
-    names = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
-    raise ModelError(f"{folder}: no {exact.name} (nor *{word}*{suffix}) in the folder; it holds {names}")
+    return get_only_file(folder, f"{exact.name} or *{word}*{suffix}", files, _LAYOUT)
 
 
 def read_elmo_options(path: Path) -> ElmoOptions:
@@ -142,13 +109,25 @@ class ElmoEncoder:
 
     batch_size = 512
 
-    def __init__(
-        self, identity: Identity, options: ElmoOptions, weights: Path, *, pool: str, layers: str, device: str
-    ) -> None:
-        self.identity = identity
-        self._options, self._weights = options, weights
-        self._pool, self._layers, self._device = pool, layers, device
+    def __init__(self, model: ModelName) -> None:
+        refuse_settings(model, "word")
+        folder = Path(os.path.abspath(Path(model.name).expanduser()))  # so that "elmo:." has a name
+        if not folder.is_dir():
+            raise ModelError(f"{model.label}: there is no folder {model.name}; {_LAYOUT}")
+        options_path, self._weights = _find_file(folder, "options", ".json"), _find_file(folder, "weights", ".hdf5")
+        self._options = read_elmo_options(options_path)
+        layers = ("sum", "concat", *map(str, range(self._options.layers + 1)))
+        self._pool = read_choice_setting(model, "pool", ("mean", "max"), "mean")
+        self._layers = read_choice_setting(model, "layers", layers, "sum")
+        self._device = "auto" if check_device(model) == "auto" else choose_device(model)
         self._network: ElmoNetwork | None = None
+        fingerprints = file_fingerprint(options_path) + file_fingerprint(self._weights)
+        self.identity = Identity(
+            f"elmo:{folder.name}",
+            "elmo",
+            hashlib.blake2b(fingerprints.encode(), digest_size=16).hexdigest(),
+            (("pool", self._pool), ("layers", self._layers)),
+        )
 
     def load(self) -> ElmoNetwork:
         """Return the network; the first call reads the weights."""
@@ -207,19 +186,14 @@ NOT_COVERED = "no token covers the word"
 _PLACEHOLDER_TOKENS = ["."]  # replaces a text without the word; its vector is never used
 
 
-def open_word_encoder(model: ModelName) -> ElmoWordEncoder:
-    """Open ``elmo:DIR`` as an encoder of words in context."""
-    check_word_settings(model)
-    part = read_choice_setting(model, "word", ("last", "first", "mean"), "last")
-    return ElmoWordEncoder(_open_encoder(model), part)
-
-
 class ElmoWordEncoder:
     """Encode a word in context as its last token, its first token, or the mean of all its tokens."""
 
-    def __init__(self, encoder: ElmoEncoder, part: str) -> None:
-        self._encoder, self._part = encoder, part
-        settings = {"word": part} | {name: value for name, value in encoder.identity.settings if name != "pool"}
+    def __init__(self, model: ModelName) -> None:
+        refuse_settings(model, "pool")
+        self._part = read_choice_setting(model, "word", ("last", "first", "mean"), "last")
+        self._encoder = encoder = ElmoEncoder(model.drop_setting("word"))
+        settings = {"word": self._part} | {name: value for name, value in encoder.identity.settings if name != "pool"}
         self.identity = dataclasses.replace(encoder.identity, settings=tuple(settings.items()))
         self.batch_size = encoder.batch_size
 
@@ -268,7 +242,7 @@ BACKEND = ModelBackend(
     extra="elmo",
     needs=("torch", "h5py"),
     packages=("torch", "h5py"),
-    texts=open_text_encoder,
-    words=open_word_encoder,
+    texts=ElmoEncoder,
+    words=ElmoWordEncoder,
     selftest=_selftest,
 )

@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from biassay.models.recurrent.pickled_checkpoints import (
     BidirectionalRnn,
     check_not_external,
     fingerprint_files,
+    get_only_file,
     get_tensor,
     load_tensors,
     load_vocabulary,
@@ -51,19 +51,6 @@ class GenSenFiles:
     vocabulary: Path
 
 
-def open_text_encoder(model: ModelName) -> GenSenEncoder:
-    """Open ``gensen:DIR[+DIR]``."""
-    pool = read_choice_setting(model, "pool", ("last", "max"), "last")
-    lower = read_bool_setting(model, "lower")
-    expand = Path(model.settings["expand"]).expanduser() if "expand" in model.settings else None
-    if expand is not None and not expand.is_file():
-        raise VectorFileError(f"model {model.text!r}: there is no file of vectors {expand}")
-    if expand is not None and expand.suffix.lower() in _HDF5_SUFFIXES and not is_installed("h5py"):
-        raise MissingExtraError(f"the model {model.text!r}", "gensen")
-    check_device(model)
-    return GenSenEncoder(model, _find_models(model), pool, lower, expand)  # type: ignore[arg-type]
-
-
 def _find_models(model: ModelName) -> tuple[GenSenFiles, ...]:
     whole = Path(model.name).expanduser()
     paths = [whole] if whole.is_dir() else [Path(part).expanduser() for part in model.name.split("+") if part]
@@ -74,21 +61,16 @@ def _find_models(model: ModelName) -> tuple[GenSenFiles, ...]:
 
 def _find_files(path: Path) -> GenSenFiles:
     """Find the files of a model by its folder, or by the common start of their names."""
-    stem = _find_stem(path) if path.is_dir() else path
+    stem = path
+    if path.is_dir():
+        found = get_only_file(path, "*.model in the folder", sorted(path.glob("*.model")), _LAYOUT)
+        stem = found.with_suffix("")
     weights, vocabulary = (stem.with_name(stem.name + ending) for ending in (".model", "_vocab.pkl"))
     for file in (weights, vocabulary):
         if not file.is_file():
             there_is = "no" if path.is_dir() else f"neither a folder {path} nor a"
             raise ModelError(f"there is {there_is} file {file}; {_LAYOUT}")
     return GenSenFiles(Path(os.path.abspath(path)).name, weights, vocabulary)
-
-
-def _find_stem(folder: Path) -> Path:
-    files = sorted(folder.glob("*.model"))
-    if len(files) != 1:
-        names = ", ".join(file.name for file in files) or "none"
-        raise ModelError(f"{folder}: expected one *.model in the folder, got {names}; {_LAYOUT}")
-    return files[0].with_suffix("")
 
 
 def read_pretrained(path: Path, wanted: Collection[str]) -> WordVectors:
@@ -195,7 +177,7 @@ class GenSenModel:
         row: NDArray[np.float32] = self._table[self.words.get(word, self.words[_UNKNOWN])]
         return row
 
-    def encode(self, texts: Sequence[Sequence[str]], pool: Literal["last", "max"]) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[Sequence[str]], pool: str) -> NDArray[np.float32]:
         """Return one vector per text, given as words."""
         framed = [[_START, *words, _END] for words in texts]
         return self._layers.pool([np.stack([self.vector(word) for word in words]) for words in framed], pool)
@@ -206,23 +188,30 @@ class GenSenEncoder:
 
     batch_size = 256
 
-    def __init__(
-        self,
-        model: ModelName,
-        files: tuple[GenSenFiles, ...],
-        pool: Literal["last", "max"],
-        lower: bool,
-        expand: Path | None,
-    ) -> None:
-        self._model, self._files, self._pool, self._lower, self._expand = model, files, pool, lower, expand
+    def __init__(self, model: ModelName) -> None:
+        pool = read_choice_setting(model, "pool", ("last", "max"), "last")
+        lower = read_bool_setting(model, "lower")
+        expand = Path(model.settings["expand"]).expanduser() if "expand" in model.settings else None
+        if expand is not None and not expand.is_file():
+            raise VectorFileError(f"{model.label}: there is no file of vectors {expand}")
+        if expand is not None and expand.suffix.lower() in _HDF5_SUFFIXES and not is_installed("h5py"):
+            raise MissingExtraError(f"the {model.label}", "gensen")
+        check_device(model)
+        self._model, self._files, self._pool, self._lower, self._expand = (
+            model,
+            _find_models(model),
+            pool,
+            lower,
+            expand,
+        )
         self._models: list[GenSenModel] = []
         self._requested: set[str] = set()
         settings = {"pool": pool, **({"lower": "1"} if lower else {}), **({"expand": expand.name} if expand else {})}
-        used = [path for each in files for path in (each.weights, each.vocabulary)]
+        used = [path for each in self._files for path in (each.weights, each.vocabulary)]
         hints = ["the vocabulary is mostly lower-cased: add ?lower=1"] * (not lower)
         hints += ["?expand=PATH adds words from a word-vector file"] * (expand is None)
         self.identity = Identity(
-            "gensen:" + "+".join(each.name for each in files),
+            "gensen:" + "+".join(each.name for each in self._files),
             "gensen",
             fingerprint_files([*used, *([expand] if expand else [])]),
             tuple(settings.items()),
@@ -299,6 +288,6 @@ BACKEND = ModelBackend(
     extra="gensen",
     needs=("torch", "nltk"),
     packages=("torch", "nltk"),
-    texts=open_text_encoder,
+    texts=GenSenEncoder,
     selftest=_selftest,
 )

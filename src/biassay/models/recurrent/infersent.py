@@ -18,7 +18,12 @@ from biassay.errors import ModelError, UnknownNameError, UsageError
 from biassay.models.backend import ModelBackend, ModelName
 from biassay.models.base import Identity, Span, TextEmbeddings
 from biassay.models.devices import DEVICE_HELP, check_device, choose_device
-from biassay.models.recurrent.pickled_checkpoints import BidirectionalRnn, fingerprint_files, load_tensors
+from biassay.models.recurrent.pickled_checkpoints import (
+    BidirectionalRnn,
+    fingerprint_files,
+    get_only_file,
+    load_tensors,
+)
 from biassay.models.recurrent.treebank import Token, tokenize_treebank
 from biassay.models.vector_files import WordVectors, read_vectors
 
@@ -28,28 +33,11 @@ _VECTOR_SUFFIXES = (".txt", ".vec", ".bin", ".npy", ".txt.gz", ".vec.gz", ".bin.
 _LAYOUT = f"an InferSent folder has one checkpoint ({', '.join(_CHECKPOINT_SUFFIXES)}) and one word-vector file"
 
 
-def open_text_encoder(model: ModelName) -> InferSentEncoder:
-    """Open ``infersent:DIR``."""
-    folder = Path(model.name).expanduser()
-    if not folder.is_dir():
-        raise ModelError(f"model {model.text!r}: there is no folder {folder}; {_LAYOUT}")
-    checkpoint = _find_only_file(folder, "checkpoint", _CHECKPOINT_SUFFIXES)
-    vectors = _find_only_file(folder, "word-vector file", _VECTOR_SUFFIXES)
-    version = _read_version(model, checkpoint)
-    check_device(model)
-    return InferSentEncoder(model, checkpoint, vectors, version)
-
-
 def _find_only_file(folder: Path, kind: str, endings: tuple[str, ...]) -> Path:
     files = [file for file in sorted(folder.iterdir()) if file.name.lower().endswith(endings) and file.is_file()]
     if any(file.suffix.lower() == ".npy" for file in files):
         files = [file for file in files if file.name != "words.txt"]  # words of the .npy array
-    if len(files) != 1:
-        names = ", ".join(file.name for file in files) or "none"
-        raise ModelError(
-            f"{folder}: expected one {kind} ({' '.join('*' + e for e in endings)}), got {names}; {_LAYOUT}"
-        )
-    return files[0]
+    return get_only_file(folder, f"{kind} ({' '.join('*' + ending for ending in endings)})", files, _LAYOUT)
 
 
 def _read_version(model: ModelName, checkpoint: Path) -> str:
@@ -91,8 +79,15 @@ class InferSentEncoder:
 
     batch_size = 256
 
-    def __init__(self, model: ModelName, checkpoint: Path, vectors: Path, version: str) -> None:
-        self._model, self._checkpoint, self._path, self._version = model, checkpoint, vectors, version
+    def __init__(self, model: ModelName) -> None:
+        folder = Path(model.name).expanduser()
+        if not folder.is_dir():
+            raise ModelError(f"{model.label}: there is no folder {folder}; {_LAYOUT}")
+        checkpoint = _find_only_file(folder, "checkpoint", _CHECKPOINT_SUFFIXES)
+        vectors = _find_only_file(folder, "word-vector file", _VECTOR_SUFFIXES)
+        self._model, self._checkpoint, self._path = model, checkpoint, vectors
+        self._version = _read_version(model, checkpoint)
+        check_device(model)
         self._layers: BidirectionalRnn | None = None
         self._vectors = WordVectors(0)
         self._requested: set[str] = set()
@@ -100,7 +95,7 @@ class InferSentEncoder:
             f"infersent:{Path(os.path.abspath(checkpoint)).parent.name}",
             "infersent",
             fingerprint_files([checkpoint, vectors]),
-            (("version", version),),
+            (("version", self._version),),
             oov_hint=f"words are looked up as written: is {vectors.name} complete, and does it keep capitals?",
         )
 
@@ -168,6 +163,6 @@ BACKEND = ModelBackend(
     extra="infersent",
     needs=("torch", "nltk"),
     packages=("torch", "nltk"),
-    texts=open_text_encoder,
+    texts=InferSentEncoder,
     selftest=_selftest,
 )

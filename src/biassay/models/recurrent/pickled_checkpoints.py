@@ -36,6 +36,26 @@ def fingerprint_files(files: Sequence[Path]) -> str:
     return hashlib.blake2b(" ".join(map(file_fingerprint, files)).encode(), digest_size=16).hexdigest()
 
 
+def get_only_file(folder: Path, expected: str, files: Sequence[Path], layout: str) -> Path:
+    """Return the only file; raise ModelError, which describes the layout of the folder, if there are several or none.
+
+    Parameters
+    ----------
+    folder : Path
+        The model's folder.
+    expected : str
+        Description of the file, for the error message.
+    files : sequence of Path
+        Files that match it.
+    layout : str
+        Description of the folder, for the error message.
+    """
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files) or "none"
+        raise ModelError(f"{folder}: expected one {expected}, got {names}; {layout}")
+    return files[0]
+
+
 def check_not_external(path: Path, data_set: Any) -> None:
     """Raise ModelError if an HDF5 data set is stored in another file, which the fingerprint does not cover."""
     elsewhere = getattr(data_set, "is_virtual", False) or getattr(data_set, "external", None)
@@ -163,12 +183,6 @@ def get_tensor(path: Path, tensors: Tensors, name: str, shape: tuple[int | None,
     return tensor.float()
 
 
-def _count_layers(tensors: Tensors, prefix: str) -> int:
-    """Count the layers by the highest number in the names."""
-    matches = [re.fullmatch(rf"{re.escape(prefix)}\.\w+_l(\d+)(_reverse)?", name) for name in tensors]
-    return 1 + max((int(match[1]) for match in matches if match), default=0)
-
-
 class BidirectionalRnn:
     """Bidirectional recurrent layers from a checkpoint.
 
@@ -199,24 +213,25 @@ class BidirectionalRnn:
     ) -> None:
         import torch
 
-        state = _select_layer_tensors(path, tensors, _GATES[kind], prefix)
-        extra = sorted(set(tensors) - {f"{prefix}.{name}" for name in state} - set(others))
-        if extra:
-            raise ModelError(f"{path}: the checkpoint has unexpected tensors: {', '.join(extra[:5])}")
-        rows, self.dimension = state["weight_ih_l0"].shape
+        numbers = [re.fullmatch(rf"{re.escape(prefix)}\.\w+_l(\d+)(_reverse)?", name) for name in tensors]
+        rows, self.dimension = get_tensor(path, tensors, f"{prefix}.weight_ih_l0", (None, None)).shape
         layers = getattr(torch.nn, kind)(
             self.dimension,
-            rows // _GATES[kind],
-            num_layers=_count_layers(tensors, prefix),
+            max(rows // _GATES[kind], 1),
+            num_layers=len({match[1] for match in numbers if match}),
             bidirectional=True,
             device="meta",  # no values, so that no random ones can remain
         )
-        layers.load_state_dict(state, assign=True)
+        shapes = {f"{prefix}.{name}": tuple(weights.shape) for name, weights in layers.state_dict().items()}
+        state = {name: get_tensor(path, tensors, name, shape) for name, shape in shapes.items()}
+        if extra := sorted(tensors.keys() - state.keys() - set(others)):
+            raise ModelError(f"{path}: the checkpoint has unexpected tensors: {', '.join(extra[:5])}")
+        layers.load_state_dict({name.removeprefix(f"{prefix}."): value for name, value in state.items()}, assign=True)
         self._layers = layers.to(device).eval()
         self._layers.flatten_parameters()
         self._device = device
 
-    def pool(self, sequences: Sequence[NDArray[np.float32]], pool: Literal["max", "last"]) -> NDArray[np.float32]:
+    def pool(self, sequences: Sequence[NDArray[np.float32]], pool: str) -> NDArray[np.float32]:
         """Return one vector per sequence (tokens, dimension), independent of the batch.
 
         "max" is the maximum over the tokens, [forward | backward]; "last" (GRU) the final states of the top layer,
@@ -230,7 +245,7 @@ class BidirectionalRnn:
                 vectors[rows] = self._run([sequences[row] for row in rows], pool).cpu().numpy()
         return vectors
 
-    def _run(self, sequences: Sequence[NDArray[np.float32]], pool: Literal["max", "last"]) -> torch.Tensor:
+    def _run(self, sequences: Sequence[NDArray[np.float32]], pool: str) -> torch.Tensor:
         import torch
         from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence
 
@@ -241,25 +256,6 @@ class BidirectionalRnn:
             return torch.cat([final[-1], final[-2]], dim=1)
         states, _ = pad_packed_sequence(outputs, padding_value=-torch.inf)
         return states.amax(dim=0)
-
-
-def _select_layer_tensors(path: Path, tensors: Tensors, gates: int, prefix: str) -> dict[str, torch.Tensor]:
-    """Return the layers' tensors by PyTorch's names; sizes follow from the first two."""
-    size = get_tensor(path, tensors, f"{prefix}.weight_ih_l0", (None, None)).shape[1]
-    hidden = get_tensor(path, tensors, f"{prefix}.weight_hh_l0", (None, None)).shape[1]
-    state = {}
-    for layer in range(_count_layers(tensors, prefix)):
-        shapes: dict[str, tuple[int, ...]] = {
-            "weight_ih": (gates * hidden, size if layer == 0 else 2 * hidden),
-            "weight_hh": (gates * hidden, hidden),
-            "bias_ih": (gates * hidden,),
-            "bias_hh": (gates * hidden,),
-        }
-        for direction in ("", "_reverse"):
-            for part, shape in shapes.items():
-                name = f"{part}_l{layer}{direction}"
-                state[name] = get_tensor(path, tensors, f"{prefix}.{name}", shape)
-    return state
 
 
 def _disable_tf32(device: str) -> AbstractContextManager[None]:

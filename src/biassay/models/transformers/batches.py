@@ -59,13 +59,9 @@ class BatchPrefetcher(Generic[BatchInput, BatchOutput]):
         if "_thread" in self.__dict__:
             self.stopping.set()
             try:
-                self._thread.submit(_do_nothing).result()  # runs after whatever the one thread is doing now
+                self._thread.submit(int).result()  # runs after whatever the one thread is doing now
             finally:
                 self.stopping.clear()
-
-
-def _do_nothing() -> None:
-    pass
 
 
 Batch = TypeVar("Batch")
@@ -74,14 +70,14 @@ _MEMORY_ERRORS = ("out of memory", "DefaultCPUAllocator", "ALLOC_FAILED")  # fro
 
 
 def retry_in_halves(
-    name: str, work: Callable[[Batch], Result], batch: Batch, halves: Callable[[Batch], Sequence[Batch]]
+    label: str, work: Callable[[Batch], Result], batch: Batch, halves: Callable[[Batch], Sequence[Batch]]
 ) -> list[Result]:
     """Apply a function to a batch; if memory runs out, apply it to both halves instead.
 
     Parameters
     ----------
-    name : str
-        Name of the model, for the error message.
+    label : str
+        The model, for the error message.
     work : callable
         Function from a batch to its result.
     batch : object
@@ -102,11 +98,11 @@ def retry_in_halves(
         parts = halves(batch)
         if not parts:
             raise ModelError(
-                f"model {name!r}: one text does not fit into memory; use dtype=bfloat16, which needs half of it, "
+                f"{label}: one text does not fit into memory; use dtype=bfloat16, which needs half of it, "
                 "device=cpu or a larger GPU"
             ) from error
     _free_gpu_memory()  # after the block, because the error keeps tensors alive
-    return [result for part in parts for result in retry_in_halves(name, work, part, halves)]
+    return [result for part in parts for result in retry_in_halves(label, work, part, halves)]
 
 
 def split_in_half(batch: Batch) -> list[Batch]:

@@ -51,8 +51,6 @@ class BlankTokenizer:
         self._mask: str = tokenizer.mask_token if kind == "masked" else ""
         self._mask_id, self._unknown = tokenizer.mask_token_id, tokenizer.unk_token_id
         self._backend = tokenizer.backend_tokenizer
-        self._backend.no_truncation()
-        self._backend.no_padding()
 
     def plan(self, blanks: Sequence[Blank], most: int) -> list[list[int]]:
         """Group the indices of blanks into batches of about `most` queries each.
@@ -164,52 +162,13 @@ def _make_masked_queries(ids: list[int], positions: list[int], pieces: Sequence[
 
 
 IntArray = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class SequenceBatch:
-    """Sequences of one forward pass with their queries.
-
-    Attributes
-    ----------
-    sequences : sequence of tuples of int
-        Token ids.
-    rows, positions : ndarray of int, shape (p,)
-        Distinct queried positions: row of the sequence, and index within it.
-    query_positions, targets : ndarray of int, shape (n,)
-        Per query, in the order of the rows: sequence row, position in it, and queried token.
-    """
-
-    sequences: Sequence[tuple[int, ...]]
-    rows: IntArray
-    positions: IntArray
-    query_positions: IntArray
-    targets: IntArray
-
-    def padded(self, padding: int) -> tuple[IntArray, IntArray]:
-        """Return ids and mask, each of shape (sequences, longest), padded on the right."""
-        lengths = np.array([len(ids) for ids in self.sequences])
-        mask = np.arange(lengths.max()) < lengths[:, None]
-        ids = np.full(mask.shape, padding, dtype=np.int64)
-        ids[mask] = np.concatenate([np.array(sequence, dtype=np.int64) for sequence in self.sequences])
-        return ids, mask.astype(np.int64)
-
-    def halves(self) -> list[SequenceBatch]:
-        """Return both halves, with queries in the same order; empty for one sequence."""
-        middle = len(self.sequences) // 2
-        if not middle:
-            return []
-        rows, positions = self.rows[self.query_positions], self.positions[self.query_positions]
-        first = np.searchsorted(rows, middle)
-        return [
-            _make_batch(self.sequences[:middle], rows[:first], positions[:first], self.targets[:first]),
-            _make_batch(self.sequences[middle:], rows[first:] - middle, positions[first:], self.targets[first:]),
-        ]
+_MAX_GROUP_SIZE = 128  # sequences
+_MIN_SAVING = 1.5  # ratio of tokens read without and with shared prefixes
 
 
 @dataclass(frozen=True, eq=False)
 class ForwardPlan:
-    """Sequences that answer a set of queries, shortest first.
+    """Sequences that answer a set of queries, in one forward pass or split into several.
 
     Attributes
     ----------
@@ -226,7 +185,10 @@ class ForwardPlan:
 
     @classmethod
     def from_queries(cls, queries: Sequence[TokenQuery], kind: Literal["masked", "causal"]) -> ForwardPlan:
-        """Plan to read every distinct sequence once; a causal model skips prefixes of longer sequences."""
+        """Plan to read every distinct sequence once, the shortest first.
+
+        A causal model skips prefixes of longer sequences.
+        """
         ordered = sorted({query.ids for query in queries})
         hosts = list(range(len(ordered)))  # the sequence that answers for each
         if kind == "causal":
@@ -249,98 +211,97 @@ class ForwardPlan:
         _, first = np.unique(self.rows, return_index=True)
         return np.bincount(owners[first], minlength=count)
 
-    def batches(self, most_rows: int, most_tokens: int) -> Iterator[tuple[SequenceBatch, NDArray[np.intp]]]:
+    def select(self, rows: Sequence[int]) -> tuple[ForwardPlan, NDArray[np.intp]]:
+        """Return some sequences in the given order with their queries, row by row, and the indices of the queries."""
+        new_row = np.full(len(self.sequences), -1)
+        new_row[list(rows)] = np.arange(len(rows))
+        queries = np.flatnonzero(new_row[self.rows] >= 0)
+        queries = queries[np.argsort(new_row[self.rows[queries]], kind="stable")]
+        sequences = [self.sequences[row] for row in rows]
+        return ForwardPlan(
+            sequences, new_row[self.rows[queries]], self.positions[queries], self.targets[queries]
+        ), queries
+
+    def batches(self, most_rows: int, most_tokens: int) -> Iterator[tuple[ForwardPlan, NDArray[np.intp]]]:
         """Yield batches within the limits, each with the indices of its queries."""
-        order = np.argsort(self.rows, kind="stable")
         start = 0
         while start < len(self.sequences):
             n = most_rows
             while n > 1 and n * len(self.sequences[min(start + n, len(self.sequences)) - 1]) > most_tokens:
                 n //= 2
-            queries = order[slice(*np.searchsorted(self.rows, (start, start + n), sorter=order))]
-            sequences = self.sequences[start : start + n]
-            yield (
-                _make_batch(sequences, self.rows[queries] - start, self.positions[queries], self.targets[queries]),
-                queries,
-            )
+            yield self.select(range(start, min(start + n, len(self.sequences))))
             start += n
 
+    def halves(self) -> list[ForwardPlan]:
+        """Return both halves of the sequences, with queries in the same order; empty for one sequence."""
+        n = len(self.sequences)
+        return [self.select(rows)[0] for rows in (range(n // 2), range(n // 2, n))] if n > 1 else []
 
-_MAX_GROUP_SIZE = 128  # sequences
-_MIN_SAVING = 1.5  # ratio of tokens read without and with shared prefixes
+    def padded(self, padding: int) -> tuple[IntArray, IntArray]:
+        """Return ids and mask, each of shape (sequences, longest), padded on the right."""
+        lengths = np.array([len(ids) for ids in self.sequences])
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.full(mask.shape, padding, dtype=np.int64)
+        ids[mask] = np.concatenate([np.array(sequence, dtype=np.int64) for sequence in self.sequences])
+        return ids, mask.astype(np.int64)
+
+    def distinct_positions(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return row and position of each distinct queried position, and per query the index of its position."""
+        longest = max(map(len, self.sequences))
+        keys, indices = np.unique(self.rows * longest + self.positions, return_inverse=True)
+        return keys // longest, keys % longest, indices
 
 
 @dataclass(frozen=True, eq=False)
 class PrefixGroups:
-    """Shared prefixes, which are read once, and the suffixes that follow them.
+    """Sequences in groups with a common prefix, which is read once.
 
     Attributes
     ----------
-    prefixes, suffixes : sequence of tuples of int
-        Token ids.
-    group : ndarray of int, shape (suffixes,)
-        Index of each suffix's prefix, in ascending order.
-    rows, positions, targets : ndarray of int, shape (n,)
-        Per query: suffix, position in prefix and suffix together, and queried token.
+    whole : ForwardPlan
+        Whole sequences with their queries.
+    groups : ndarray of int, shape (sequences,)
+        Group of each sequence, in ascending order.
+    lengths : ndarray of int, shape (sequences,)
+        Length of the prefix of each sequence.
     """
 
-    prefixes: Sequence[tuple[int, ...]]
-    suffixes: Sequence[tuple[int, ...]]
-    group: IntArray
-    rows: IntArray
-    positions: IntArray
-    targets: IntArray
+    whole: ForwardPlan
+    groups: IntArray
+    lengths: IntArray
 
     @property
-    def lengths(self) -> IntArray:
-        """Length of the prefix of each suffix."""
-        return np.array([len(ids) for ids in self.prefixes])[self.group]
+    def prefix_rows(self) -> tuple[IntArray, IntArray]:
+        """Row of the first sequence of each group, and per sequence the index of its group among these."""
+        _, first, index = np.unique(self.groups, return_index=True, return_inverse=True)
+        return first, index
 
     @property
     def in_prefix(self) -> NDArray[np.bool_]:
         """True for queries that the prefix alone answers."""
-        return np.asarray(self.positions < self.lengths[self.rows])
+        return np.asarray(self.whole.positions < self.lengths[self.whole.rows])
 
     @property
-    def prefix_batch(self) -> SequenceBatch:
+    def prefix_batch(self) -> ForwardPlan:
         """Prefixes with their queries."""
-        inside = self.in_prefix
-        return _make_batch(self.prefixes, self.group[self.rows[inside]], self.positions[inside], self.targets[inside])
+        whole, inside, (first, index) = self.whole, self.in_prefix, self.prefix_rows
+        prefixes = [whole.sequences[row][: self.lengths[row]] for row in first]
+        return ForwardPlan(prefixes, index[whole.rows[inside]], whole.positions[inside], whole.targets[inside])
 
     @property
-    def suffix_batch(self) -> SequenceBatch:
+    def suffix_batch(self) -> ForwardPlan:
         """Suffixes with their queries."""
-        outside = ~self.in_prefix
-        positions = (self.positions - self.lengths[self.rows])[outside]
-        return _make_batch(self.suffixes, self.rows[outside], positions, self.targets[outside])
-
-    @property
-    def full_batch(self) -> SequenceBatch:
-        """Whole sequences with all queries."""
-        sequences = [(*self.prefixes[i], *suffix) for i, suffix in zip(self.group, self.suffixes, strict=True)]
-        return _make_batch(sequences, self.rows, self.positions, self.targets)
+        whole, outside = self.whole, ~self.in_prefix
+        suffixes = [ids[length:] for ids, length in zip(whole.sequences, self.lengths, strict=True)]
+        positions = (whole.positions - self.lengths[whole.rows])[outside]
+        return ForwardPlan(suffixes, whole.rows[outside], positions, whole.targets[outside])
 
     def halves(self) -> list[PrefixGroups]:
-        """Return both halves of the prefixes, or of the suffixes of a single prefix; empty for one suffix."""
-        middle = len(self.prefixes) // 2
-        row = int(np.searchsorted(self.group, middle)) if middle else len(self.suffixes) // 2
-        query = int(np.searchsorted(self.rows, row))
-        second = slice(middle, len(self.prefixes))
-        return [
-            PrefixGroups(
-                self.prefixes[prefixes],
-                self.suffixes[rows],
-                self.group[rows] - prefixes.start,
-                self.rows[queries] - rows.start,
-                self.positions[queries],
-                self.targets[queries],
-            )
-            for prefixes, rows, queries in (
-                (slice(0, middle) if middle else second, slice(0, row), slice(0, query)),
-                (second, slice(row, len(self.suffixes)), slice(query, len(self.rows))),
-            )
-            if row
-        ]
+        """Return both halves of the groups, or of the sequences of a single group; empty for one sequence."""
+        n, (first, _) = len(self.groups), self.prefix_rows
+        row = int(first[len(first) // 2]) or n // 2
+        parts = (range(row), range(row, n)) if row else ()
+        return [PrefixGroups(self.whole.select(rows)[0], self.groups[rows], self.lengths[rows]) for rows in parts]
 
 
 @dataclass(eq=False)
@@ -376,20 +337,12 @@ class PrefixCache:
         if self.keep:
             self._cache, self._mask = output.past_key_values, mask
 
-    def select(self, group: torch.Tensor, lengths: torch.Tensor) -> None:
+    def select(self, groups: torch.Tensor, lengths: torch.Tensor) -> None:
         """Select the prefix of each sequence of the next pass, and its length."""
         if any(self._cache.is_sliding):
             raise UsageError("a model with sliding-window attention cannot share prefixes of different lengths")
-        self._cache.batch_select_indices(group)
-        self._mask, self._lengths, self.keep = self._mask[group], lengths, False
-
-
-def _make_batch(
-    sequences: Sequence[tuple[int, ...]], rows: IntArray, positions: IntArray, targets: IntArray
-) -> SequenceBatch:
-    longest = max(map(len, sequences))
-    keys, at = np.unique(rows * longest + positions, return_inverse=True)
-    return SequenceBatch(sequences, keys // longest, keys % longest, at, targets)
+        self._cache.batch_select_indices(groups)
+        self._mask, self._lengths, self.keep = self._mask[groups], lengths, False
 
 
 def group_by_prefix(plan: ForwardPlan, most_rows: int, most_tokens: int) -> list[tuple[PrefixGroups, NDArray[np.intp]]]:
@@ -414,7 +367,16 @@ def group_by_prefix(plan: ForwardPlan, most_rows: int, most_tokens: int) -> list
     if sum(map(len, plan.sequences)) < _MIN_SAVING * shared:
         return []
     groups.sort(key=lambda group: group[0])
-    return list(_split_groups(plan, groups, most_rows, most_tokens))
+    batches: list[list[tuple[int, list[int]]]] = [[]]
+    n_rows = longest = 0
+    for group in groups:
+        n_rows += len(group[1])
+        longest = max(longest, *(len(plan.sequences[row]) for row in group[1]))
+        if batches[-1] and (n_rows > most_rows or n_rows * longest > most_tokens):
+            batches.append([])
+            n_rows, longest = len(group[1]), max(len(plan.sequences[row]) for row in group[1])
+        batches[-1].append(group)
+    return [_make_group_batch(plan, batch) for batch in batches]
 
 
 def _find_groups(sequences: Sequence[tuple[int, ...]]) -> list[tuple[int, list[int]]]:
@@ -434,39 +396,10 @@ def _find_groups(sequences: Sequence[tuple[int, ...]]) -> list[tuple[int, list[i
     return groups
 
 
-def _split_groups(
-    plan: ForwardPlan, groups: Sequence[tuple[int, list[int]]], most_rows: int, most_tokens: int
-) -> Iterator[tuple[PrefixGroups, NDArray[np.intp]]]:
-    batch: list[tuple[int, list[int]]] = []
-    n_rows, longest = 0, 0
-    for group in groups:
-        group_longest = max(len(plan.sequences[row]) for row in group[1])
-        total = n_rows + len(group[1])
-        if batch and (total > most_rows or total * max(longest, group_longest) > most_tokens):
-            yield _make_group_batch(plan, batch)
-            batch, n_rows, longest = [], 0, 0
-        batch.append(group)
-        n_rows, longest = n_rows + len(group[1]), max(longest, group_longest)
-    if batch:
-        yield _make_group_batch(plan, batch)
-
-
 def _make_group_batch(
     plan: ForwardPlan, groups: Sequence[tuple[int, list[int]]]
 ) -> tuple[PrefixGroups, NDArray[np.intp]]:
-    rows = [row for _, group_rows in groups for row in group_rows]
-    new_row = np.full(len(plan.sequences), -1)
-    new_row[rows] = np.arange(len(rows))
-    queries = np.flatnonzero(new_row[plan.rows] >= 0)
-    queries = queries[np.argsort(new_row[plan.rows[queries]], kind="stable")]
-    return (
-        PrefixGroups(
-            [plan.sequences[group_rows[0]][:length] for length, group_rows in groups],
-            [plan.sequences[row][length:] for length, group_rows in groups for row in group_rows],
-            np.repeat(np.arange(len(groups)), [len(group_rows) for _, group_rows in groups]),
-            new_row[plan.rows[queries]],
-            plan.positions[queries],
-            plan.targets[queries],
-        ),
-        queries,
-    )
+    whole, queries = plan.select([row for _, rows in groups for row in rows])
+    sizes = [len(rows) for _, rows in groups]
+    lengths = np.repeat([length for length, _ in groups], sizes)
+    return PrefixGroups(whole, np.repeat(np.arange(len(groups)), sizes), lengths), queries

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class HfReplies:
         self._sampling = SamplingOptions.from_model(model, seed=0)
         self._chat = read_bool_setting(model, "chat", default=True)
         self._model = LanguageModel(model)
-        self._label, self._head = model.label, model.head
+        self._label = model.label
         identity = self._model.identity
         if self._model.kind != "causal":
             raise ModelError(
@@ -88,12 +89,12 @@ class HfReplies:
     def reply(self, prompts: Sequence[Prompt]) -> list[Reply]:
         """Score the options of prompts that have some; generate a response to all others."""
         self.prepare(prompts)
-        replies: dict[int, Reply] = {}
-        for has_options, respond in ((True, self._score_options), (False, self._generate_all)):
-            indices = [i for i, prompt in enumerate(prompts) if bool(prompt.options) == has_options]
-            if indices:
-                replies |= dict(zip(indices, respond([prompts[i] for i in indices]), strict=True))
-        return [replies[i] for i in range(len(prompts))]
+        scored = [prompt for prompt in prompts if prompt.options]
+        others = [prompt for prompt in prompts if not prompt.options]
+        scores = self._score_options(scored) if scored else []
+        parts = retry_in_halves(self._label, self._generate_batch, others, split_in_half) if others else []
+        replies = {True: iter(scores), False: chain.from_iterable(parts)}
+        return [next(replies[bool(prompt.options)]) for prompt in prompts]
 
     def _format_prompt(self, prompt: Prompt) -> str:
         """Return the text that the model reads."""
@@ -152,10 +153,6 @@ class HfReplies:
 
     # Generation
 
-    def _generate_all(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        parts = retry_in_halves(self._head, self._generate_batch, prompts, split_in_half)
-        return [reply for part in parts for reply in part]
-
     def _generate_batch(self, prompts: Sequence[Prompt]) -> list[Reply]:
         rows = [encoding.ids for encoding in self._encode([self._format_prompt(prompt) for prompt in prompts])]
         longest, limit = max(map(len, rows)), self._model.limit
@@ -179,6 +176,7 @@ class HfReplies:
         longest = max(map(len, rows))
         ends, padding = self._ends
         device = self._model.device
+        seeds = [self._sampling.derive_seed(prompt.key) or 0 for prompt in prompts]
         ids = torch.tensor([[*[padding] * (longest - len(row)), *row] for row in rows], device=device)
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=device)
         with torch.inference_mode(), avoid_cudnn_attention(device, longest):
@@ -186,15 +184,15 @@ class HfReplies:
                 input_ids=ids,
                 attention_mask=mask,
                 generation_config=_make_generation_config(max_tokens, ends, padding),
-                logits_processor=[self._make_sampler(prompts, temperature)] if temperature else [],
+                logits_processor=[_TokenSampler(seeds, temperature)] if temperature else [],
             )
-        outputs = [_cut_at_end(row, ends) for row in generated[:, longest:].tolist()]
-        return [self._make_reply(row, output, ends) for row, output in zip(rows, outputs, strict=True)]
-
-    def _make_reply(self, prompt: list[int], output: list[int], ends: Sequence[int]) -> Reply:
-        text = self._model.tokenizer.decode(output, skip_special_tokens=True)
-        stopped = bool(output) and output[-1] in ends
-        return Reply(text, "stop" if stopped else "length", len(prompt), len(output))
+        replies = []
+        for row, output in zip(rows, generated[:, longest:].tolist(), strict=True):
+            end = next((i for i, token in enumerate(output) if token in ends), None)  # the rest is padding
+            written = output if end is None else output[: end + 1]
+            text = self._model.tokenizer.decode(written, skip_special_tokens=True)
+            replies.append(Reply(text, "length" if end is None else "stop", len(row), len(written)))
+        return replies
 
     @cached_property
     def _ends(self) -> tuple[list[int], int]:
@@ -206,10 +204,6 @@ class HfReplies:
         self._model.model.generation_config = _make_generation_config(1, ends, padding)
         return ends, padding
 
-    def _make_sampler(self, prompts: Sequence[Prompt], temperature: float) -> _TokenSampler:
-        seeds = [self._sampling.derive_seed(prompt.key) or 0 for prompt in prompts]
-        return _TokenSampler(seeds, temperature)
-
 
 def _make_generation_config(max_tokens: int, ends: list[int], padding: int) -> Any:
     import transformers
@@ -218,12 +212,6 @@ def _make_generation_config(max_tokens: int, ends: list[int], padding: int) -> A
     return library.GenerationConfig(
         max_new_tokens=max_tokens, do_sample=False, eos_token_id=ends or None, pad_token_id=padding, use_cache=True
     )
-
-
-def _cut_at_end(row: list[int], ends: Sequence[int]) -> list[int]:
-    """Return the tokens up to and including the first end token; the rest is padding."""
-    end = next((i for i, token in enumerate(row) if token in ends), len(row) - 1)
-    return row[: end + 1]
 
 
 class _TokenSampler:

@@ -15,25 +15,27 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import ModelError, UsageError
+from biassay.errors import ModelError
 from biassay.models.backend import ModelName, read_choice_setting
-from biassay.models.base import BLANK_COLUMNS, BlankScores, Identity, TokenLikelihoods, check_no_sampling_settings
-from biassay.models.devices import check_device, choose_device
+from biassay.models.base import (
+    BLANK_COLUMNS,
+    SAMPLING_SETTINGS,
+    BlankScores,
+    Identity,
+    TokenLikelihoods,
+    refuse_settings,
+)
 from biassay.models.transformers.batches import BatchPrefetcher, avoid_cudnn_attention, retry_in_halves
-from biassay.models.transformers.checkpoint import Checkpoint
+from biassay.models.transformers.checkpoint import DTYPES, find_checkpoint, load_weights
 from biassay.models.transformers.forward_plan import (
     BlankTokenizer,
     ForwardPlan,
     PrefixCache,
     PrefixGroups,
-    SequenceBatch,
     TokenizedBlank,
     TokenQuery,
     group_by_prefix,
 )
-from biassay.models.transformers.hidden_states import DTYPES
-from biassay.models.transformers.hub import load_weights
-from biassay.models.transformers.tokenizer import count_tokens, get_max_text_tokens
 from biassay.prompts.requests import Blank, LikelihoodRequest
 from biassay.stats.sensitivity import SortedLogits
 
@@ -49,7 +51,7 @@ _WORD_START_MARKS = ("Ġ", "▁")  # a space, in byte-level and SentencePiece vo
 
 def open_language_model(model: ModelName) -> LanguageModel:
     """Open ``hf:NAME`` to fill blanks."""
-    check_no_sampling_settings(model, "blanks")
+    refuse_settings(model, *SAMPLING_SETTINGS)
     return LanguageModel(model)
 
 
@@ -69,22 +71,18 @@ class LanguageModel:
     has_output_layer = True
 
     def __init__(self, model: ModelName) -> None:
-        for setting in ("pool", "word", "layer", "join"):
-            if setting in model.settings:
-                raise UsageError(f"{model.label}: {setting}= applies to vectors, not to predictions; leave it out")
-        self._name, self._checkpoint = model, Checkpoint(model)
-        self._source = self._checkpoint.source
+        refuse_settings(model, "pool", "word", "layer", "join")
+        self._checkpoint = find_checkpoint(model)
         kind = self._checkpoint.kind
         if kind is None:
             raise ModelError(
-                f"model {self._source.typed!r} is neither a masked nor a causal language model; choose another"
+                f"{self._checkpoint.label} is neither a masked nor a causal language model; choose another"
             )
         self.kind: Literal["masked", "causal"] = kind
         self.has_mask = self.kind == "masked"
         self._dtype = read_choice_setting(model, "dtype", DTYPES, "float32")
-        check_device(model)
         settings = {"head": self.kind} | ({} if self._dtype == "float32" else {"dtype": self._dtype})
-        self.identity = Identity(self._source.name, "hf", self._checkpoint.fingerprint, tuple(settings.items()))
+        self.identity = Identity(self._checkpoint.name, "hf", self._checkpoint.fingerprint, tuple(settings.items()))
         self._model: Any = None
         self._head: Any = None
         self._word_starts: torch.Tensor | None = None
@@ -92,21 +90,18 @@ class LanguageModel:
         self._can_share_prefixes: bool | None = None
         self._prefetcher = BatchPrefetcher(self._tokenize)
 
-    @cached_property
+    @property
     def device(self) -> str:
         """Device of the model, "cpu" or "cuda"."""
-        return choose_device(self._name)
+        return self._checkpoint.device
 
     @cached_property
     def tokenizer(self) -> Any:
         """Tokenizer of the library, loaded when a request is not in the cache."""
         tokenizer = self._checkpoint.tokenizer
-        if not getattr(tokenizer, "is_fast", False):
-            raise ModelError(
-                f"model {self._source.typed!r}: its tokenizer has no fast version, which is needed to locate words"
-            )
+        _ = self._checkpoint.text_tokenizer  # checks that there is a fast version, and switches truncation off
         if self.kind == "masked" and tokenizer.mask_token_id is None:
-            raise ModelError(f"model {self._source.typed!r} is a masked model, but its tokenizer has no mask token")
+            raise ModelError(f"{self._checkpoint.label} is a masked model, but its tokenizer has no mask token")
         return tokenizer
 
     @property
@@ -123,7 +118,7 @@ class LanguageModel:
     @property
     def limit(self) -> int:
         """Maximum number of tokens per sequence."""
-        return get_max_text_tokens(self.tokenizer, self._checkpoint.config)
+        return self._checkpoint.text_tokenizer.limit
 
     @cached_property
     def _blank_tokenizer(self) -> BlankTokenizer:
@@ -136,14 +131,13 @@ class LanguageModel:
         _ = self.tokenizer  # faster than the weights, and may fail
         name = "AutoModelForMaskedLM" if self.kind == "masked" else "AutoModelForCausalLM"
         try:
-            spread = check_device(self._name) == "auto"
-            self._model = load_weights(self._source, name, self._dtype, self.device, spread=spread, unused=())
+            self._model = load_weights(self._checkpoint, name, self._dtype)
         except ModelError as error:
             error.add_note("a model without a language-model head works only with --measures ceat")
             raise
         self._head = self._model.get_output_embeddings()
         if self._head is None:
-            raise ModelError(f"model {self._source.typed!r} has no output layer over its vocabulary")
+            raise ModelError(f"{self._checkpoint.label} has no output layer over its vocabulary")
 
     def _tokenize(self, blanks: Sequence[Blank]) -> tuple[list[TokenizedBlank], ForwardPlan]:
         tokenized = self._blank_tokenizer.tokenize(blanks)
@@ -176,7 +170,7 @@ class LanguageModel:
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens per text, without special tokens."""
-        return count_tokens(self.tokenizer, texts)
+        return self._checkpoint.text_tokenizer.count(texts)
 
     def log_p(self, queries: Sequence[TokenQuery]) -> NDArray[np.float32]:
         """Return the log-probability of each queried token."""
@@ -192,7 +186,7 @@ class LanguageModel:
         for batch, batch_indices in self._group_sequences(plan) or plan.batches(*_get_batch_limits(self.device)):
             indices.append(batch_indices)
             parts += retry_in_halves(
-                self._source.typed, partial(self._score_batch, names), batch, lambda part: part.halves()
+                self._checkpoint.label, partial(self._score_batch, names), batch, lambda part: part.halves()
             )
         scores = np.empty((len(plan.targets), len(names)), dtype=np.float32)
         if parts:
@@ -204,7 +198,7 @@ class LanguageModel:
         if len(longest) > limit:
             text = self.tokenizer.decode(longest)
             raise ModelError(
-                f"model {self._source.typed!r} reads at most {limit} tokens, but a text has {len(longest)}: {text!r}"
+                f"{self._checkpoint.label} reads at most {limit} tokens, but a text has {len(longest)}: {text!r}"
             )
 
     def _group_sequences(self, plan: ForwardPlan) -> list[tuple[PrefixGroups, NDArray[np.intp]]]:
@@ -218,39 +212,38 @@ class LanguageModel:
 
     def _prefixes_agree(self, groups: PrefixGroups) -> bool:
         """Return True if scores with shared prefixes equal those of whole sequences."""
-        while len(groups.prefixes) > 2:
+        while groups.groups[-1] - groups.groups[0] > 1:
             groups = groups.halves()[0]
         try:
-            shared, full = (self._score_batch(BLANK_COLUMNS[:1], part) for part in (groups, groups.full_batch))
+            shared, full = (self._score_batch(BLANK_COLUMNS[:1], part) for part in (groups, groups.whole))
         except Exception:  # models without a usable cache raise various errors
             return False
         return bool(np.allclose(shared.cpu(), full.cpu(), atol=1e-4 if self._dtype == "float32" else 0.2))
 
-    def _score_batch(self, names: Sequence[str], batch: SequenceBatch | PrefixGroups) -> torch.Tensor:
+    def _score_batch(self, names: Sequence[str], batch: ForwardPlan | PrefixGroups) -> torch.Tensor:
         """Return scores (queries, len(names)) of a batch."""
         import torch
 
         with torch.inference_mode():
-            if isinstance(batch, SequenceBatch):
+            if isinstance(batch, ForwardPlan):
                 return self._score_sequences(batch, names, PrefixCache())
             shared = PrefixCache(keep=True)
             prefix_scores = self._score_sequences(batch.prefix_batch, names, shared)
-            shared.select(
-                torch.from_numpy(batch.group).to(self.device), torch.from_numpy(batch.lengths).to(self.device)
-            )
+            shared.select(*(torch.from_numpy(a).to(self.device) for a in (batch.prefix_rows[1], batch.lengths)))
             suffix_scores = self._score_sequences(batch.suffix_batch, names, shared)
-            scores = torch.empty((len(batch.rows), len(names)), device=prefix_scores.device)
+            scores = torch.empty((len(batch.whole.rows), len(names)), device=prefix_scores.device)
             in_prefix = torch.from_numpy(batch.in_prefix).to(prefix_scores.device)
             scores[in_prefix], scores[~in_prefix] = prefix_scores, suffix_scores
             return scores
 
-    def _score_sequences(self, batch: SequenceBatch, names: Sequence[str], prefixes: PrefixCache) -> torch.Tensor:
+    def _score_sequences(self, batch: ForwardPlan, names: Sequence[str], prefixes: PrefixCache) -> torch.Tensor:
         import torch
 
-        logits, norms = self._forward(batch, prefixes)
+        rows, positions, indices = batch.distinct_positions()
+        logits, norms = self._forward(batch, rows, positions, prefixes)
         if not len(batch.targets):
             return torch.empty((0, len(names)), device=logits.device)
-        at, tokens = (torch.from_numpy(numbers).to(self.device) for numbers in (batch.query_positions, batch.targets))
+        at, tokens = (torch.from_numpy(numbers).to(self.device) for numbers in (indices, batch.targets))
         logits = logits.float()
         if len(names) == 1:
             return (logits[at, tokens] - logits.logsumexp(dim=1)[at])[:, None]
@@ -259,17 +252,19 @@ class LanguageModel:
         distance = SortedLogits(logits).distances(at, tokens, norms[at])
         return torch.stack([log_p[at, tokens], masses[at, 0], masses[at, 1], distance.float()], dim=1)
 
-    def _forward(self, batch: SequenceBatch, prefixes: PrefixCache) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return logits (n, V) at the queried positions and squared norms (n,) of the output layer's inputs."""
+    def _forward(
+        self, batch: ForwardPlan, rows: NDArray[np.int64], positions: NDArray[np.int64], prefixes: PrefixCache
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return logits (n, V) at some positions of rows and squared norms (n,) of the output layer's inputs."""
         import torch
 
         padded = batch.padded(self.tokenizer.pad_token_id or 0)
-        ids, mask, rows, columns = (torch.from_numpy(a).to(self.device) for a in (*padded, batch.rows, batch.positions))
+        ids, mask, row, column = (torch.from_numpy(a).to(self.device) for a in (*padded, rows, positions))
         captured: dict[str, torch.Tensor] = {}
 
         def select_positions(_: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
             device = inputs[0].device  # layers of one model may be on several devices
-            captured["state"] = inputs[0].reshape(*ids.shape, -1)[rows.to(device), columns.to(device)]
+            captured["state"] = inputs[0].reshape(*ids.shape, -1)[row.to(device), column.to(device)]
             return captured["state"][:, None], *inputs[1:]
 
         def capture_product(_: Any, __: Any, product: torch.Tensor) -> None:
@@ -331,7 +326,7 @@ class HfLikelihoods:
     """
 
     def __init__(self, model: ModelName) -> None:
-        check_no_sampling_settings(model, "likelihoods")
+        refuse_settings(model, *SAMPLING_SETTINGS)
         self._model = LanguageModel(model)
         self.identity, self.kind = self._model.identity, self._model.kind
         self._prefetcher = BatchPrefetcher(self._tokenize)

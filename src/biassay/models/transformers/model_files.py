@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from biassay.cache_usage import is_cache
-from biassay.errors import RunFolderError
-from biassay.io import check_digest, content_digest, default_cache, dump_json_with_digest, read_json, write_atomically
+from biassay.io import content_digest
 
 _DOCUMENT_SUFFIXES = (".md", ".rst", ".html", ".pdf", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pyc")
 _DOCUMENT_NAMES = re.compile(
@@ -107,20 +106,3 @@ def _read_config(path: Path) -> Any:
         if path.stat().st_size <= _LARGEST_CONFIG:
             return json.loads(path.read_bytes())
     return None
-
-
-def read_facts(name: str) -> dict[str, Any] | None:
-    """Read cached facts about a model; return None if there are none or the file is damaged."""
-    with suppress(RunFolderError):
-        content = read_json(default_cache() / "models" / f"{name}.json")
-        if isinstance(content, dict) and check_digest(content):
-            return content
-    return None
-
-
-def write_facts(name: str, facts: dict[str, Any]) -> None:
-    """Cache facts about a model; a cache that cannot be written only costs time."""
-    path = default_cache() / "models" / f"{name}.json"
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, dump_json_with_digest(facts).encode())

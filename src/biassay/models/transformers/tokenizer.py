@@ -56,34 +56,18 @@ class TokenizedTexts:
         return ids, mask.astype(np.int64), (mask & self.words[indices]).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class LocatedWords:
-    """Texts with one located word each.
-
-    Attributes
-    ----------
-    tokenized : TokenizedTexts
-        Its ``words`` mark the tokens of the word only. A text without the word consists of one padding token.
-    missing : list of str or None
-        As in `ContextEmbeddings`.
-    """
-
-    tokenized: TokenizedTexts
-    missing: list[str | None]
-
-
 class TextTokenizer:
     """Tokenize texts up to the maximum length of a model."""
 
-    def __init__(self, tokenizer: Any, config: Any, name: str) -> None:
+    def __init__(self, tokenizer: Any, config: Any, label: str) -> None:
         if not getattr(tokenizer, "is_fast", False):
-            raise ModelError(f"model {name!r}: its tokenizer has no fast version, which is needed to locate words")
-        self._name = name
+            raise ModelError(f"{label}: its tokenizer has no fast version, which is needed to locate words")
+        self._label = label
         self._tokenizer = tokenizer
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_truncation()
         self._backend.no_padding()
-        self.limit = get_max_text_tokens(tokenizer, config)
+        self.limit = _get_max_text_tokens(tokenizer, config)
         unknown = tokenizer.unk_token_id
         self._unknown = -1 if unknown is None else int(unknown)
         self._special = {int(i) for i in tokenizer.all_special_ids if i != self._unknown}
@@ -118,15 +102,23 @@ class TextTokenizer:
         n_words = _count_per_text(words, lengths, starts)
         if not n_words.all():
             text = texts[int(np.argmin(n_words))]
-            raise VectorError(f"model {self._name!r}: the text {text!r} consists of special tokens only")
+            raise VectorError(f"{self._label}: the text {text!r} consists of special tokens only")
         return TokenizedTexts(ids, words, lengths, starts, unknown, truncated_at, self._padding)
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens per text, without special tokens and truncation."""
-        return count_tokens(self._tokenizer, texts)
+        numbers = self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+        return np.array([len(ids) for ids in numbers], dtype=np.int64)
 
-    def locate(self, texts: Sequence[str], spans: Sequence[Span]) -> LocatedWords:
-        """Tokenize texts and locate one word each; texts that are too long are truncated around the word."""
+    def locate(self, texts: Sequence[str], spans: Sequence[Span]) -> tuple[TokenizedTexts, list[str | None]]:
+        """Tokenize texts and locate one word each; texts that are too long are truncated around the word.
+
+        Returns
+        -------
+        tuple of (TokenizedTexts, list of str or None)
+            Texts whose ``words`` mark the tokens of the word only; a text without the word is one padding token. Why a
+            word has no vector, as in `ContextEmbeddings`.
+        """
         encodings = self._backend.encode_batch(list(texts), add_special_tokens=True)
         located = [self._locate_word(*each) for each in zip(texts, spans, encodings, strict=True)]
         ids, lengths, starts = _flatten([numbers for numbers, _, _ in located])
@@ -134,10 +126,8 @@ class TextTokenizer:
         words = np.zeros(len(ids), dtype=bool)
         words[np.repeat(starts, counts) + positions] = True
         n = len(texts)
-        return LocatedWords(
-            TokenizedTexts(ids, words, lengths, starts, [()] * n, [None] * n, self._padding),
-            [reason for *_, reason in located],
-        )
+        tokenized = TokenizedTexts(ids, words, lengths, starts, [()] * n, [None] * n, self._padding)
+        return tokenized, [reason for *_, reason in located]
 
     def _locate_word(self, text: str, span: Span, encoding: Any) -> tuple[list[int], Sequence[int], str | None]:
         """Return the token ids of a text, the positions of the word's tokens, and why there are none."""
@@ -236,13 +226,7 @@ def _count_per_text(
     return np.asarray(np.add.reduceat(np.append(is_counted, False).astype(np.int64), starts) * (lengths > 0))
 
 
-def count_tokens(tokenizer: Any, texts: Sequence[str]) -> NDArray[np.int64]:
-    """Return the number of tokens per text, without special tokens."""
-    numbers = tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-    return np.array([len(ids) for ids in numbers], dtype=np.int64)
-
-
-def get_max_text_tokens(tokenizer: Any, config: Any) -> int:
+def _get_max_text_tokens(tokenizer: Any, config: Any) -> int:
     """Return the maximum number of tokens, according to the tokenizer and the model's position embeddings."""
     limits = [tokenizer.model_max_length]
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)
