@@ -10,7 +10,7 @@ from tests.results.made_runs import altered, decided
 import biassay
 from biassay.errors import BiassayError
 from biassay.runs.run import Run
-from biassay.studies.associations.diagnostics import list_warnings
+from biassay.studies.associations.findings import list_warnings
 
 WORDS = {"X": ["rose", "lily", "tulip"], "Y": ["ant", "fly", "wasp"], "A": ["joy", "love"], "B": ["hate", "war"]}
 

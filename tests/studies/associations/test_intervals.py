@@ -13,12 +13,8 @@ from tests.results.made_runs import altered
 import biassay
 from biassay.results.outcomes import Result
 from biassay.runs.run import Run
-from biassay.studies.associations.contributions import (
-    compute_contributions,
-    find_common_words,
-    get_cosines,
-    match_cosines,
-)
+from biassay.studies.associations.calibration import find_common_words, get_cosines, match_cosines
+from biassay.studies.associations.findings import compute_contributions
 
 WORDS = ("weat6", "weat9", "weat1")
 SENTENCES = ("sent-weat6", "sent-weat9")
@@ -94,10 +90,10 @@ def test_a_pair_holds_the_words_that_both_models_know(run: Run) -> None:
     tables = run.arrays["0/weat9/cosines"], np.random.default_rng(0).normal(size=tuple(map(len, places[1])))
     shared = {role: [w for w in roles[role] if w in kept[role]] for role in "XYAB"}
     assert find_common_words(first, second) == shared
-    found = match_cosines((first, second), tables)
-    assert found.sizes == (5, 4, 7, 4)
+    matched, sizes = match_cosines((first, second), tables)
+    assert sizes == (5, 4, 7, 4)
     targets, attributes = ([(r, w) for r in side for w in shared[r]] for side in ("XY", "AB"))
-    for cut, table, (rows, columns) in zip(found.tables, tables, places, strict=True):
+    for cut, table, (rows, columns) in zip(matched, tables, places, strict=True):
         assert cut.tolist() == [[table[rows[t], columns[a]] for a in attributes] for t in targets]
 
 

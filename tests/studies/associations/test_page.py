@@ -16,8 +16,7 @@ from biassay.reporting.document import Heading, Report, Table
 from biassay.results.views import RunGroup
 from biassay.runs.reports import render_report
 from biassay.runs.run import Run
-from biassay.studies.associations.diagnostics import list_lost_words
-from biassay.studies.associations.findings import format_main_p, format_published_p
+from biassay.studies.associations.findings import format_main_p, format_published_p, list_lost_words
 from biassay.studies.associations.report import RunView, make_report
 from biassay.studies.associations.results import AssociationRecord
 

@@ -7,7 +7,7 @@ import pytest
 
 import biassay
 from biassay.results.outcomes import Result
-from biassay.studies.associations.diagnostics import find_undeclared_forms
+from biassay.studies.associations.measure import find_undeclared_forms
 
 WORDS = {
     "X": ["he", "him", "his", "brother", "brothers", "uncle", "king", "boy"],

@@ -59,10 +59,9 @@ from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import crossed_effect
 from biassay.stats.model_difference import Direction, ModelDifference, compare_tables, explain_inconclusive
-from biassay.studies.associations.calibration import CalibratedTables, Calibration, has_scale
-from biassay.studies.associations.contributions import find_common_words, get_cosines, measure_crossed
-from biassay.studies.associations.diagnostics import list_lost_words
-from biassay.studies.associations.findings import SIGNS, format_label
+from biassay.studies.associations.calibration import CalibratedTables, Calibration, find_common_words, get_cosines
+from biassay.studies.associations.findings import SIGNS, format_label, list_lost_words
+from biassay.studies.associations.measure import has_scale, measure_crossed
 from biassay.studies.associations.results import CROSSED, AssociationRecord, decide_associations
 from biassay.studies.associations.settings import PAPER_PROTOCOLS
 from biassay.studies.associations.weat import label_words

@@ -16,7 +16,6 @@ from biassay.results.outcomes import Result
 from biassay.results.run_data import RunData
 from biassay.results.tables import format_tsv
 from biassay.results.views import model_key, model_labels
-from biassay.studies.associations.diagnostics import list_lost_words
 from biassay.studies.associations.findings import (
     ABSENCE,
     FIXED_WORDS_P,
@@ -32,6 +31,7 @@ from biassay.studies.associations.findings import (
     format_published_p,
     get_sign,
     group_by_topic,
+    list_lost_words,
     make_legend,
 )
 from biassay.studies.associations.results import CROSSED, FIXED_WORDS, PAPER_COLUMNS, SENTENCES

@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 
 from biassay.datasets.languages import PREFIX, load_languages
+from biassay.datasets.schema import ROLES
 from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.distribution import P_NAMES, draw_distribution
 from biassay.reporting.charts.forest import ForestRow, draw_forest, make_distinct
@@ -70,30 +71,28 @@ from biassay.studies.associations.compare import (
     make_difference_report,
     measure_points,
 )
-from biassay.studies.associations.contributions import compute_contributions
-from biassay.studies.associations.diagnostics import (
-    format_context_range,
-    format_dropped_words,
-    list_assumptions,
-    list_lost_words,
-    list_without_baseline,
-)
 from biassay.studies.associations.findings import (
     FIXED_WORDS_P,
     NOT_MEASURED,
     SENTENCES_P,
     UNREACHABLE,
+    compute_contributions,
     describe_run,
     describe_sides,
     describe_unfinished,
     explain_numbers,
+    format_context_range,
     format_d_interval,
+    format_dropped_words,
     format_fixed_words_p,
     format_headline,
     format_label,
     format_main_p,
     format_published_p,
     get_mark,
+    list_assumptions,
+    list_lost_words,
+    list_without_baseline,
     make_findings,
     make_index_entry,
     make_legend,
@@ -113,10 +112,10 @@ from biassay.studies.associations.results import (
     FIXED_WORDS,
     SENTENCES,
     MeasureRecord,
+    TopicRecord,
     get_samples,
 )
 from biassay.studies.associations.settings import PAPER_PROTOCOLS
-from biassay.studies.associations.topics import make_topic_blocks
 
 EFFECTS: Mapping[str | None, str] = {
     CROSSED: "d",
@@ -394,7 +393,6 @@ def _format_new_contexts(row: Result) -> str:
 
 
 _MOST_WITH_WORDS = 3000
-_ROLES = ("X", "Y", "A", "B")
 
 
 def make_explorer_data(view: RunView) -> dict[str, Any]:
@@ -453,9 +451,9 @@ def can_show_words(view: RunView) -> bool:
 
 def _make_words_data(view: RunView) -> tuple[list[list[list[str]]], list[list[list[float | None]] | None]]:
     """List the words of every test by role, and their contributions to every result; None if unknown."""
-    of_test: dict[str, list[dict[str, None]]] = {test.test: [{} for _ in _ROLES] for test in view.tests}
+    of_test: dict[str, list[dict[str, None]]] = {test.test: [{} for _ in ROLES] for test in view.tests}
     for r in view.results:
-        for index, role in enumerate(_ROLES):
+        for index, role in enumerate(ROLES):
             of_test[r.test][index] |= dict.fromkeys(r.associations.get(role, {}))
     shares: list[list[list[float | None]] | None] = []
     for r in view.results:
@@ -467,7 +465,7 @@ def _make_words_data(view: RunView) -> tuple[list[list[list[str]]], list[list[li
         shares.append(
             [
                 [round(share, 3) if math.isfinite(share := known[role].get(word, math.nan)) else None for word in words]
-                for role, words in zip(_ROLES, of_test[r.test], strict=True)
+                for role, words in zip(ROLES, of_test[r.test], strict=True)
             ]
         )
     return [[list(words) for words in of_test[test.test]] for test in view.tests], shares
@@ -582,7 +580,7 @@ def _list_test_blocks(view: RunView) -> Iterator[Block]:
             "not measured. Point at a cell, or move through them with the arrow keys, for its numbers."
         )
         yield Explorer("matrix", min(len(view.models), 50) * 1.6 + longest * 0.5 + 4, _FALLBACK)
-    topics = list(make_topic_blocks(view))
+    topics = list(_make_topic_blocks(view))
     yield from (Heading("Topic effects"), *topics) if topics else ()
     if len(view.models) > 3:
         yield Heading("Every test over all models")
@@ -624,7 +622,7 @@ def _list_narrow_tests(view: RunView, results: Sequence[Result]) -> Iterator[tup
 
 def _format_lost(result: Result) -> str:
     """Format the out-of-vocabulary words of a result by word set: a count and examples if they are many."""
-    sets = dict(zip(_ROLES, (result.targ1, result.targ2, result.attr1, result.attr2), strict=True))
+    sets = dict(zip(ROLES, (result.targ1, result.targ2, result.attr1, result.attr2), strict=True))
     return "; ".join(f"{sets[role]}: {format_examples(words)}" for role, words in result.oov_words.items() if words)
 
 
@@ -803,6 +801,50 @@ def _list_settings(run: RunData) -> Iterator[tuple[str, str]]:
     assumed = [*list_assumptions(run), *list_without_baseline(run)]
     if assumed:
         yield "Notes", "; ".join(assumed)
+
+
+_TOPICS = (
+    "Mean of the calibrated differences of a topic's questions, in the direction of the stereotype, for other tests of "
+    "the same kind. The tests share words, and the interval accounts for it. Only tests with an expected direction "
+    "count."
+)
+
+
+def _make_topic_blocks(view: RunView) -> Iterator[Text | Table]:
+    """Yield the table of topic effects, models across; nothing if no topic has enough tests."""
+    rows: Sequence[TopicRecord] = view.run.tables.get("topics", ())
+    if not rows:
+        return
+    yield Text(_TOPICS)
+    models = [model for model in view.run.manifest.models if any(belongs_to(row, model) for row in rows)]
+    spans = [next(view.labels[model_key(row)] for row in rows if belongs_to(row, model)) for model in models]
+    table_rows = []
+    for topic in dict.fromkeys(row.topic for row in rows):
+        cells = []
+        for model in models:
+            found = next((row for row in rows if row.topic == topic and belongs_to(row, model)), None)
+            cells += _make_topic_cells(found)
+        table_rows.append(TableRow((topic,), tuple(cells)))
+    columns = ("questions", "effect", "95% CI", "p", "SD between tests")
+    yield Table(
+        "Topic effects",
+        ("topic",),
+        tuple(ColumnSpan(label, columns) for label in spans),
+        (RowGroup("", tuple(table_rows)),),
+    )
+
+
+def _make_topic_cells(row: TopicRecord | None) -> list[Cell]:
+    if row is None:
+        return [Cell("–")] * 5
+    texts = (
+        str(len(row.tests)),
+        format_decimal(row.topic_effect),
+        format_interval(row.topic_ci_low, row.topic_ci_high),
+        format_p(row.topic_p_value),
+        format_decimal(row.between_sd),
+    )
+    return [Cell(text) for text in texts]
 
 
 _STARRED = 0.05

@@ -12,9 +12,9 @@ from biassay.errors import StimulusError, UsageError
 from biassay.io import content_digest
 from biassay.models.erasure import Erasure
 from biassay.results.run_data import TestRecord
-from biassay.studies.associations.inputs import AssociationInputs, check_held_out
-from biassay.studies.associations.inputs import load_inputs as load_association_inputs
 from biassay.studies.associations.settings import AssociationSettings
+from biassay.studies.associations.study import AssociationInputs, check_held_out
+from biassay.studies.associations.study import load_inputs as load_association_inputs
 from biassay.studies.audit.inputs import AuditInputs, AuditInputsRecord, hold_out_names, load_audit_inputs
 from biassay.studies.audit.settings import AuditSettings
 from biassay.studies.debiasing.settings import DebiasingSettings
