@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 
 import pytest
 from tests.results.made_runs import as_refused, with_rows
@@ -15,7 +14,7 @@ from biassay.reporting.markdown import to_markdown
 from biassay.results.comparison import Comparison
 from biassay.runs.reports import compare_models
 from biassay.runs.run import Run
-from biassay.studies.associations.compare import difference_table, get_evidence, summarize_differences
+from biassay.studies.associations.compare import difference_table, get_evidence
 
 MODELS = ["near", "far", "none"]
 
@@ -56,10 +55,3 @@ def test_the_table_is_that_of_the_comparison(found: Comparison) -> None:
     assert cells["sent-weat6"][4:] == (Cell(""), Cell(""))  # the third model was not asked
     for text in (to_markdown(table), to_latex(table, "tab:differences")):
         assert all(model in text for model in MODELS)
-
-
-def test_sentences_name_the_differences_in_tests_about_people(found: Comparison) -> None:
-    for model, statement in zip(MODELS, summarize_differences(found), strict=True):
-        named = [r.test for r in rows_of(found) if r.model == model and get_evidence(r) and not r.is_check]
-        assert sorted(re.split(r"[ *]", point)[0] for point in statement.points) == sorted(named)
-    assert any(statement.points for statement in summarize_differences(found))

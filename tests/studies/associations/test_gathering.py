@@ -95,7 +95,7 @@ def test_runs_made_otherwise_are_refused_unless_mixed(what: str, values: tuple[A
         name: run_of(name, [dataclasses.replace(result(name, "t", 0.03), **{what: value})], settings={what: value})
         for name, value in zip(("one", "two"), values, strict=True)
     }
-    said = f"{what} is {values[0]} in one, {values[1]} in two"
+    said = f"{what}: {values[0]} in one, {values[1]} in two"
     with pytest.raises(UsageError, match="cannot be merged") as refused:
         merge_runs(parts)
     assert said in str(refused.value)

@@ -50,14 +50,14 @@ def test_of_several_words_a_text_is_about_the_unknown_are_listed() -> None:
     assert make_texts(test).X[0].form == "Tom drove a lorry"
     found = measure_over_texts(test, make_texts(test), encoded(test, ("lorry",)), AssociationSettings(max_unknown=0.5))
     assert found.fields["oov_words"] == {"X": ("lorry",), "Y": (), "A": (), "B": ()}
-    assert found.num_observations["X"] == 1
+    assert found.fields["num_targ1"] == 1
 
 
 def test_an_unknown_plural_loses_its_sentences_not_its_word() -> None:
     found = run("sent-weat1", ("tulips", "Tulips"))
     assert found.fields["oov_words"]["X"] == ("tulips",)
     assert found.fields["num_words"]["X"] == 25
-    assert found.num_observations["X"] == 350 - 6
+    assert found.fields["num_targ1"] == 350 - 6
 
 
 def test_above_the_limit_the_test_is_refused_with_the_words_named() -> None:

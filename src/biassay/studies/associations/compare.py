@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from biassay.datasets.schema import About
 from biassay.errors import UsageError
+from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing
 from biassay.reporting.charts.forest import ForestRow, draw_forest
 from biassay.reporting.charts.series import draw_series
@@ -36,6 +38,7 @@ from biassay.reporting.formats import (
     clean_line,
     format_count,
     format_decimal,
+    format_examples,
     format_interval,
     format_percent,
 )
@@ -50,10 +53,11 @@ from biassay.results.comparison import (
     VerdictOutcome,
     check_limits,
     choose_baseline,
+    find_setting_differences,
     format_outcome,
 )
 from biassay.results.outcomes import Result
-from biassay.results.run_data import BaseRecord, Manifest, ModelRecord, RunData, belongs_to, copy_fields, none_if_nan
+from biassay.results.run_data import BaseRecord, ModelRecord, RunData, belongs_to, copy_fields, none_if_nan
 from biassay.results.tables import Column
 from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.stats.crossed import crossed_test
@@ -69,9 +73,8 @@ from biassay.studies.associations.weat import label_words
 
 def group_association_runs(runs: Mapping[str, RunData], *, mixed: bool = False) -> list[RunGroup]:
     """Merge the runs over texts, and those over contexts."""
-    over_texts = {name: run for name, run in runs.items() if run.manifest.inputs.contexts is None}
-    over_contexts = {name: run for name, run in runs.items() if run.manifest.inputs.contexts is not None}
-    return [merge_runs(part, mixed=mixed) for part in (over_texts, over_contexts) if part]
+    kinds = group_pairs((run.manifest.inputs.contexts is not None, (name, run)) for name, run in runs.items())
+    return [merge_runs(dict(kinds[kind]), mixed=mixed) for kind in sorted(kinds)]
 
 
 def merge_runs(runs: Mapping[str, RunData], *, mixed: bool = False) -> RunGroup:
@@ -86,17 +89,31 @@ def merge_runs(runs: Mapping[str, RunData], *, mixed: bool = False) -> RunGroup:
         return RunGroup(next(iter(runs.values())), runs)
     alpha = min(run.manifest.settings.alpha_or_default for run in runs.values())
     named = {name: _recompute_at_level(run, alpha) for name, run in _add_run_names(runs).items()}
-    models: list[ModelRecord] = []
+    models: dict[tuple[object, ...], ModelRecord] = {}
     arrays: dict[str, NDArray[np.float64]] = {}
     for run in named.values():
         for index, record in enumerate(run.manifest.models):
-            at = next(
-                (i for i, known in enumerate(models) if _identify_model(known) == _identify_model(record)), len(models)
-            )
-            models[at : at + 1] = [_merge_records(models[at], record) if at < len(models) else record]
+            key = (record.name, record.backend, record.revision, tuple(record.settings.items()))
+            models[key] = _merge_records(models[key], record) if key in models else record
+            at = list(models).index(key)
             arrays |= {f"{at}/{name}": array for name, array in run.get_arrays(index).items()}
-    manifest = _merge_manifests(named, models, alpha)
-    tables = {name: _merge_rows(named, name) for run in runs.values() for name in run.tables}
+    made = [run.manifest for run in named.values()]
+    finished = [manifest.finished for manifest in made]
+    tests = {(test.name, test.digest): test for manifest in made for test in manifest.inputs.tests}
+    manifest = dataclasses.replace(
+        made[0],
+        run_id="+".join(manifest.run_id for manifest in made),
+        status="complete" if all(manifest.status == "complete" for manifest in made) else "running",
+        created=min(manifest.created for manifest in made),
+        finished=None if None in finished else max(filter(None, finished)),
+        models=tuple(models.values()),
+        settings=dataclasses.replace(made[0].settings, alpha=alpha),
+        inputs=dataclasses.replace(made[0].inputs, tests=tuple(tests.values())),
+    )
+    tables: dict[str, tuple[Any, ...]] = {}
+    for table in dict.fromkeys(table for run in named.values() for table in run.tables):
+        rows = group_pairs((model_key(row), row) for run in named.values() for row in run.tables.get(table, ()))
+        tables[table] = tuple(itertools.chain(*rows.values()))
     if _changes_families(named, alpha):
         tables["decisions"] = decide_associations(manifest.settings, tables.get("results", ()))
     return RunGroup(RunData(manifest, tables, arrays), runs, tuple(differences))
@@ -144,10 +161,6 @@ def _recompute_at_level(run: RunData, alpha: float) -> RunData:
 _INTERVAL_FIELDS = ("cosine_ci_low", "cosine_ci_high", "calibrated_ci_low", "calibrated_ci_high")
 
 
-def _identify_model(record: ModelRecord) -> tuple[object, ...]:
-    return record.name, record.backend, record.revision, tuple(record.settings.items())
-
-
 def _merge_records(one: ModelRecord, other: ModelRecord) -> ModelRecord:
     """Merge the records of one model in two runs; their costs add up."""
     return dataclasses.replace(
@@ -156,31 +169,6 @@ def _merge_records(one: ModelRecord, other: ModelRecord) -> ModelRecord:
         encoded=one.encoded + other.encoded,
         seconds=round(one.seconds + other.seconds, 3),
         oov_words=tuple(sorted({*one.oov_words, *other.oov_words})),
-    )
-
-
-def _merge_rows(runs: Mapping[str, RunData], table: str) -> tuple[Any, ...]:
-    """Merge the rows of a table by model."""
-    rows = [row for run in runs.values() for row in run.tables.get(table, ())]
-    first: dict[ModelKey, int] = {}
-    for row in rows:
-        first.setdefault(model_key(row), len(first))
-    return tuple(sorted(rows, key=lambda row: first[model_key(row)]))
-
-
-def _merge_manifests(runs: Mapping[str, RunData], models: Sequence[ModelRecord], alpha: float) -> Manifest:
-    made = [run.manifest for run in runs.values()]
-    finished = [manifest.finished for manifest in made]
-    tests = tuple({(t.name, t.digest): t for manifest in made for t in manifest.inputs.tests}.values())
-    return dataclasses.replace(
-        made[0],
-        run_id="+".join(manifest.run_id for manifest in made),
-        status="complete" if all(manifest.status == "complete" for manifest in made) else "running",
-        created=min(manifest.created for manifest in made),
-        finished=None if None in finished else max(filter(None, finished)),
-        models=tuple(models),
-        settings=dataclasses.replace(made[0].settings, alpha=alpha),
-        inputs=dataclasses.replace(made[0].inputs, tests=tests),
     )
 
 
@@ -195,39 +183,20 @@ def _add_run_names(runs: Mapping[str, RunData]) -> dict[str, RunData]:
 
 
 def _rename_models(run: RunData, name: str, keys: set[ModelKey]) -> RunData:
-    def is_shared(record: ModelRecord) -> bool:
-        return any(belongs_to(r, record) for r in run.results if model_key(r) in keys)
-
-    def named(row: Any) -> Any:
-        return dataclasses.replace(row, model=f"{row.model} [{name}]") if model_key(row) in keys else row
-
+    shared = [row for row in run.results if model_key(row) in keys]
     models = tuple(
-        dataclasses.replace(record, name=f"{record.name} [{name}]") if is_shared(record) else record
+        dataclasses.replace(record, name=f"{record.name} [{name}]")
+        if any(belongs_to(row, record) for row in shared)
+        else record
         for record in run.manifest.models
     )
-    tables = {table: tuple(map(named, rows)) for table, rows in run.tables.items()}
+    tables = {
+        table: tuple(
+            dataclasses.replace(row, model=f"{row.model} [{name}]") if model_key(row) in keys else row for row in rows
+        )
+        for table, rows in run.tables.items()
+    }
     return RunData(dataclasses.replace(run.manifest, models=models), tables, run.arrays)
-
-
-def _list_differences(runs: Mapping[str, RunData]) -> list[str]:
-    """List the differences between runs that change the meaning of their numbers."""
-    found = []
-    settings = {name: run.manifest.settings for name, run in runs.items()}
-    for what, field in _COMPARED_SETTINGS.items():
-        found += _describe_difference(what, {name: getattr(of, field) for name, of in settings.items()})
-    over = {name: run.manifest.inputs.contexts for name, run in runs.items()}
-    found += _describe_difference("contexts", {name: of.digest for name, of in over.items() if of is not None})
-    digests: dict[str, dict[str, str]] = {}
-    for name, run in runs.items():
-        for r in run.results:
-            digests.setdefault(r.test, {})[name] = r.test_digest
-    changed = {test: of for test, of in digests.items() if len(set(of.values())) > 1}
-    if changed:
-        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
-        where = dict.fromkeys(name for of in changed.values() for name in of)
-        named = ", ".join(list(changed)[:5])
-        found.append(f"tests of one name have different texts: {named}{more} (in {', '.join(where)})")
-    return found
 
 
 _COMPARED_SETTINGS = {
@@ -243,10 +212,25 @@ _COMPARED_SETTINGS = {
 }
 
 
-def _describe_difference(what: str, values: Mapping[str, object]) -> list[str]:
-    if len(set(values.values())) < 2:
-        return []
-    return [f"{what} is " + ", ".join(f"{value} in {name}" for name, value in values.items())]
+def _list_differences(runs: Mapping[str, RunData]) -> list[str]:
+    """List the differences between runs that change the meaning of their numbers."""
+    described = {}
+    for name, run in runs.items():
+        contexts = run.manifest.inputs.contexts
+        described[name] = {what: getattr(run.manifest.settings, field) for what, field in _COMPARED_SETTINGS.items()}
+        described[name]["contexts"] = None if contexts is None else contexts.digest
+    found = list(find_setting_differences(described, mixed=True))
+    digests: dict[str, dict[str, str]] = {}
+    for name, run in runs.items():
+        for row in run.results:
+            digests.setdefault(row.test, {})[name] = row.test_digest
+    changed = {test: own for test, own in digests.items() if len(set(own.values())) > 1}
+    if changed:
+        names = dict.fromkeys(name for own in changed.values() for name in own)
+        found.append(
+            f"tests of one name have different texts: {format_examples(list(changed))} (in {', '.join(names)})"
+        )
+    return found
 
 
 _LARGE_CHANGE = 0.25  # relative change of the cosine SD that is reported
@@ -706,7 +690,6 @@ MEANING_OF_DIFFERENCES = (
     "twenty excludes zero by chance. The simultaneous intervals are wider: with 95% confidence, all those of "
     "social-bias tests are correct. An interval that contains zero does not show that two models are equal."
 )
-_NAMED = 8
 
 
 def get_evidence(row: AssociationDifference) -> int:
@@ -720,53 +703,11 @@ def _excludes_zero(low: float | None, high: float | None) -> bool:
     return low is not None and high is not None and (low > 0.0 or high < 0.0)
 
 
-def summarize_differences(comparison: Comparison) -> list[Statement]:
-    """Summarize the differences of every model."""
-    rows = comparison.tables["associations"]
-    return [
-        _summarize_model(model, [r for r in rows if r.model == model], comparison.baseline)
-        for model in comparison.models
-    ]
-
-
-def _summarize_model(model: str, rows: Sequence[AssociationDifference], baseline: str) -> Statement:
-    people, checks = split_checks(rows)
-    counts = _count_intervals(people)
-    text = f"{model}: of {format_count(counts[1], 'difference')} from {baseline} in social-bias tests, "
-    text += f"{counts[0]} intervals exclude zero (about {counts[1] / 20:.2g} expected by chance), "
-    text += f"{sum(get_evidence(row) == 2 for row in people)} simultaneously."
-    if checks:
-        text += " In sanity checks: {} of {}.".format(*_count_intervals(checks))
-    for missing, what in (
-        (sum(row.difference is None for row in rows), "could not be compared"),
-        (sum(row.difference is not None and row.interval_low is None for row in rows), "without an interval"),
-    ):
-        text += f" {missing} {what}." if missing else ""
-    differing = sorted((r for r in people if get_evidence(r)), key=lambda r: -abs(r.difference or 0.0))
-    points = tuple(_format_difference(row) for row in differing[:_NAMED])
-    more = (f"and {len(differing) - _NAMED} more",) if len(differing) > _NAMED else ()
-    return Statement(text, (*points, *more), model)
-
-
 def split_checks(
     rows: Sequence[AssociationDifference],
 ) -> tuple[list[AssociationDifference], list[AssociationDifference]]:
     """Separate social-bias tests from sanity checks."""
     return [row for row in rows if not row.is_check], [row for row in rows if row.is_check]
-
-
-def _count_intervals(rows: Sequence[AssociationDifference]) -> tuple[int, int]:
-    """Count the intervals that exclude zero, and all intervals."""
-    return sum(get_evidence(row) > 0 for row in rows), sum(row.interval_low is not None for row in rows)
-
-
-def _format_difference(row: AssociationDifference) -> str:
-    sure = " **" if get_evidence(row) == 2 else ""
-    effects = (
-        f"{format_decimal(row.effect_baseline)} on {row.baseline}, {format_decimal(row.effect_model)} on {row.model}"
-    )
-    interval = format_interval(row.interval_low, row.interval_high)
-    return f"{row.test}{sure} ({row.title}): {effects}; difference {format_decimal(row.difference)} (95% {interval})"
 
 
 def make_difference_report(comparison: Comparison) -> Report:
@@ -777,9 +718,11 @@ def make_difference_report(comparison: Comparison) -> Report:
         return make_verdict_report(comparison, [trends, section])
     if comparison.verdicts:
         return make_verdict_report(comparison, [section])
-    table = _make_table(comparison)
-    statements = summarize_differences(comparison)
-    return make_comparison_report(comparison, statements, [section], MEANING_OF_DIFFERENCES, tables=[table])
+    statement = Statement(
+        "The runs share no social-bias test, so there is nothing to judge. Differences are in the table."
+    )
+    tables = [_make_table(comparison)]
+    return make_comparison_report(comparison, [statement], [section], MEANING_OF_DIFFERENCES, tables=tables)
 
 
 def _list_blocks(comparison: Comparison) -> Iterator[Block]:

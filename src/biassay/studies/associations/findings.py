@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
@@ -391,8 +390,8 @@ def _list_evidence_words(row: Result) -> tuple[str, ...]:
     found = compute_contributions(row)
     if found is None:
         return ()
-    sign = 1.0 if found.effect_size >= 0.0 else -1.0
-    shares = {word: share for words in found.targets.values() for word, share in words.items()}
+    shares = found["X"] | found["Y"]
+    sign = 1.0 if sum(shares.values()) >= 0.0 else -1.0
     return tuple(sorted(shares, key=lambda word: -sign * shares[word])[:_MAX_WORDS])
 
 
@@ -416,64 +415,31 @@ def group_by_topic(results: Sequence[Result]) -> Iterator[tuple[str, list[Result
         yield SANITY_CHECKS, checks
 
 
-@dataclass(frozen=True)
-class Contributions:
-    """Contributions of single words to the effect size over words.
+def compute_contributions(result: AnyResult) -> dict[str, dict[str, float]] | None:
+    """Compute by role what every word adds to the effect size over words; None if words are unknown or it is undefined.
 
-    Attributes
-    ----------
-    effect_size : float
-        Sum of the contributions of the targets.
-    targets : dict of str to dict of str to float
-        Contribution of every target word, by role.
-    attributes : dict of str to dict of str to float
-        How much closer every attribute word is to X than to Y, in the same unit. Attribute words have no exact
-        contribution.
-    """
-
-    effect_size: float
-    targets: Mapping[str, Mapping[str, float]]
-    attributes: Mapping[str, Mapping[str, float]]
-
-
-def compute_contributions(result: AnyResult) -> Contributions | None:
-    """Compute what every word adds to the effect size over words; None if words are unknown or it is undefined.
-
-    Associations are measured from the mean of all targets, so that an average word adds nothing. A word of Y adds by
-    its association with B.
+    The contributions of targets sum to the effect size. Associations are measured from the mean of all targets, so that
+    an average word adds nothing; a word of Y adds by its association with B. Attribute words have no exact
+    contribution: theirs is how much closer they are to X than to Y, in the same unit.
     """
     roles = {role: result.associations.get(role, {}) for role in ROLES}
     if not all(roles.values()) or result.word_effect is None:
         return None
-    clusters = {role: _cluster_sizes(result, role) for role in "XY"}
-    means = {
-        role: mean_rows(np.array(list(roles[role].values()))[:, None], [cluster for cluster, _ in clusters[role]])[:, 0]
-        for role in "XY"
-    }
+    labels = {role: [result.clusters.get(role, {}).get(word, word) for word in roles[role]] for role in "XY"}
+    means = {role: mean_rows(np.array(list(roles[role].values()))[:, None], labels[role])[:, 0] for role in "XY"}
     scores = np.concatenate([means["X"], means["Y"]])
     spread = float(scores.std(ddof=1)) if len(scores) > 1 and np.isfinite(scores).all() else 0.0
     if not spread > 1e-12 * float(np.abs(scores).max()):
         return None
     centre = float(scores.mean())
-
-    def shares(role: str, sign: int) -> dict[str, float]:
-        weights = [len(means[role]) * size for _, size in clusters[role]]
-        return {
+    shares = {role: {word: score / spread for word, score in roles[role].items()} for role in "AB"}
+    for role, sign in (("X", 1), ("Y", -1)):
+        weights = [len(means[role]) * labels[role].count(label) for label in labels[role]]
+        shares[role] = {
             word: sign * (score - centre) / (weight * spread)
             for (word, score), weight in zip(roles[role].items(), weights, strict=True)
         }
-
-    return Contributions(
-        effect_size=float(means["X"].mean() - means["Y"].mean()) / spread,
-        targets={"X": shares("X", 1), "Y": shares("Y", -1)},
-        attributes={role: {word: score / spread for word, score in roles[role].items()} for role in ("A", "B")},
-    )
-
-
-def _cluster_sizes(result: AnyResult, role: str) -> list[tuple[str, int]]:
-    """Return the cluster of every word of a role, and how many words it has."""
-    labels = [result.clusters.get(role, {}).get(word, word) for word in result.associations[role]]
-    return [(label, labels.count(label)) for label in labels]
+    return shares
 
 
 _MIN_SHARED_TEMPLATES = 0.5  # below, a difference between X and Y may be one of grammar

@@ -68,6 +68,7 @@ from biassay.studies.study import Array, Event, Row, derive_seed
 
 Vectors = NDArray[np.floating]
 Numbers = Mapping[str, float]
+_SIZES = ("num_targ1", "num_targ2", "num_attr1", "num_attr2")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +79,6 @@ class Measurement:
     ----------
     association : Association, ContextualAssociation or None
         None if the test was skipped or failed; then the field ``reason`` says why.
-    num_observations : dict of str to int
-        Texts of each word set; over contexts, words.
     fields : dict of str to object
         Fields of the record that do not depend on the association.
     measures : dict of str to Score
@@ -87,7 +86,6 @@ class Measurement:
     """
 
     association: Association | ContextualAssociation | None
-    num_observations: Mapping[str, int]
     fields: Mapping[str, Any]
     measures: Mapping[str, Score] = field(default_factory=dict)
 
@@ -137,8 +135,8 @@ def measure_over_texts(
     if settings.protocol == "may2019" and test.has_target_sentences:
         _truncate(kept, np.random.default_rng(derive_seed(settings.seed, test.name, "truncate")))
     chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
-    num_texts = {role: len(chosen[role]) for role in ROLES}
     fields: dict[str, Any] = {
+        **dict(zip(_SIZES, (len(chosen[role]) for role in ROLES), strict=True)),
         "status": "skipped",
         "reason": reason or skip_reason,
         "level": test.level,
@@ -150,7 +148,7 @@ def measure_over_texts(
         "alternative": settings.alternative,
     }
     if fields["reason"] is not None:
-        return Measurement(None, num_texts, fields)
+        return Measurement(None, fields)
     try:
         vectors = {
             role: of.vectors if len(kept[role]) == len(of.vectors) else of.vectors[kept[role]]
@@ -158,8 +156,8 @@ def measure_over_texts(
         }
         association, measured, measures = _associate_texts(test, texts, chosen, vectors, settings, vocabulary)
     except BiassayError as error:
-        return Measurement(None, num_texts, fields | _describe_failure(error))
-    return Measurement(association, num_texts, fields | {"status": "measured"} | measured, measures)
+        return Measurement(None, fields | _describe_failure(error))
+    return Measurement(association, fields | {"status": "measured"} | measured, measures)
 
 
 def _associate_texts(
@@ -198,7 +196,7 @@ def _associate_texts(
     if not test.has_known_words:
         found = replace(found, cosines=None)
     share = _compute_random_share(metric, found, vectors, chosen, vocabulary, settings)
-    fields = {
+    fields: dict[str, Any] = {
         "associations": _get_word_associations(metric, found, vectors, chosen),
         "shared_templates": shares.share,
         "share_random": share,
@@ -529,6 +527,7 @@ def measure_over_contexts(
     kept = {role: [word for word in covered.counts[role] if word not in covered.missing[role]] for role in ROLES}
     num_words = {role: len(kept[role]) for role in ROLES}
     fields: dict[str, Any] = {
+        **dict(zip(_SIZES, num_words.values(), strict=True)),
         "status": "skipped",
         "reason": covered.reason,
         "level": "context",
@@ -541,7 +540,7 @@ def measure_over_contexts(
         "alternative": "two-sided",
     }
     if covered.reason is not None:
-        return Measurement(None, num_words, fields)
+        return Measurement(None, fields)
     who = model if settings.mode == "random" else ""
     has_clusters = any(test.concept(role).clusters for role in ROLES)
     x, y, a, b = ([test.concept(role).cluster_labels[word] for word in kept[role]] for role in ROLES)
@@ -554,7 +553,7 @@ def measure_over_contexts(
             clusters=(x, y, a, b) if has_clusters else None,
         )
     except BiassayError as error:
-        return Measurement(None, num_words, fields | _describe_failure(error))
+        return Measurement(None, fields | _describe_failure(error))
     low, high = found.prediction_interval or (None, None)
     fields |= {
         "status": "measured",
@@ -566,7 +565,7 @@ def measure_over_contexts(
         "new_contexts_high": high,
         "fewest_documents": int(found.num_documents.min()),
     }
-    return Measurement(found, num_words, fields)
+    return Measurement(found, fields)
 
 
 def _associate_by_role(
@@ -636,7 +635,7 @@ def make_result(
     outcomes: dict[str, Outcome] = {}
     if association is not None:
         outcomes, of_words = _measure_words(association, fields, settings, cosine_sd)
-        published, of_texts = _measure_published(association, measured.num_observations)
+        published, of_texts = _measure_published(association, fields)
         fields |= of_words | of_texts
         outcomes[published.test or ""] = published
     scaled = {
@@ -646,9 +645,6 @@ def make_result(
     record = AssociationRecord(
         **fields,
         **_choose_primary(scaled, unit, association, is_paper_protocol=settings.is_paper_protocol),
-        **dict(
-            zip(("num_targ1", "num_targ2", "num_attr1", "num_attr2"), measured.num_observations.values(), strict=True)
-        ),
         template=test.template,
         language=test.language,
         metric=settings.metric,
@@ -770,7 +766,7 @@ def measure_crossed(
 
 
 def _measure_published(
-    association: Association | ContextualAssociation, num_texts: Mapping[str, int]
+    association: Association | ContextualAssociation, fields: Mapping[str, Any]
 ) -> tuple[Outcome, dict[str, Any]]:
     """Return the outcome that the papers report, with its fields: over texts, or pooled over contexts."""
     if isinstance(association, ContextualAssociation):
@@ -783,7 +779,7 @@ def _measure_published(
         p_value=None if p is None else p.value,
         log10_p_value=None if p is None else p.log10,
         test=SENTENCES,
-        n={"texts": num_texts["X"] + num_texts["Y"]},
+        n={"texts": fields["num_targ1"] + fields["num_targ2"]},
     )
     return outcome, {"sentences_route": None if p is None else p.route, "statistic": association.statistic}
 

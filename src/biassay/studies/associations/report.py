@@ -132,13 +132,6 @@ def is_check(result: Result) -> bool:
     return bool(result.about == "method")
 
 
-def describe_random_share(result: Result) -> str:
-    """Compare the effect with the random baseline in words; empty if it was not computed."""
-    if result.share_random is None:
-        return ""
-    return f"random word sets reach this effect {format_share_of_time(result.share_random, result.random_sets)}"
-
-
 @dataclass(frozen=True)
 class RunView:
     """Results of one or several runs, those over texts or those over contexts."""
@@ -192,11 +185,6 @@ class RunView:
         return tests.pop() if len(tests) == 1 else None
 
     @property
-    def has_paper_protocol(self) -> bool:
-        """If True, all results are those of the papers' protocols."""
-        return all(r.protocol in PAPER_PROTOCOLS for r in self.run.results)
-
-    @property
     def confidence(self) -> str:
         """Confidence of the intervals."""
         return f"{100 * (1 - self.run.manifest.settings.alpha_or_default):g}%"
@@ -233,141 +221,116 @@ class RunView:
         interval = "" if result.ci_low is None else f", {self.confidence} {self.interval(result)}"
         after = "" if result.p_adjusted is None else f" (after correction {format_p(result.p_adjusted)})"
         by_word = "" if test == FIXED_WORDS else f", {FIXED_WORDS_P} {format_fixed_words_p(result)}"
-        share = f" {said[0].upper()}{said[1:]}." if (said := describe_random_share(result)) else ""
+        reached = format_share_of_time(result.share_random or 0.0, result.random_sets)
+        share = "" if result.share_random is None else f" Random word sets reach this effect {reached}."
         return (
             f"{name}. {format_label(result)}. {EFFECTS[test]} {format_decimal(result.effect_size)}{interval}; "
             f"{LEADING[test]} {format_main_p(result)}{after}{by_word}.{share}"
         )
 
 
-_COLUMNS = {column.name: column for column in COLUMNS}
-_EFFECT = {
-    SENTENCES: "Effect size, with every text as an observation.",
-    CROSSED: "Effect size d over words. The texts or contexts of a word are averaged.",
-}
+_CI = "Confidence interval of d over other target and attribute words of the same kinds."
 _P = {
     CROSSED: "Tests whether the association extends to other target and attribute words of the same kinds. Two-sided.",
     FIXED_WORDS: "Share of random splits of the target words with an effect at least as large.",
     SENTENCES: "P-value under the protocol of the run, with every text as an observation.",
 }
-_CI = "Confidence interval of d over other target and attribute words of the same kinds."
-_FOR_THESE = (
-    "Share of random splits of the target words with an effect at least as large. It does not generalize to other "
-    "attribute words."
-)
-_NEW_CONTEXTS = (
-    "Range of 95% of the effects of these words in new contexts from new documents. A dash if some word has contexts "
-    "from one document only."
-)
-_PAPERS_P = "P-value of the pooled effect. It shrinks as you draw more samples."
+_FOR_THESE = f"{_P[FIXED_WORDS]} It does not generalize to other attribute words."
 
 
 def _make_column(label: str, help: str, get: Callable[[Result], str]) -> Column:
     return Column(label, label, help, "text", get)
 
 
+def _get_column(name: str, label: str = "") -> Column:
+    """Return a column of results.tsv, with another label if the groups of the report make it clear."""
+    return replace(_COLUMNS[name], label=label or _COLUMNS[name].label)
+
+
+_COLUMNS = {column.name: column for column in COLUMNS}
+_OVER_CONTEXTS = (
+    _get_column("pooled_effect_size"),
+    _make_column(
+        "new contexts",
+        "Range of 95% of the effects of these words in new contexts from new documents. A dash if some word has "
+        "contexts from one document only.",
+        lambda row: format_interval(row.new_contexts_low, row.new_contexts_high),
+    ),
+    _make_column("pooled p", "P-value of the pooled effect. It shrinks as you draw more samples.", format_published_p),
+    _get_column("share_significant", "samples significant"),
+    _make_column("contexts per word", "Fewest, median and most contexts of a word.", format_context_range),
+)
+
+
 def _format_cell(column: Column, result: Result) -> str:
     return format_value(column.format, column.value(result))
-
-
-def list_p_columns(view: RunView) -> list[Column]:
-    """Return the columns of the main p-value with its sign, and of p (these words only) if it is another."""
-    test = view.test
-    first = _make_column(LEADING[test], _P[test or CROSSED], format_main_p)
-    second = _make_column(FIXED_WORDS_P, _FOR_THESE, format_fixed_words_p)
-    return [first] if test == FIXED_WORDS or not _has_values(second, view.results) else [first, second]
 
 
 def group_columns(view: RunView) -> dict[str, list[Column]]:
     """Group all columns that hold anything by the name under which they are shown."""
     measured = [r for r in view.run.results if r.status == "measured"]
+    over_words = [_get_column("fixed_words_p_opposite"), _get_column("fixed_words_p_floor")]
+    over_texts = [
+        _get_column("sentences_effect_size"),
+        _make_column("sentence-level p", _COLUMNS["sentences_p_value"].help, format_published_p),
+    ]
     groups = {
         "main": _list_main_columns(view),
         "size and variance": _list_size_columns(view),
-        "other p-values": _list_other_columns(view),
+        "other p-values": [
+            *over_words,
+            *([] if view.over_contexts or view.test == SENTENCES else over_texts),
+            _get_column("shared_templates", "shared templates"),
+        ],
+        "over contexts": list(_OVER_CONTEXTS) if view.over_contexts else [],
     }
-    if view.over_contexts:
-        groups["over contexts"] = _list_context_columns()
-    filled = {name: [column for column in group if _has_values(column, measured)] for name, group in groups.items()}
+    filled = {
+        name: [column for column in group if any(_format_cell(column, r) not in ("–", "") for r in measured)]
+        for name, group in groups.items()
+    }
     return {name: group for name, group in filled.items() if group} or {"main": groups["main"][:1]}
-
-
-def _has_values(column: Column, results: Iterable[Result]) -> bool:
-    return any(_format_cell(column, r) not in ("–", "") for r in results)
 
 
 def _list_main_columns(view: RunView) -> list[Column]:
     test = view.test
-    effect, interval = _EFFECT[SENTENCES if test == SENTENCES else CROSSED], f"{view.confidence} CI"
-    first, *rest = list_p_columns(view)
+    effect = "Effect size, with every text as an observation." if test == SENTENCES else "Effect size d over words."
+    first = _make_column(LEADING[test], _P[test or CROSSED], format_main_p)
+    these_words = _make_column(FIXED_WORDS_P, _FOR_THESE, format_fixed_words_p)
     return [
         _make_column(EFFECTS[test], effect, lambda r: format_decimal(r.effect_size)),
-        _make_column(interval, _CI, view.interval),
+        _make_column(f"{view.confidence} CI", _CI, view.interval),
         first,
         _make_column(
             f"{first.label}, corrected", "P-value after correction over its family.", lambda r: format_p(r.p_adjusted)
         ),
-        *rest,
-        _get_column("share_random", _format_random_share),
+        *([] if test == FIXED_WORDS else [these_words]),
+        replace(_COLUMNS["share_random"], format="text", get=_format_random_share),
     ]
 
 
 def _list_size_columns(view: RunView) -> list[Column]:
     """List the columns of D and its variance; under the papers' protocols also those of d over words."""
-    confidence = view.confidence
     words = [
-        _get_column("fixed_words_effect_size", label="d"),
-        _make_column(f"d, {confidence}", _CI, format_d_interval),
+        _get_column("fixed_words_effect_size", "d"),
+        _make_column(f"d, {view.confidence}", _CI, format_d_interval),
         _make_column("p (words as samples)", _P[CROSSED], lambda r: format_p(r.crossed_p_value)),
     ]
     return [
         *([] if view.test == CROSSED else words),
         _make_column("D", _COLUMNS["cosine_difference"].help, lambda r: _format_cosine(r.cosine_difference)),
         _make_column(
-            f"D, {confidence}", "Confidence interval of D, with words as samples of their kinds.", _format_D_interval
+            f"D, {view.confidence}",
+            "Confidence interval of D, with words as samples of their kinds.",
+            _format_D_interval,
         ),
-        _get_column("crossed_df", label="df"),
-        _get_column("share_targets", label="target words"),
-        _get_column("share_attributes", label="attribute words"),
+        _get_column("crossed_df", "df"),
+        _get_column("share_targets", "target words"),
+        _get_column("share_attributes", "attribute words"),
         _get_column("share_residual"),
         *([] if view.test == SENTENCES else [_get_column("power_80")]),
-        _get_column("margin", lambda r: "–" if r.margin is None else f"{r.margin:g}"),
+        _make_column("margin", _COLUMNS["margin"].help, lambda r: "–" if r.margin is None else f"{r.margin:g}"),
         _get_column("p_equivalence"),
     ]
-
-
-def _list_other_columns(view: RunView) -> list[Column]:
-    by_word = [
-        _get_column("fixed_words_p_opposite"),
-        _get_column("fixed_words_p_floor"),
-    ]
-    if view.over_contexts:
-        return by_word
-    by_text = [
-        _get_column("sentences_effect_size"),
-        _get_column("sentences_p_value", format_published_p),
-    ]
-    return [
-        *by_word,
-        *([] if view.test == SENTENCES else by_text),
-        _get_column("shared_templates", label="shared templates"),
-    ]
-
-
-def _list_context_columns() -> list[Column]:
-    return [
-        _get_column("pooled_effect_size"),
-        _make_column("new contexts", _NEW_CONTEXTS, _format_new_contexts),
-        _make_column("pooled p", _PAPERS_P, format_published_p),
-        _get_column("share_significant", label="samples significant"),
-        _make_column("contexts per word", "Fewest, median and most contexts of a word.", format_context_range),
-    ]
-
-
-def _get_column(name: str, get: Callable[[Result], str] | None = None, label: str | None = None) -> Column:
-    """Return a column of results.tsv, with another label or format."""
-    column = replace(_COLUMNS[name], label=label or _COLUMNS[name].label)
-    return column if get is None else replace(column, format="text", get=get)
 
 
 def _format_cosine(value: float | None) -> str:
@@ -375,21 +338,15 @@ def _format_cosine(value: float | None) -> str:
 
 
 def _format_D_interval(row: Result) -> str:
-    return (
-        "–"
-        if row.cosine_ci_low is None
-        else f"[{_format_cosine(row.cosine_ci_low)}, {_format_cosine(row.cosine_ci_high)}]"
-    )
+    if row.cosine_ci_low is None:
+        return "–"
+    return f"[{_format_cosine(row.cosine_ci_low)}, {_format_cosine(row.cosine_ci_high)}]"
 
 
 def _format_random_share(row: Result) -> str:
     if row.share_random == 0.0 and row.random_sets:
         return f"<{100.0 / row.random_sets:.2g}%"
     return format_value("share", row.share_random)
-
-
-def _format_new_contexts(row: Result) -> str:
-    return format_interval(row.new_contexts_low, row.new_contexts_high)
 
 
 _MOST_WITH_WORDS = 3000
@@ -461,10 +418,9 @@ def _make_words_data(view: RunView) -> tuple[list[list[list[str]]], list[list[li
         if found is None:
             shares.append(None)
             continue
-        known = {**found.targets, **found.attributes}
         shares.append(
             [
-                [round(share, 3) if math.isfinite(share := known[role].get(word, math.nan)) else None for word in words]
+                [round(share, 3) if math.isfinite(share := found[role].get(word, math.nan)) else None for word in words]
                 for role, words in zip(ROLES, of_test[r.test], strict=True)
             ]
         )
@@ -1047,7 +1003,7 @@ class AssociationPresenter(Presenter):
             yield "associations-over-contexts", associations_table(run)
             yield "pooled-effects", pooled_table(run)
         else:
-            is_by_text = bool(run.results) and RunView(gathered).has_paper_protocol
+            is_by_text = bool(run.results) and all(row.protocol in PAPER_PROTOCOLS for row in run.results)
             yield "associations-by-text" if is_by_text else "associations", associations_table(run)
 
     def files(self, gathered: Sequence[RunGroup]) -> Iterator[tuple[str, str, str]]:

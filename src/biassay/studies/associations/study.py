@@ -465,9 +465,9 @@ class _AssociationStudy(Study):
         rows: list[AssociationRecord] = []
         for number, (test, near) in enumerate(_iter_tests(inputs, model), start=1):
             if inputs.contexts is None:
-                measured, names = _measure_texts(inputs, test, near, vocabularies), (COSINES,)
+                measured = _measure_texts(inputs, test, near, vocabularies)
             else:
-                measured, names = _measure_contexts(inputs, test, near, all_outputs), (*SAMPLE_ARRAYS, COSINES)
+                measured = _measure_contexts(inputs, test, near, all_outputs)
             sd = model_sd(scales, measured.fields["level"])
             rows.append(make_result(test, model.identity, measured, inputs.settings, sd, related.get(test.name)))
             yield Row("results", rows[-1])
@@ -475,7 +475,8 @@ class _AssociationStudy(Study):
             stored = None if rows[-1].searched else measured.association
             cosines = None if stored is None else stored.cosines
             if cosines is not None:
-                yield from (Array(f"{test.name}/{name}", getattr(stored, name)) for name in names)
+                for name in (COSINES,) if inputs.contexts is None else (*SAMPLE_ARRAYS, COSINES):
+                    yield Array(f"{test.name}/{name}", getattr(stored, name))
             yield Row("diagnostics", diagnose(test, rows[-1], cosines, tokens, frequency))
             yield Progress("tests", number, len(inputs.tests))
         yield UnknownWords(tuple(word for row in rows for words in row.oov_words.values() for word in words))
