@@ -14,6 +14,7 @@ import scipy
 
 from biassay.datasets.languages import PREFIX, load_languages
 from biassay.datasets.schema import ROLES
+from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.distribution import P_NAMES, draw_distribution
 from biassay.reporting.charts.forest import ForestRow, draw_forest, make_distinct
@@ -54,11 +55,12 @@ from biassay.reporting.model_card import ModelCard, make_card
 from biassay.reporting.presenter import Presenter
 from biassay.reporting.sentences import make_statements
 from biassay.reporting.summary import format_title
+from biassay.reporting.terminal import make_table
 from biassay.results.comparison import Comparison, SeriesPoint, Verdict
 from biassay.results.findings import Finding
 from biassay.results.outcomes import Result
 from biassay.results.run_data import RunData, belongs_to
-from biassay.results.tables import Column
+from biassay.results.tables import Column, make_columns
 from biassay.results.views import RunGroup, model_key, model_labels
 from biassay.stats.rank_correlation import RankCorrelation, correlate_ranks
 from biassay.studies.associations.compare import (
@@ -536,8 +538,7 @@ def _list_test_blocks(view: RunView) -> Iterator[Block]:
             "not measured. Point at a cell, or move through them with the arrow keys, for its numbers."
         )
         yield Explorer("matrix", min(len(view.models), 50) * 1.6 + longest * 0.5 + 4, _FALLBACK)
-    topics = list(_make_topic_blocks(view))
-    yield from (Heading("Topic effects"), *topics) if topics else ()
+    yield from _make_topic_blocks(view)
     if len(view.models) > 3:
         yield Heading("Every test over all models")
         yield _make_models_table(view)
@@ -700,20 +701,18 @@ def _draw_distribution_figure(name: str, title: str, samples: Any, pooled: float
 
 
 def _make_contexts_table(view: RunView) -> Table:
-    results, cells = view.run.results, []
-    for r in results[: _MOST_LINES * 5]:
-        kept = sum(r.num_words.values())
-        total = kept + sum(map(len, r.oov_words.values()))
-        texts = f"{kept} of {total}", format_context_range(r), format_dropped_words(r)
-        cells.append(TableRow((r.test, view.label(r)), tuple(map(Cell, texts))))
-    spans = (
-        ColumnSpan("words with contexts"),
-        ColumnSpan("contexts per word: fewest, median, most"),
-        ColumnSpan("dropped words with their contexts", text=True),
+    def count_words(row: Result) -> str:
+        kept = sum(row.num_words.values())
+        return f"{kept} of {kept + sum(map(len, row.oov_words.values()))}"
+
+    columns = (
+        Column("test", "Test", "Name of the test."),
+        Column("model", "Model", "Model.", get=view.label),
+        _make_column("words with contexts", "Words of the test with enough contexts.", count_words),
+        _make_column("contexts per word: fewest, median, most", "Contexts of a word.", format_context_range),
+        _make_column("dropped words with their contexts", "Words with too few contexts.", format_dropped_words),
     )
-    more = len(results) - len(cells)
-    signs = (f"{more:,} more rows are in results.json.",) if more else ()
-    return Table("", ("Test", "Model"), spans, (RowGroup("", tuple(cells)),), signs=signs)
+    return make_table("", columns, view.run.results, _MOST_LINES * 5)
 
 
 def _list_method_blocks(view: RunView) -> Iterator[Block]:
@@ -766,41 +765,28 @@ _TOPICS = (
 )
 
 
-def _make_topic_blocks(view: RunView) -> Iterator[Text | Table]:
-    """Yield the table of topic effects, models across; nothing if no topic has enough tests."""
+def _make_topic_blocks(view: RunView) -> Iterator[Block]:
+    """Yield the table of topic effects; nothing if no topic has enough tests."""
     rows: Sequence[TopicRecord] = view.run.tables.get("topics", ())
     if not rows:
         return
+    columns = {column.name: column for column in make_columns(TopicRecord)}
+    interval = "Interval for other tests of the same kind."
+    yield Heading("Topic effects")
     yield Text(_TOPICS)
-    models = [model for model in view.run.manifest.models if any(belongs_to(row, model) for row in rows)]
-    spans = [next(view.labels[model_key(row)] for row in rows if belongs_to(row, model)) for model in models]
-    table_rows = []
-    for topic in dict.fromkeys(row.topic for row in rows):
-        cells = []
-        for model in models:
-            found = next((row for row in rows if row.topic == topic and belongs_to(row, model)), None)
-            cells += _make_topic_cells(found)
-        table_rows.append(TableRow((topic,), tuple(cells)))
-    columns = ("questions", "effect", "95% CI", "p", "SD between tests")
-    yield Table(
+    yield make_table(
         "Topic effects",
-        ("topic",),
-        tuple(ColumnSpan(label, columns) for label in spans),
-        (RowGroup("", tuple(table_rows)),),
+        (
+            columns["topic"],
+            Column("model", "model", "Model.", get=view.label),
+            Column("tests", "questions", columns["tests"].help, "count", lambda row: len(row.tests)),
+            columns["topic_effect"],
+            Column("interval", "95% CI", interval, "interval", lambda row: (row.topic_ci_low, row.topic_ci_high)),
+            columns["topic_p_value"],
+            columns["between_sd"],
+        ),
+        rows,
     )
-
-
-def _make_topic_cells(row: TopicRecord | None) -> list[Cell]:
-    if row is None:
-        return [Cell("–")] * 5
-    texts = (
-        str(len(row.tests)),
-        format_decimal(row.topic_effect),
-        format_interval(row.topic_ci_low, row.topic_ci_high),
-        format_p(row.topic_p_value),
-        format_decimal(row.between_sd),
-    )
-    return [Cell(text) for text in texts]
 
 
 _STARRED = 0.05
@@ -818,80 +804,47 @@ _AGREEMENT = (
 
 
 def _make_measures_section(view: RunView) -> list[Section]:
-    """Return the section on other measures; empty if none were computed."""
-    spans = list(_iter_measured_models(view))
-    if not spans:
-        return []
-    blocks: list[Text | Table] = [Text(_MEASURES)]
-    for label, results, records in spans:
-        measures = list(dict.fromkeys((record.measure, record.measure_title) for record in records))
-        by_key = {(record.test, record.measure): record for record in records}
+    """Return the section on other measures: one table per model, and agreement with d; empty if none were computed."""
+    blocks: list[Block] = [Text(_MEASURES)]
+    agreement: list[TableRow] = []
+    titles: tuple[str, ...] = ()
+    for model in view.run.manifest.models:
+        people = [r for r in view.run.results if belongs_to(r, model) and r.about == "people" and r.level == "word"]
+        results = [r for r in people if r.effect_size is not None]
+        tests = {r.test for r in results}
+        records = [r for r in view.run.tables.get("measures", ()) if belongs_to(r, model) and r.test in tests]
+        if not records:
+            continue
+        label, by_measure = view.label(records[0]), group_pairs((r.measure_title, (r.test, r)) for r in records)
+        measures, titles = [dict(own) for own in by_measure.values()], tuple(by_measure)
         rows = [
-            _make_measure_row(result, [by_key.get((result.test, name)) for name, _ in measures]) for result in results
+            TableRow((r.test,), tuple(_make_score_cells(r, [own.get(r.test) for own in measures]))) for r in results
         ]
-        titles = tuple(title for _, title in measures)
         blocks.append(Table(label, ("test",), tuple(map(ColumnSpan, ("d", *titles))), (RowGroup("", tuple(rows)),)))
-    agreement = [_make_agreement_row(label, results, records) for label, results, records in spans]
-    titles = tuple(dict.fromkeys(record.measure_title for _, _, records in spans for record in records))
-    if any(agreement):
+        found = [_correlate_with_effects(results, own) for own in measures if len(own) >= _FEWEST_TESTS]
+        cells = [Cell(f"{format_decimal(one.correlation)} {format_interval(one.low, one.high)}") for one in found]
+        agreement += [TableRow((label,), tuple(cells))] if len(found) == len(measures) else []
+    if agreement:
         blocks.append(Text(_AGREEMENT))
-        group = RowGroup("", tuple(row for row in agreement if row is not None))
+        group = RowGroup("", tuple(agreement))
         blocks.append(Table("Agreement with d", ("model",), tuple(map(ColumnSpan, titles)), (group,)))
-    return [Section("measures", "Other measures", tuple(blocks))]
+    return [Section("measures", "Other measures", tuple(blocks))] if titles else []
 
 
-def _iter_measured_models(view: RunView) -> Iterator[tuple[str, list[Result], list[MeasureRecord]]]:
-    """Yield the label of each model, its social-bias tests of words, and their scores."""
-    run: RunData = view.run
-    for model in run.manifest.models:
-        results = [
-            result
-            for result in run.results
-            if belongs_to(result, model) and result.about == "people" and result.level == "word"
-        ]
-        tests = {result.test for result in results}
-        records = [r for r in run.tables.get("measures", ()) if belongs_to(r, model) and r.test in tests]
-        if records:
-            yield view.label(records[0]), [r for r in results if r.effect_size is not None], records
+def _make_score_cells(result: Result, records: Sequence[MeasureRecord | None]) -> Iterator[Cell]:
+    """Yield the cells of d and of other measures, coloured by sign and starred by p-value."""
+    scores = [(r.score, r.score_p_value, r.signed) if r else (None, None, False) for r in records]
+    for score, p, signed in ((result.effect_size, result.fixed_words_p_value, True), *scores):
+        reached = p is not None and p <= _STARRED
+        tint = math.copysign(0.8 if reached else 0.2, score or 0.0) if signed else None
+        yield Cell("–") if score is None else Cell(f"{score:z.3f}", mark="*" if reached else "", tint=tint)
 
 
-def _make_measure_row(result: Result, records: Sequence[MeasureRecord | None]) -> TableRow:
-    p = result.fixed_words_p_value
-    cells = [_make_score_cell(result.effect_size, p, signed=True)]
-    for record in records:
-        if record is None:
-            cells.append(Cell("–"))
-        else:
-            cells.append(_make_score_cell(record.score, record.score_p_value, signed=record.signed))
-    return TableRow((result.test,), tuple(cells))
-
-
-def _make_score_cell(score: float | None, p: float | None, *, signed: bool) -> Cell:
-    if score is None:
-        return Cell("–")
-    reached = p is not None and p <= _STARRED
-    tint = None if not signed else math.copysign(0.8 if reached else 0.2, score)
-    return Cell(f"{score:z.3f}", mark="*" if reached else "", tint=tint)
-
-
-def _correlate_with_effects(results: Sequence[Result], records: Sequence[MeasureRecord]) -> RankCorrelation | None:
+def _correlate_with_effects(results: Sequence[Result], records: Mapping[str, MeasureRecord]) -> RankCorrelation:
     """Correlate the scores of one measure with d, or with the size of d if the measure has no direction."""
-    scores = {record.test: record for record in records}
-    pairs = [(r.effect_size, scores[r.test]) for r in results if r.test in scores and r.effect_size is not None]
-    if len(pairs) < _FEWEST_TESTS:
-        return None
+    pairs = [(r.effect_size or 0.0, records[r.test]) for r in results if r.test in records]
     effects = np.array([effect if record.signed else abs(effect) for effect, record in pairs])
     return correlate_ranks(effects, np.array([record.score for _, record in pairs]))
-
-
-def _make_agreement_row(label: str, results: Sequence[Result], records: Sequence[MeasureRecord]) -> TableRow | None:
-    cells = []
-    for measure in dict.fromkeys(record.measure for record in records):
-        found = _correlate_with_effects(results, [record for record in records if record.measure == measure])
-        if found is None:
-            return None
-        cells.append(Cell(f"{format_decimal(found.correlation)} {format_interval(found.low, found.high)}"))
-    return TableRow((label,), tuple(cells))
 
 
 _LANGUAGE_CONFIDENCE = 0.95
@@ -915,59 +868,33 @@ def _make_languages_section(view: RunView) -> list[Section]:
             if belongs_to(r, model) and r.test.startswith(f"{PREFIX}-")
             if None not in (r.calibrated_difference, r.cosine_standard_error, r.df)
         ]
-        languages = [code for code in load_languages() if any(r.language == code for r in results)]
-        if len(languages) < 2:
+        if len({r.language for r in results}) < 2:
             continue
         label = view.label(results[0])
-        intervals = {r.test: _get_language_interval(r, len(results)) for r in results}
-        blocks.append(_make_languages_table(label, results, languages, intervals))
-        rows = [_make_language_row(r, *intervals[r.test]) for r in results]
+        rows = [_make_language_row(r, len(results)) for r in results]
         axis = "calibrated difference, simultaneous 95% intervals"
         draw = partial(draw_forest, f"languages-{label}", label, rows, axis=axis, names=_LANGUAGE_EVIDENCE)
         drawings.append((label, draw))
+        columns = (
+            Column("label", "test, language", "Number of the test, and its language."),
+            Column("effect_size", "calibrated difference", "D divided by the cosine SD.", "number"),
+            Column("interval", "simultaneous 95% CI", "Interval.", "interval", lambda row: (row.low, row.high)),
+        )
+        blocks.append(make_table(label, columns, rows))
     if not blocks:
         return []
     return [Section("languages", "Languages", (Text(_LANGUAGES), Drawings(tuple(drawings)), *blocks))]
 
 
-def _get_number(result: Result) -> str:
-    """Return the part of the name that languages share: weat6 of weathub-de-weat6."""
-    return str(result.test.split("-", 2)[2])
-
-
-def _get_language_interval(result: Result, n_results: int) -> tuple[float, float]:
-    """Return the calibrated difference's interval, simultaneous over all tests (Bonferroni)."""
+def _make_language_row(result: Result, n_results: int) -> ForestRow:
+    """Make the row of a test, with an interval that is simultaneous over all tests of the model (Bonferroni)."""
     quantile = float(scipy.special.stdtrit(result.df, 1.0 - (1.0 - _LANGUAGE_CONFIDENCE) / (2.0 * n_results)))
     half = quantile * result.cosine_standard_error / result.cosine_sd
-    return result.calibrated_difference - half, result.calibrated_difference + half
-
-
-def _make_language_row(result: Result, low: float, high: float) -> ForestRow:
-    language = load_languages()[result.language]
+    low, high = result.calibrated_difference - half, result.calibrated_difference + half
+    number = str(result.test.split("-", 2)[2])  # the part of the name that languages share: weat6 of weathub-de-weat6
     tip = f"{result.title}: {format_decimal(result.calibrated_difference)}, {format_interval(low, high)}"
-    found = 0 if low <= 0.0 <= high else 2
-    return ForestRow(f"{_get_number(result)}, {language}", result.calibrated_difference, low, high, found, tip)
-
-
-def _make_languages_table(
-    label: str, results: Sequence[Result], languages: Sequence[str], intervals: dict[str, tuple[float, float]]
-) -> Table:
-    """Make the table of one model: tests down, languages across."""
-    cells = {(_get_number(r), r.language): r for r in results}
-
-    def make_cells(number: str) -> Iterator[Cell]:
-        for language in languages:
-            result = cells.get((number, language))
-            if result is None:
-                yield Cell("–")
-            else:
-                low, high = intervals[result.test]
-                mark = "" if low <= 0.0 <= high else "*"
-                yield Cell(f"{format_decimal(result.calibrated_difference)} {format_interval(low, high)}", mark=mark)
-
-    rows = tuple(TableRow((n,), tuple(make_cells(n))) for n in dict.fromkeys(_get_number(r) for r in results))
-    signs = ("* the simultaneous interval excludes 0",)
-    return Table(label, ("test",), tuple(map(ColumnSpan, languages)), (RowGroup("", rows),), signs)
+    label = f"{number}, {load_languages()[result.language]}"
+    return ForestRow(label, result.calibrated_difference, low, high, 0 if low <= 0.0 <= high else 2, tip)
 
 
 CROSSED_CITATIONS = (
