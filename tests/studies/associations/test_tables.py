@@ -18,10 +18,18 @@ from tests.studies.associations.publish_runs import (
 from biassay.errors import UsageError
 from biassay.reporting.document import Cell, Table
 from biassay.reporting.formats import format_decimal, format_p
+from biassay.results.views import RunGroup
 from biassay.runs.run import Run
 from biassay.studies.associations.findings import format_fixed_words_p, format_label, format_published_p
-from biassay.studies.associations.paper import associations_table, format_published_results, pooled_table
+from biassay.studies.associations.report import AssociationPresenter, associations_table, pooled_table
 from biassay.studies.associations.results import PAPER_COLUMNS
+
+
+def format_published(run: Run) -> str:
+    """Return the file that `biassay report --publish` writes."""
+    ((_, _, text),) = AssociationPresenter("", (), lambda _: ()).files([RunGroup(run, {"one": run})])
+    return text
+
 
 PAPERS = tuple(column.name for column in PAPER_COLUMNS)
 
@@ -112,7 +120,7 @@ def test_pooled_effects_are_those_of_the_results(in_contexts: Run) -> None:
 
 def test_the_format_published_results_are_the_papers_and_hold_the_results(run: Run) -> None:
     nasty = with_first(run, model="a\tb\nc", sentences_p_value=math.nan)
-    rows = list(csv.DictReader(io.StringIO(format_published_results(nasty)), delimiter="\t"))
+    rows = list(csv.DictReader(io.StringIO(format_published(nasty)), delimiter="\t"))
     assert tuple(rows[0]) == PAPERS
     assert len(rows) == len(run.results)
     assert rows[0]["model"] == "a b c"
@@ -123,7 +131,7 @@ def test_the_format_published_results_are_the_papers_and_hold_the_results(run: R
             value = getattr(r.published, name)
             assert row[name] == "" if value is None else float(row[name]) == value
         assert [int(row[name]) for name in PAPERS[5:]] == [getattr(r, name) for name in PAPERS[5:]]
-    assert format_published_results(with_rows(run, ())) == "\t".join(PAPERS) + "\n"
+    assert format_published(with_rows(run, ())) == "\t".join(PAPERS) + "\n"
 
 
 def test_pooled_effects_are_of_runs_over_contexts(run: Run) -> None:

@@ -1,7 +1,8 @@
-"""Report of association tests. Numbers are formatted here; the script of the page only sorts, filters and pages."""
+"""Tables and report of association tests. Numbers are formatted here; the page's script only sorts and filters."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ import scipy
 
 from biassay.datasets.languages import PREFIX, load_languages
 from biassay.datasets.schema import ROLES
+from biassay.errors import UsageError
 from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.distribution import P_NAMES, draw_distribution
@@ -36,16 +38,19 @@ from biassay.reporting.document import (
     Table,
     TableRow,
     Text,
+    get_shade,
 )
 from biassay.reporting.findings import rank_evidence
 from biassay.reporting.formats import (
     MANY_MODELS,
+    clean_line,
     format_concept,
     format_count,
     format_decimal,
     format_examples,
     format_interval,
     format_p,
+    format_percent,
     format_share_of_time,
     format_value,
     shorten,
@@ -60,8 +65,8 @@ from biassay.results.comparison import Comparison, SeriesPoint, Verdict
 from biassay.results.findings import Finding
 from biassay.results.outcomes import Result
 from biassay.results.run_data import RunData, belongs_to
-from biassay.results.tables import Column, make_columns
-from biassay.results.views import RunGroup, model_key, model_labels
+from biassay.results.tables import Column, format_tsv, make_columns
+from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.stats.rank_correlation import RankCorrelation, correlate_ranks
 from biassay.studies.associations.compare import (
     compare_associations,
@@ -74,11 +79,15 @@ from biassay.studies.associations.compare import (
     measure_points,
 )
 from biassay.studies.associations.findings import (
+    ABSENCE,
     FIXED_WORDS_P,
     NOT_MEASURED,
     SENTENCES_P,
+    SIDES,
     UNREACHABLE,
+    choose_test,
     compute_contributions,
+    describe_equivalence,
     describe_run,
     describe_sides,
     describe_unfinished,
@@ -92,6 +101,8 @@ from biassay.studies.associations.findings import (
     format_main_p,
     format_published_p,
     get_mark,
+    get_sign,
+    group_by_topic,
     list_assumptions,
     list_lost_words,
     list_without_baseline,
@@ -101,17 +112,12 @@ from biassay.studies.associations.findings import (
     make_short_findings,
     rank_topic,
 )
-from biassay.studies.associations.paper import (
-    associations_table,
-    comparison_sentences,
-    format_published_results,
-    methods_sentences,
-    pooled_table,
-)
+from biassay.studies.associations.paper import comparison_sentences, methods_sentences
 from biassay.studies.associations.results import (
     COLUMNS,
     CROSSED,
     FIXED_WORDS,
+    PAPER_COLUMNS,
     SENTENCES,
     MeasureRecord,
     TopicRecord,
@@ -132,6 +138,215 @@ LEADING: Mapping[str | None, str] = {CROSSED: "p", FIXED_WORDS: FIXED_WORDS_P, S
 def is_check(result: Result) -> bool:
     """Return whether a result is a sanity check."""
     return bool(result.about == "method")
+
+
+OTHER = "†"
+_NARROW_P = "p (these)"  # columns of a paper are narrow; the caption says which words
+_WHY = {
+    FIXED_WORDS: "p for these words only, because the metric gives one score for all four sets",
+    SENTENCES: "sentence-level p, because the words of the texts are unknown",
+}
+_PAPERS = "sentence-level p, as the protocol requires"
+
+
+def _list_column_names(results: Sequence[Result]) -> tuple[str, ...]:
+    """List the heads of the columns of one model."""
+    lead = choose_test(results)
+    effect = " or ".join(dict.fromkeys(result.scale for result in results)) or "d"
+    if lead != CROSSED:
+        return effect if lead == FIXED_WORDS else "sentence-level effect", LEADING[lead]
+    return effect, f"{_format_confidence(results)} CI", "p", FIXED_WORDS_P
+
+
+def _format_confidence(results: Sequence[Result]) -> str:
+    return " or ".join(format_percent(1.0 - alpha) for alpha in sorted({result.alpha for result in results}) or [0.05])
+
+
+def _make_result_cells(result: Result | None, lead: str, *, published: bool) -> tuple[Cell, ...]:
+    """Make the cells of one result: blank if there is none, a dash where there is no number."""
+    n_columns = 4 if lead == CROSSED else 2
+    if result is None:
+        return (Cell(""),) * n_columns
+    if result.effect_size is None:
+        return Cell("–" if published else result.status), *(Cell("–"),) * (n_columns - 1)
+    sign = get_sign(result)
+    effect = Cell(format_decimal(result.effect_size), "" if result.outcome.test == lead else OTHER)
+    p = Cell(format_main_p(result).removesuffix(sign), sign)
+    if lead != CROSSED:
+        return effect, p
+    interval = "–" if result.ci_low is None else format_d_interval(result)
+    return effect, Cell(interval), p, Cell(format_fixed_words_p(result))
+
+
+def explain_other_tests(results: Sequence[Result]) -> str:
+    """Explain the mark of results with another test than the rest of the table; empty if there are none."""
+    lead = choose_test(results)
+    others = [r for r in results if r.status == "measured" and r.outcome.test != lead]
+    reasons = dict.fromkeys(_PAPERS if r.protocol in PAPER_PROTOCOLS else _WHY[r.outcome.test] for r in others)
+    return f"{OTHER} {' or '.join(sorted(reasons))}." if reasons else ""
+
+
+_LONG = 48  # characters of a model's name; a longer one is given below the table
+
+
+def associations_table(run: RunData, *, published: bool = True) -> Table:
+    """Make the table of all tests, one line each, by topic, with sanity checks last; models across.
+
+    Parameters
+    ----------
+    run : RunData
+    published : bool
+        If True, a table under the papers' protocols shows effect sizes with stars and no p-values, as in the papers. If
+        False, list skipped tests, and show claims in a separate column.
+    """
+    labels = model_labels(run)
+    cells = _index_results(run)
+    lead = choose_test(run.results)
+    columns = ("",) if published and lead == SENTENCES else _list_column_names(run.results)
+    if published:
+        columns = tuple(_NARROW_P if name == FIXED_WORDS_P else name for name in columns)
+
+    def make_row(test: Result) -> TableRow:
+        results = [_make_result_cells(cells.get((test.test, key)), lead, published=published) for key in labels]
+        if columns == ("",):  # the stars of the p-value are shown at the effect
+            results = [(Cell(effect.text, p.mark),) for effect, p in results]
+        names = clean_line(test.test), clean_line(format_label(test))
+        return TableRow((": ".join(names),) if published else names, tuple(itertools.chain(*results)))
+
+    groups = tuple(RowGroup(title, tuple(map(make_row, tests))) for title, tests in group_by_topic(run.results))
+    return Table(
+        caption=_make_table_caption(run, lead),
+        stub=("Test",) if published else ("Test", "Claim"),
+        models=_make_spans(run, labels, columns),
+        groups=groups,
+        signs=(
+            *filter(None, [explain_other_tests(run.results)]),
+            *_list_small(run, labels),
+            *_list_blanks(run, labels),
+        ),
+        spare=(_NARROW_P if published else FIXED_WORDS_P,) if lead == CROSSED else (),
+        brief=_make_table_caption(run, lead, brief=True),
+    )
+
+
+def pooled_table(run: RunData) -> Table:
+    """Make the table of the CEAT paper: pooled effect sizes, shaded by size, and their p-values."""
+    if run.manifest.inputs.contexts is None:
+        raise UsageError("this run is not over contexts: it has no pooled effects; use associations_table")
+    labels = model_labels(run)
+    indices = _index_results(run)
+
+    def make_cells(result: Result | None) -> tuple[Cell, Cell]:
+        if result is None:
+            return Cell(""), Cell("")
+        pooled = result.pooled_effect_size
+        return Cell(format_decimal(pooled), shade=get_shade(pooled)), Cell(format_published_p(result))
+
+    rows = tuple(
+        TableRow(
+            (clean_line(f"{test}: {label}"),),
+            tuple(cell for key in labels for cell in make_cells(indices.get((test, key)))),
+        )
+        for test, label in {result.test: format_label(result) for result in run.results}.items()
+        if any(r.effect_size is not None for (of, _), r in indices.items() if of == test)
+    )
+    return Table(
+        caption=_make_pooled_caption(run),
+        stub=("Test",),
+        models=_make_spans(run, labels, ("d", "p")),
+        groups=(RowGroup("", rows),) if rows else (),
+        signs=tuple(_list_blanks(run, labels)),
+    )
+
+
+def _index_results(run: RunData) -> dict[tuple[str, ModelKey], Result]:
+    return {(result.test, model_key(result)): result for result in run.results}
+
+
+def _make_spans(run: RunData, labels: Mapping[ModelKey, str], columns: tuple[str, ...]) -> tuple[ColumnSpan, ...]:
+    """Make the columns of the models, with notes on long names and on tests that were not measured."""
+    unmeasured: dict[ModelKey, list[str]] = {}
+    for result in run.results:
+        if result.effect_size is None:
+            unmeasured.setdefault(model_key(result), []).append(result.test)
+    spans = []
+    for number, (key, label) in enumerate(labels.items(), start=1):
+        name = clean_line(label)
+        title = name if len(name) <= _LONG else f"Model {number}"
+        notes = [] if title == name else [f"{title}: {name}."]
+        if key in unmeasured:
+            notes.append(clean_line(f"– not measured on {title}: {', '.join(unmeasured[key])}."))
+        spans.append(ColumnSpan(title, columns, tuple(notes)))
+    return tuple(spans)
+
+
+def _make_table_caption(run: RunData, lead: str, *, brief: bool = False) -> str:
+    """Make the caption of a table; a brief one has the unit, what is sampled, and the family of the correction."""
+    signs = f"{make_legend(run.results)}." if run.results else ""
+    if not brief or lead != CROSSED:
+        intro = ("Effect sizes of association tests.", *_describe_columns(run, lead))
+        return _join_sentences(*intro, signs, _note_unfinished(run), "" if brief else ABSENCE)
+    confidence = _format_confidence(run.results)
+    text = f"Effect sizes d of association tests, in standard deviations, with {confidence} intervals."
+    return _join_sentences(
+        text, "Target words and attribute words are samples; p is two-sided.", signs, _note_unfinished(run)
+    )
+
+
+def _describe_columns(run: RunData, lead: str) -> Iterable[str]:
+    """Describe the columns and their sampling units."""
+    protocols = " and ".join(dict.fromkeys(r.protocol for r in run.results))
+    sides = " or ".join(dict.fromkeys(SIDES.get(r.alternative, r.alternative) for r in run.results))
+    exact = f", {text}" if (text := _describe_accuracy(run)) else ""
+    if lead == SENTENCES:
+        yield "Effect sizes are in standard deviations; every text is an observation."
+        yield f"Protocol {protocols}, {sides}; it assumes that texts of one word are independent, which they are not."
+    if lead == CROSSED:
+        yield "d: effect size in standard deviations, over words whose texts are averaged."
+        yield "The interval and p (two-sided) treat target words and attribute words as samples."
+    if lead == FIXED_WORDS:
+        yield "Words are observations: the texts of a word are averaged."
+    if lead in (CROSSED, FIXED_WORDS):
+        yield f"{_NARROW_P}: p for these words only, by permutation of the target words, {sides}{exact}."
+
+
+def _make_pooled_caption(run: RunData) -> str:
+    over = run.manifest.settings
+    drawn = "the same for all models" if over.mode == "fixed" else "drawn independently per model"
+    what = f"Pooled effects over contexts (CEAT): {over.n_samples:,} samples of contexts, {drawn}."
+    d = "d: pooled effect size, rounded to the nearest (the paper rounds down)."
+    p = "p: two-sided, by the random-effects model over samples; it does not generalize to other words."
+    return _join_sentences(what, d, p, _note_unfinished(run), ABSENCE)
+
+
+def _describe_accuracy(run: RunData) -> str:
+    """Describe the accuracy of the p-values by word; empty if there are none."""
+    routes = {r.fixed_words_route or "" for r in run.results if r.fixed_words_p_value is not None}
+    if not routes:
+        return ""
+    if "sampling" in routes:
+        return "from random splits if there are too many to count"
+    return "within a relative error of 0.1%" if any("saddle-point" in route for route in routes) else "exact"
+
+
+def _note_unfinished(run: RunData) -> str:
+    return "" if run.manifest.status == "complete" else "The run is not finished."
+
+
+def _join_sentences(*sentences: str) -> str:
+    return clean_line(" ".join(sentence for sentence in sentences if sentence))
+
+
+def _list_small(run: RunData, labels: Mapping[ModelKey, str]) -> Iterable[str]:
+    """List the effects that are shown to be smaller than the margin."""
+    for row in run.results:
+        if row.p_equivalence is not None and row.p_equivalence <= row.alpha and (text := describe_equivalence(row)):
+            yield clean_line(f"{row.test} on {labels[model_key(row)]}: {text}.")
+
+
+def _list_blanks(run: RunData, labels: Mapping[ModelKey, str]) -> Iterable[str]:
+    if len(_index_results(run)) < len(labels) * len({result.test for result in run.results}):
+        yield "A blank cell: this test is not among the results of this model."
 
 
 @dataclass(frozen=True)
@@ -913,7 +1128,7 @@ class AssociationPresenter(Presenter):
 
     def gather(self, runs: Mapping[str, RunData], *, mixed: bool) -> list[RunGroup]:
         """Merge runs over texts, and runs over contexts."""
-        return group_association_runs(runs, mixed=mixed)
+        return group_association_runs(runs, mixed=mixed) if len(runs) > 1 else super().gather(runs, mixed=mixed)
 
     def anchor(self, gathered: RunGroup) -> str:
         """Return the anchor of the part in the report."""
@@ -937,7 +1152,7 @@ class AssociationPresenter(Presenter):
         """Yield the nine columns of the papers."""
         for group in gathered:
             which = f"-{RunView(group).name}" if len(gathered) > 1 else ""
-            yield f"results-as-published{which}", "tsv", format_published_results(group.run)
+            yield f"results-as-published{which}", "tsv", format_tsv(PAPER_COLUMNS, group.run.results)
 
     def figures(self, gathered: RunGroup) -> Iterator[Drawing]:
         """Yield the figures."""
