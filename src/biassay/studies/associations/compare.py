@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -22,27 +23,22 @@ from biassay.reporting.comparison import make_comparison_report, make_verdict_re
 from biassay.reporting.document import (
     Block,
     Cell,
-    ColumnSpan,
     Drawings,
     Report,
-    RowGroup,
     Section,
     Statement,
     Table,
-    TableRow,
     Text,
 )
-from biassay.reporting.findings import SANITY_CHECKS
 from biassay.reporting.formats import (
     MANY_MODELS,
-    clean_line,
     format_count,
     format_decimal,
     format_examples,
     format_interval,
     format_percent,
 )
-from biassay.reporting.terminal import make_table
+from biassay.reporting.terminal import make_table, side_by_side
 from biassay.results.comparison import (
     CONFIDENCE,
     FEWEST_CHECKPOINTS,
@@ -682,7 +678,6 @@ def _explain(difference: ModelDifference, margin: float, *, directed: bool) -> s
 
 
 INTERVAL_LABELS = ("interval contains zero", "interval excludes zero", "so does the simultaneous interval")
-CHECKS_OUTSIDE_INTERVALS = "Sanity checks, not in the simultaneous intervals"
 MEANING_OF_DIFFERENCES = (
     "A difference is the calibrated difference on the other model minus that on the first, over the words that both "
     "know. The calibrated difference is the cosine difference D divided by the SD of cosines between frequent words. "
@@ -703,33 +698,30 @@ def _excludes_zero(low: float | None, high: float | None) -> bool:
     return low is not None and high is not None and (low > 0.0 or high < 0.0)
 
 
-def split_checks(
-    rows: Sequence[AssociationDifference],
-) -> tuple[list[AssociationDifference], list[AssociationDifference]]:
-    """Separate social-bias tests from sanity checks."""
-    return [row for row in rows if not row.is_check], [row for row in rows if row.is_check]
+def _list_rows(comparison: Comparison) -> list[AssociationDifference]:
+    """List the differences; sanity checks come last."""
+    return sorted(comparison.tables["associations"], key=lambda row: row.is_check)
+
+
+def _label_test(row: AssociationDifference, name: str = "") -> str:
+    """Label a test, and mark a sanity check, which the simultaneous intervals do not cover."""
+    label = name or f"{row.title} ({row.test})"
+    return f"{label}, sanity check" if row.is_check else label
 
 
 def make_difference_report(comparison: Comparison) -> Report:
     """Make the report of a comparison: verdicts, and signed differences on demand."""
-    section = Section("differences", "Signed differences", tuple(_list_blocks(comparison)), printed=True)
+    table, drawings = _make_table(comparison), Drawings(tuple(difference_figures(comparison)[:MANY_MODELS]))
+    section = Section(
+        "differences", "Signed differences", (Text(MEANING_OF_DIFFERENCES), table, drawings), printed=True
+    )
     if comparison.points:
         trends = Section("series", "Growth at each checkpoint", tuple(_list_series_blocks(comparison)), collapsed=False)
         return make_verdict_report(comparison, [trends, section])
     if comparison.verdicts:
         return make_verdict_report(comparison, [section])
-    statement = Statement(
-        "The runs share no social-bias test, so there is nothing to judge. Differences are in the table."
-    )
-    tables = [_make_table(comparison)]
-    return make_comparison_report(comparison, [statement], [section], MEANING_OF_DIFFERENCES, tables=tables)
-
-
-def _list_blocks(comparison: Comparison) -> Iterator[Block]:
-    if comparison.verdicts:
-        yield Text(MEANING_OF_DIFFERENCES)
-    yield _make_table(comparison)
-    yield Drawings(tuple(difference_figures(comparison)[:MANY_MODELS]))
+    statement = "The runs share no social-bias test, so there is nothing to judge. Differences are in the table."
+    return make_comparison_report(comparison, [Statement(statement)], [section], MEANING_OF_DIFFERENCES, tables=[table])
 
 
 _MOST_PANELS = 24
@@ -760,9 +752,7 @@ def _list_series_blocks(comparison: Comparison) -> Iterator[Block]:
 def draw_trends(comparison: Comparison) -> list[tuple[str, Drawing]]:
     """Draw a series: one panel per deciding test, the most urgent first; empty if the runs are not a series."""
     ordered = sort_by_urgency([verdict for verdict in comparison.verdicts if verdict.decides])[:_MOST_PANELS]
-    points: dict[str, list[SeriesPoint]] = {}
-    for point in comparison.points:
-        points.setdefault(point.test, []).append(point)
+    points = group_pairs((point.test, point) for point in comparison.points)
     panels = {
         f"{verdict.test}: {format_outcome(verdict.outcome)}": points[verdict.test]
         for verdict in ordered
@@ -776,58 +766,56 @@ def draw_trends(comparison: Comparison) -> list[tuple[str, Drawing]]:
 
 def _make_table(comparison: Comparison) -> Table:
     """Make the table of all differences; sanity checks last."""
-    people, checks = split_checks(comparison.tables["associations"])
-    heads = (
-        *("d, old", "d, new", "calibrated, old", "calibrated, new", "difference"),
-        *("95% CI, paired", "95% CI, simultaneous", "common words: X, Y, A, B"),
-    )
-    groups = [RowGroup(title, tuple(map(_make_row, rows))) for title, rows in (("", people), (SANITY_CHECKS, checks))]
+
+    def format_change(row: AssociationDifference) -> str:
+        return f"{format_decimal(row.difference)}{SIGNS[get_evidence(row)]}"
+
+    columns = [
+        Column("test", "Test", "Question of the test, and its name.", get=_label_test),
+        Column("model", "Model", "Model that is compared with the first."),
+        Column("effect_baseline", "d, old", "Effect size d on the first model.", "number"),
+        Column("effect_model", "d, new", "Effect size d on the other model.", "number"),
+        Column("calibrated_baseline", "calibrated, old", "Calibrated difference on the first model.", "number"),
+        Column("calibrated_model", "calibrated, new", "Calibrated difference on the other model.", "number"),
+        Column("difference", "difference", "Change of the calibrated difference.", get=format_change),
+        Column(
+            "paired",
+            "95% CI, paired",
+            "Interval of this difference.",
+            "interval",
+            attrgetter("interval_low", "interval_high"),
+        ),
+        Column(
+            "simultaneous",
+            "95% CI, simultaneous",
+            "Interval that is correct with all others.",
+            "interval",
+            attrgetter("simultaneous_low", "simultaneous_high"),
+        ),
+        Column("words", "common words: X, Y, A, B", "Words that both models know.", get=format_word_counts),
+        Column("reason", "note", "Why a number is missing.", get=lambda row: row.reason or ""),
+    ]
     signs = ("* the interval excludes zero; ** so does the simultaneous one.", describe_family(comparison))
-    return Table(
-        "",
-        ("Test", "Model"),
-        (*map(ColumnSpan, heads), ColumnSpan("note", text=True)),
-        tuple(group for group in groups if group.rows),
-        signs=tuple(filter(None, signs)),
-    )
-
-
-def _make_row(row: AssociationDifference) -> TableRow:
-    numbers = (row.effect_baseline, row.effect_model, row.calibrated_baseline, row.calibrated_model)
-    cells = (
-        *map(format_decimal, numbers),
-        format_decimal(row.difference) + SIGNS[get_evidence(row)],
-        format_interval(row.interval_low, row.interval_high),
-        format_interval(row.simultaneous_low, row.simultaneous_high),
-        format_word_counts(row),
-        row.reason or "",
-    )
-    return TableRow((f"{row.title} ({row.test})", row.model), tuple(map(Cell, cells)))
+    return dataclasses.replace(make_table("", columns, _list_rows(comparison)), signs=tuple(filter(None, signs)))
 
 
 def describe_family(comparison: Comparison) -> str:
     """Describe the simultaneous intervals; empty if there are none."""
-    people, _ = split_checks(comparison.tables["associations"])
-    family = next((row.family for row in people if row.family), 0)
+    family = next((row.family for row in _list_rows(comparison) if row.family), 0)
     if not family:
         return ""
-    counts = {
-        "with identical cosines": sum(row.identical for row in people),
-        "without an interval": sum(row.interval_low is None for row in people),
-    }
-    left = " and ".join(f"{number} {what}" for what, number in counts.items() if number)
-    models = format_count(len(comparison.models), "model")
-    said = f"Simultaneous intervals: {family}, of social-bias tests on {models} compared"
-    return f"{said}; {left} not counted." if left else f"{said}."
+    return (
+        f"The simultaneous intervals cover {format_count(family, 'difference')} in social-bias tests; tests without an "
+        "interval or with identical cosines do not count."
+    )
 
 
 def difference_figures(comparison: Comparison) -> list[tuple[str, Drawing]]:
     """Make one figure per model: social-bias tests, then sanity checks."""
     made: list[tuple[str, Drawing]] = []
-    people, checks = split_checks(comparison.tables["associations"])
     axis = "change of the calibrated difference (95% CI)"
     for number, model in enumerate(comparison.models, start=1):
-        rows = [_make_forest_row(r) for r in (*people, *checks) if r.model == model and r.difference is not None]
+        rows = [_make_forest_row(r) for r in _list_rows(comparison) if r.model == model and r.difference is not None]
         if rows:
             title = f"{model} minus {comparison.baseline}"
             drawing = partial(draw_forest, f"difference-{number}", title, rows, axis=axis, names=INTERVAL_LABELS)
@@ -844,8 +832,7 @@ def _make_forest_row(r: AssociationDifference) -> ForestRow:
         f"{r.test}: {effects}; difference {format_decimal(r.difference or 0.0)}, 95% "
         f"{format_interval(r.interval_low, r.interval_high)}; words: {format_word_counts(r)}"
     )
-    label = f"{r.title} ({r.test}{', sanity check' if r.is_check else ''})"
-    return ForestRow(label, r.difference or 0.0, r.interval_low, r.interval_high, get_evidence(r), tip)
+    return ForestRow(_label_test(r), r.difference or 0.0, r.interval_low, r.interval_high, get_evidence(r), tip)
 
 
 def format_word_counts(row: AssociationDifference) -> str:
@@ -855,33 +842,17 @@ def format_word_counts(row: AssociationDifference) -> str:
 
 def difference_table(comparison: Comparison) -> Table:
     """Make the table of a paper: differences from the first model with their intervals; models across."""
-    people, checks = split_checks(comparison.tables["associations"])
-    groups = [
-        RowGroup("", _make_paper_rows(people, comparison.models)),
-        RowGroup(CHECKS_OUTSIDE_INTERVALS, _make_paper_rows(checks, comparison.models)),
-    ]
     caption = (
         f"Differences of calibrated differences from {comparison.baseline}, over the words that both models know, with "
         "paired 95% intervals over target and attribute words. * the interval excludes zero; ** so does the "
         f"simultaneous one. {describe_family(comparison)} An interval that contains zero does not show that two models "
         "are equal."
     )
-    spans = tuple(ColumnSpan(clean_line(model), ("difference", "95%")) for model in comparison.models)
-    return Table(clean_line(caption), ("Test",), spans, tuple(group for group in groups if group.rows))
-
-
-def _make_paper_rows(rows: Sequence[AssociationDifference], models: Sequence[str]) -> tuple[TableRow, ...]:
-    cells = {(row.test, row.model): row for row in rows}
-    return tuple(
-        TableRow((clean_line(test),), tuple(cell for model in models for cell in _make_cells(cells.get((test, model)))))
-        for test in dict.fromkeys(row.test for row in rows)
-    )
-
-
-def _make_cells(row: AssociationDifference | None) -> tuple[Cell, Cell]:
-    if row is None:
-        return Cell(""), Cell("")
-    if row.difference is None or row.interval_low is None or row.interval_high is None:
-        return Cell(format_decimal(row.difference)), Cell("–")
-    interval = format_interval(row.interval_low, row.interval_high).replace("-", "−")
-    return Cell(format_decimal(row.difference), SIGNS[get_evidence(row)]), Cell(interval)
+    cells = {
+        (_label_test(row, row.test), row.model): (
+            Cell(format_decimal(row.difference), SIGNS[get_evidence(row)]),
+            Cell(format_interval(row.interval_low, row.interval_high).replace("-", "−")),
+        )
+        for row in _list_rows(comparison)
+    }
+    return side_by_side(caption, "Test", cells, ("difference", "95%"))
