@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
-from tests.reporting.pages import Drawing, Page
+from tests.reporting.pages import Page
 from tests.results.made_runs import d_span
 from tests.studies.associations.publish_runs import measured_in_contexts
 
-from biassay.datasets.catalogue import select_tests
-from biassay.runs.reports import render_report, write_report
+from biassay.runs.reports import write_report
 from biassay.runs.run import Run
-from biassay.studies.registry import get_study
 
-HOSTILE = "<script>alert(1)</script>"
-N = 120
 LABELS = ("one", "two")
-TESTS = select_tests(["C6", "C9", "C10", "C1"])
 
 
 @pytest.fixture(scope="module")
 def run() -> Run:
     return measured_in_contexts()
-
-
-@pytest.fixture(scope="module")
-def page(run: Run) -> Page:
-    return Page(render_report(run))
 
 
 def is_p(cell: str, value: float) -> bool:
@@ -62,30 +51,3 @@ def test_the_numbers_on_the_page_are_those_of_results_json(run: Run, tmp_path: P
         assert p.count("*") == (r["p_value"] <= 0.05) + r["significant"]
         assert is_p(by_word, r["fixed_words_p_value"])
     assert sorted(statuses) == ["measured"] * 6 + ["skipped"] * 2
-
-
-def test_no_column_and_no_report_shows_q_or_i_squared(run: Run, tmp_path: Path) -> None:
-    """Both grow with the number of samples, so they describe the sampling and not the model."""
-    run.save(tmp_path)
-    page = write_report(run, tmp_path).read_text(encoding="utf-8")
-    visible = re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", page, flags=re.S)
-    names = [
-        column.name.lower() for table in get_study("associations").schema.tables for column in table.get_columns(run)
-    ]
-    fields = [name.lower() for result in json.loads(run.to_json())["results"] for name in result]
-    assert not {"q", "i2", "i_squared", "pooled_q", "heterogeneity"} & {*names, *fields}
-    assert "pooled_effect_size" in names
-    labels = [label for label, _ in Page(page).data["contexts"]["columns"]]
-    assert "pooled effect (CES)" in labels
-    for text in (visible, *labels):
-        assert not re.search(r"\bQ\b|\bI\s?(²|2|\^2)(?!\w)|Cochran|heterogeneity", text)
-
-
-def cells_of(page: Page, place: int) -> dict[str, str]:
-    """A row of all numbers, by its columns."""
-    data = page.data["contexts"]
-    return dict(zip([label for label, _ in data["columns"]], data["rows"][place][4:], strict=True))
-
-
-def distributions(page: Page) -> list[Drawing]:
-    return [drawing for drawing in page.drawings if drawing.where[0] == "Variation over contexts"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 from scipy.special import stdtr
 from tests.results.made_runs import altered
@@ -13,7 +12,6 @@ from tests.results.made_runs import altered
 import biassay
 from biassay.results.outcomes import Result
 from biassay.runs.run import Run
-from biassay.studies.associations.calibration import find_common_words, get_cosines, match_cosines
 from biassay.studies.associations.findings import compute_contributions
 
 WORDS = ("weat6", "weat9", "weat1")
@@ -59,39 +57,6 @@ def test_contributions_of_targets_sum_to_the_effect_size_by_word(run: Run, test:
 def test_a_spread_that_is_rounding_gives_no_contributions(run: Run, value: float, n: int, m: int) -> None:
     x, y = ({f"w{i}": value for i in range(size)} for size in (n, m))
     assert compute_contributions(changed(of(run, "weat6"), X=x, Y=y)) is None
-
-
-def test_cosines_of_a_result_are_found_by_its_model_and_must_fit_its_words(run: Run) -> None:
-    for result in run.results:
-        table = get_cosines(result, run)
-        assert table is run.arrays[f"0/{result.test}/cosines"]
-        assert table is not None
-        x, y, a, b = (len(result.associations[role]) for role in "XYAB")
-        assert table.shape == (x + y, a + b)
-        fewer = {role: dict.fromkeys(list(result.associations[role])[1:], 0.0) for role in "XYAB"}
-        assert all(get_cosines(changed(result, **{role: words}), run) is None for role, words in fewer.items())
-        assert get_cosines(altered(result, model="stranger"), run) is None
-        assert get_cosines(altered(result, test="stranger"), run) is None
-
-
-def test_a_pair_holds_the_words_that_both_models_know(run: Run) -> None:
-    """In the order of the first; every cosine is looked up by its words."""
-    first = of(run, "weat9")
-    roles = {role: list(first.associations[role]) for role in "XYAB"}
-    kept = {"X": roles["X"][::-1][1:], "Y": roles["Y"][2:], "A": roles["A"], "B": roles["B"][:4]}
-    second = changed(first, **{role: dict.fromkeys(["theirs", *words], 0.0) for role, words in kept.items()})
-    places = [
-        [{w: i for i, w in enumerate((r, w) for r in side for w in result.associations[r])} for side in ("XY", "AB")]
-        for result in (first, second)
-    ]
-    tables = run.arrays["0/weat9/cosines"], np.random.default_rng(0).normal(size=tuple(map(len, places[1])))
-    shared = {role: [w for w in roles[role] if w in kept[role]] for role in "XYAB"}
-    assert find_common_words(first, second) == shared
-    matched, sizes = match_cosines((first, second), tables)
-    assert sizes == (5, 4, 7, 4)
-    targets, attributes = ([(r, w) for r in side for w in shared[r]] for side in ("XY", "AB"))
-    for cut, table, (rows, columns) in zip(matched, tables, places, strict=True):
-        assert cut.tolist() == [[table[rows[t], columns[a]] for a in attributes] for t in targets]
 
 
 @pytest.mark.slow

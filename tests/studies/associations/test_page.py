@@ -20,8 +20,6 @@ from biassay.studies.associations.findings import format_main_p, format_publishe
 from biassay.studies.associations.report import RunView, make_report
 from biassay.studies.associations.results import AssociationRecord
 
-ONLY = "Small p for these words only"
-
 
 def test_the_page_opens_without_a_network(page: Page) -> None:
     assert page.anchors[0] == "main"
@@ -76,46 +74,17 @@ def test_refusals_say_why_on_the_page_and_in_the_terminal(measured: Run, page: P
 
 
 def test_sections_appear_only_with_data(measured: Run) -> None:
-    first, *rest = measured.results
-    measured = with_rows(measured, (altered(first, p_value=0.2), *rest))
     always = ["At a glance", "Findings", "All tests", "Words", "Methods and provenance"]
     assert Page(render_report(measured)).headings() == always
-    concerned = {
-        ONLY: [r for r in measured.results if (r.fixed_words_p_value or 1.0) <= 0.05 < (r.p_value or 0.0)],
-        "Skipped": [r for r in measured.results if r.status != "measured"],
-        "Out-of-vocabulary words": [r for r in measured.results if any(r.oov_words.values())],
-    }
-    assert all(concerned.values())
-    assert list_headings(measured) == [*concerned, "All numbers"]
-    for name, rows in concerned.items():
-        without = with_rows(measured, tuple(r for r in measured.results if r not in rows))
-        assert without.results
-        assert name not in list_headings(without)
+    assert list_headings(measured) == ["Skipped tests and words", "All numbers"]
+    whole = (r for r in measured.results if r.status == "measured" and not any(r.oov_words.values()))
+    assert list_headings(with_rows(measured, whole)) == ["All numbers"]
     wordless = changed(measured, associations={})
     assert Page(render_report(wordless)).headings() == [name for name in always if name != "Words"]
 
 
 def as_model(run: Run, name: str) -> tuple[AssociationRecord, ...]:
     return tuple(altered(r, model=name) for r in run.results)
-
-
-def test_every_test_over_all_models_is_counted(measured: Run) -> None:
-    results: list[Any] = [r for i in range(5) for r in as_model(measured, f"m{i}")]
-    results[0] = altered(results[0], effect_size=1.91, p_value=None)
-    made = with_rows(measured, tuple(results))
-    results = list(made.results)
-    rows = {row.stub[0]: row for row in table_below(made, "Every test over all models").rows}
-    for r in measured.results:
-        own = [one for one in results if one.test == r.test and one.effect_size is not None]
-        sizes = sorted(one.effect_size or 0.0 for one in own)
-        found = [one for one in own if one.p_value is not None and one.p_value <= one.alpha]
-        corrected = [one for one in found if (one.p_adjusted or 1.0) <= one.alpha and one.about != "method"]
-        few = [one for one in own if one.p_value is None]
-        effects = ", ".join(f"{size:.2f}" for size in (sizes[0], sizes[2], sizes[4])) if sizes else "–"
-        counts = (len(own), len(corrected), len(found) - len(corrected), len(few))
-        assert [cell.text for cell in rows[r.test].cells] == [*map(str, counts), effects]
-    few_models = with_rows(measured, tuple(r for i in range(3) for r in as_model(measured, f"{i}")))
-    assert "Every test over all models" not in list_headings(few_models)
 
 
 def test_words_that_were_lost_stand_in_the_terminal(measured: Run) -> None:
@@ -127,3 +96,14 @@ def test_words_that_were_lost_stand_in_the_terminal(measured: Run) -> None:
     assert ["b1" in printed(with_rows(measured, rows[:n]), everything=True) for n in (1, 6, 8)] == [True] * 3
     for rest in (altered(one, oov_words={}), as_refused(one)):
         assert list_lost_words(with_rows(measured, (rest,))) == []
+
+
+def test_every_test_over_all_models_is_counted(measured: Run) -> None:
+    made = with_rows(measured, tuple(r for i in range(5) for r in as_model(measured, f"m{i}")))
+    table = table_below(made, "Every test over all models")
+    rows = {row.stub[0]: [cell.text for cell in row.cells] for row in table.rows}
+    for r in measured.results:
+        effects = "–" if r.effect_size is None else ", ".join([f"{r.effect_size:.2f}"] * 3)
+        own = [one for one in made.results if one.test == r.test]
+        counts = [sum(one.evidence == name for one in own) for name in ("significant", "uncorrected", "not_testable")]
+        assert rows[r.test] == [*map(str, (5 * (r.status == "measured"), *counts)), effects]

@@ -40,11 +40,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return measured_in_words(tmp_path_factory.mktemp("vectors"), protocol="may2019")
-
-
-@pytest.fixture(scope="module")
 def in_contexts() -> Run:
     return measured_in_contexts()
 

@@ -92,13 +92,10 @@ class SharedScale:
         Standard deviations of similarities between pairs of words, one per model.
     variance : float
         Jackknife variance of log(last / first), along the line through the logs if there are more than two models.
-    words : int
-        Number of words that all models know.
     """
 
     sds: tuple[float, ...]
     variance: float
-    words: int
 
 
 def find_shared_scale(run: RunData, results: Sequence[Result]) -> SharedScale | str:
@@ -136,7 +133,7 @@ def find_shared_scale(run: RunData, results: Sequence[Result]) -> SharedScale | 
     if min(sds) < MIN_SD:
         return f"not testable: the cosine SD of frequent words is {min(sds):.1g}, below {MIN_SD:g}"
     ends = fit_line_ends(len(cut))
-    return SharedScale(sds, log_contrast_variance(cut, ends[1] - ends[0]), len(common[form]))
+    return SharedScale(sds, log_contrast_variance(cut, ends[1] - ends[0]))
 
 
 def fit_line_ends(count: int) -> Floats:

@@ -11,10 +11,10 @@ import scipy
 
 from biassay.datasets.schema import ROLES, load_topics
 from biassay.errors import format_examples
+from biassay.grouping import group_pairs
 from biassay.reporting.findings import SANITY_CHECKS
 from biassay.reporting.formats import (
     FULL_RANGE,
-    MANY_MODELS,
     SANITY_CHECK_PASSED,
     format_concept,
     format_count,
@@ -28,7 +28,7 @@ from biassay.reporting.model_card import CardMetric, IndexEntry, get_version
 from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import Evidence, Result
 from biassay.results.run_data import RunData
-from biassay.results.views import ModelKey, model_key, model_labels
+from biassay.results.views import model_key, model_labels
 from biassay.stats.power import d_from_D
 from biassay.studies.associations.results import (
     CROSSED,
@@ -227,44 +227,20 @@ _MAX_WORDS = 5
 _SINGULAR = ("disease", "math", "science")  # singular labels of targets
 
 
-def make_findings(run: RunData, label: str | None = None) -> Sequence[Finding]:
-    """Make one finding per model and test, of one model or of all."""
+def make_findings(run: RunData, label: str | None = None, *, brief: bool = False) -> Sequence[Finding]:
+    """Make one finding per model and test, of one model or of all; without words and warnings if brief."""
     labels = model_labels(run)
-    diagnostics = {(model_key(row), row.test): row for row in run.tables.get("diagnostics", ())}
-    families = _describe_families(run)
+    by_model = group_pairs((model_key(row), row) for row in run.results)
+    families = {key: describe_correction(rows) for key, rows in by_model.items()}
+    diagnostics = {} if brief else {(model_key(row), row.test): row for row in run.tables.get("diagnostics", ())}
     return [
-        _make_finding(
-            row,
-            labels[key],
-            families[key],
-            _list_evidence_words(row),
-            diagnostics.get((key, row.test)),
-        )
+        _make_finding(row, labels[key], families[key], diagnostics.get((key, row.test)), brief=brief)
         for row in run.results
         if label in (None, labels[key := model_key(row)])
     ]
 
 
-def make_short_findings(run: RunData) -> Sequence[Finding]:
-    """Make the findings of a run, without words and warnings if there are very many models."""
-    labels = model_labels(run)
-    if len(labels) <= MANY_MODELS:
-        return make_findings(run)
-    families = _describe_families(run)
-    return [_make_finding(row, labels[model_key(row)], families[model_key(row)]) for row in run.results]
-
-
-def _describe_families(run: RunData) -> dict[ModelKey, str]:
-    """Describe the family of the p-values of every model."""
-    by_model: dict[ModelKey, list[Result]] = {}
-    for row in run.results:
-        by_model.setdefault(model_key(row), []).append(row)
-    return {key: describe_correction(rows) for key, rows in by_model.items()}
-
-
-def _make_finding(
-    row: Result, label: str, family: str, words: tuple[str, ...] = (), diagnostics: Diagnostics | None = None
-) -> Finding:
+def _make_finding(row: Result, label: str, family: str, diagnostics: Diagnostics | None, *, brief: bool) -> Finding:
     crossed = row.outcome.test == CROSSED
     return make_outcome_finding(
         row,
@@ -273,7 +249,7 @@ def _make_finding(
         confidence=1.0 - row.alpha,
         p_values=_list_p_values(row),
         smallest=row.power_80 if row.evidence == "inconclusive" else None,
-        words=words,
+        words=() if brief else _list_evidence_words(row),
         margin=row.margin if crossed else None,
         bound=find_equivalence_bound(row) if crossed and row.margin is not None else None,
         share_random=row.share_random if crossed else None,

@@ -227,23 +227,18 @@ def _compute_random_share(
         return None
     words = [f"{role} {text.stimulus}" for role in "XY" for text in chosen[role]]
     targets = np.concatenate([vectors["X"], vectors["Y"]])
-    n, x_y_a_b = association.num_words[0], pad_words(association.clusters)
+    x, y, *_ = pad_words(association.clusters)
+    n_words = association.num_words
+    _, (n, _, a, b) = average_texts(association.cosines, n_words, association.clusters)
 
     def compute_cosines(attributes: NDArray[np.float32]) -> NDArray[np.float64]:
         table = metric.word_matrix(targets, words, attributes)
-        parts = zip((table[:n], table[n:]), x_y_a_b[:2], strict=True)
-        return np.concatenate([mean_rows(part, labels) for part, labels in parts])
+        return np.concatenate([mean_rows(table[: n_words[0]], x), mean_rows(table[n_words[0] :], y)])
 
-    a, b = (
-        count if labels is None else len(set(labels))
-        for count, labels in zip(association.num_words[2:], x_y_a_b[2:], strict=True)
-    )
+    blocks = iter_row_blocks((len(vocabulary), sum(n_words[:2])))
     return random_baseline_share(
-        (
-            compute_cosines(vocabulary[block])
-            for block in iter_row_blocks((len(vocabulary), sum(association.num_words[:2])))
-        ),
-        n if x_y_a_b[0] is None else len(set(x_y_a_b[0])),
+        (compute_cosines(vocabulary[block]) for block in blocks),
+        n,
         len(vocabulary),
         (a, b),
         association.effect_size_by_word,

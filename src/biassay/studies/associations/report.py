@@ -109,7 +109,6 @@ from biassay.studies.associations.findings import (
     make_findings,
     make_index_entry,
     make_legend,
-    make_short_findings,
     rank_topic,
 )
 from biassay.studies.associations.paper import comparison_sentences, methods_sentences
@@ -658,7 +657,9 @@ _WORDS = (
 
 def make_report(view: RunView) -> Report:
     """Build the report of the runs of a view."""
-    findings = sorted(make_short_findings(view.run), key=lambda finding: rank_topic(finding.topic))
+    findings = sorted(
+        make_findings(view.run, brief=len(view.models) > MANY_MODELS), key=lambda finding: rank_topic(finding.topic)
+    )
     models = ", ".join(view.models)
     if len(view.models) > MANY_MODELS:
         models = format_count(len(view.models), "model")
@@ -757,50 +758,16 @@ def _list_test_blocks(view: RunView) -> Iterator[Block]:
     if len(view.models) > 3:
         yield Heading("Every test over all models")
         yield _make_models_table(view)
-    narrow = list(filter(only_these_words, view.results))
-    if narrow:
-        yield Heading("Small p for these words only")
-        alphas = " or ".join(f"{alpha:g}" for alpha in sorted({r.alpha for r in narrow}))
-        yield Text(
-            f"The sentence-level p, in brackets, is at most {alphas}, but not p with words as samples."
-            if view.test == SENTENCES
-            else f"p for these attribute words, in brackets, is at most {alphas}, but not p: other words of the same "
-            "kinds may give another result."
-        )
-        yield _make_bullets([f"{label}: {', '.join(tests)}" for label, tests in _list_narrow_tests(view, narrow)])
-    skipped = [r for r in view.run.results if r.reason]
-    if skipped:
-        yield Heading("Skipped")
-        yield _make_bullets([f"{r.test} on {view.label(r)}: {r.reason}" for r in skipped])
-    lossy = [r for r in view.run.results if any(r.oov_words.values())]
-    if lossy and not view.over_contexts:
-        yield Heading("Out-of-vocabulary words")
-        yield _make_bullets([f"{r.test} on {view.label(r)}: {_format_lost(r)}" for r in lossy])
+    if remarks := _list_remarks(view):
+        more = [f"and {len(remarks) - _MOST_LINES:,} more; see results.tsv"] if len(remarks) > _MOST_LINES else []
+        yield Heading("Skipped tests and words")
+        yield Bullets(tuple(map(Statement, [*remarks[:_MOST_LINES], *more])))
     if view.over_contexts:
         yield Heading("Contexts per word")
         yield _make_contexts_table(view)
     yield Heading("All numbers")
     yield Explorer("numbers", min(25, len(view.run.results)) * 2.1 + 8, _FALLBACK)
     yield Definitions(tuple((c.label, c.help) for group in choose_columns(view).values() for c in group))
-
-
-def _list_narrow_tests(view: RunView, results: Sequence[Result]) -> Iterator[tuple[str, list[str]]]:
-    """Yield every model and its tests, each with its p for these words or texts only."""
-    format_narrow_p = format_published_p if view.test == SENTENCES else format_fixed_words_p
-    for label in view.models:
-        if tests := [f"{r.test} ({format_narrow_p(r)})" for r in results if view.label(r) == label]:
-            yield label, tests
-
-
-def _format_lost(result: Result) -> str:
-    """Format the out-of-vocabulary words of a result by word set: a count and examples if they are many."""
-    sets = dict(zip(ROLES, (result.targ1, result.targ2, result.attr1, result.attr2), strict=True))
-    return "; ".join(f"{sets[role]}: {format_examples(words)}" for role, words in result.oov_words.items() if words)
-
-
-def _make_bullets(lines: Sequence[str]) -> Bullets:
-    more = [f"and {len(lines) - _MOST_LINES:,} more; see results.tsv"] if len(lines) > _MOST_LINES else []
-    return Bullets(tuple(map(Statement, [*lines[:_MOST_LINES], *more])))
 
 
 def _make_tests_table(view: RunView) -> Table:
@@ -968,9 +935,6 @@ def _list_settings(run: RunData) -> Iterator[tuple[str, str]]:
     rare = f"words with fewer than {settings.min_contexts} contexts are dropped; " if contexts else ""
     skipped = f"a test is skipped if more than {settings.max_unknown:.0%} of a word set is out of vocabulary"
     yield "Unknown words", f"{rare}{skipped}"
-    assumed = [*list_assumptions(run), *list_without_baseline(run)]
-    if assumed:
-        yield "Notes", "; ".join(assumed)
 
 
 _TOPICS = (
