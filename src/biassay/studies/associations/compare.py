@@ -318,7 +318,7 @@ def compare_associations(
     gathered = merge_runs(runs, mixed=mixed)
     labels = model_labels(gathered.run)
     first = choose_baseline(list(labels.values()), baseline)
-    cells = {(labels[model_key(r)], r.test): r for r in gathered.run.results}
+    cells = _index_results(gathered.run)
     checkpoints = _list_checkpoints(
         [label for label in labels.values() if any(label in cell for cell in cells)], series
     )
@@ -347,6 +347,12 @@ def compare_associations(
         remarks=(*([line] if checkpoints else []), *lost, *_warn_changed_scales(rows, cells)),
         checkpoints=checkpoints,
     )
+
+
+def _index_results(run: RunData) -> dict[tuple[str, str], Result]:
+    """Return results by label of the model and test."""
+    labels = model_labels(run)
+    return {(labels[model_key(row)], row.test): row for row in run.results}
 
 
 def _list_checkpoints(labels: Sequence[str], series: bool) -> tuple[str, ...]:
@@ -497,8 +503,7 @@ def judge_associations(comparison: Comparison, *, margin: float | None, alpha: f
     """
     check_limits(MARGIN if margin is None else margin, alpha)
     (gathered,) = comparison.gathered
-    labels = model_labels(gathered.run)
-    cells = {(labels[model_key(row)], row.test): row for row in gathered.run.results}
+    labels, cells = model_labels(gathered.run), _index_results(gathered.run)
     differences = {(row.model, row.test): row for row in comparison.tables["associations"]}
     old = [row for (label, _), row in cells.items() if label == comparison.baseline and row.about != "method"]
     deciding = _find_deciding_tests(old)
@@ -548,9 +553,7 @@ def measure_points(comparison: Comparison, alpha: float) -> tuple[SeriesPoint, .
         Growth is over the words that the checkpoint shares with the first.
     """
     (gathered,) = comparison.gathered
-    labels = model_labels(gathered.run)
-    cells = {(labels[model_key(row)], row.test): row for row in gathered.run.results}
-    calibration = Calibration(gathered.run)
+    cells, calibration = _index_results(gathered.run), Calibration(gathered.run)
     family = max(sum(verdict.decides and verdict.growth is not None for verdict in comparison.verdicts), 1)
     confidence = 1.0 - alpha / (family * (len(comparison.checkpoints) - 1))
     points = []
@@ -576,9 +579,7 @@ def measure_points(comparison: Comparison, alpha: float) -> tuple[SeriesPoint, .
 
 def _find_deciding_tests(rows: Sequence[Result]) -> set[str]:
     """Find the form of each question that decides: the word test, else the first that was measured."""
-    forms: dict[str, list[Result]] = {}
-    for row in rows:
-        forms.setdefault(row.asked_question, []).append(row)
+    forms = group_pairs((row.asked_question, row) for row in rows)
     return {min(own, key=_rank_form).test for own in forms.values()}
 
 

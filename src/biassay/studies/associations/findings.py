@@ -482,22 +482,19 @@ _TESTS_SHOWN = 3
 
 def list_lost_words(run: RunData) -> list[str]:
     """Return one line per model and cause for words that were left out."""
-    lines = []
-    for key, label in model_labels(run).items():
-        for cause, tests in _group_by_cause([r for r in run.results if model_key(r) == key]).items():
-            words = format_examples(list(dict.fromkeys(word for own in tests.values() for word in own)))
-            lines.append(f"{label} was measured without words {cause}: {words} ({_format_tests(list(tests))})")
-    return lines
-
-
-def _group_by_cause(results: Sequence[Result]) -> dict[str, dict[str, list[str]]]:
-    """Group the words that were left out by cause and test."""
-    causes: dict[str, dict[str, list[str]]] = {}
-    for result in results:
-        for role, words in result.oov_words.items() if result.status == "measured" else ():
-            for word in words:
-                causes.setdefault(_find_cause(result, role, word), {}).setdefault(result.test, []).append(word)
-    return causes
+    labels = model_labels(run)
+    lost = group_pairs(
+        ((labels[model_key(row)], _find_cause(row, role, word)), (row.test, word))
+        for row in run.results
+        if row.status == "measured"
+        for role, words in row.oov_words.items()
+        for word in words
+    )
+    return [
+        f"{label} was measured without words {cause}: {format_examples(list(dict.fromkeys(words)))} "
+        f"({_format_tests(list(dict.fromkeys(tests)))})"
+        for (label, cause), (tests, words) in ((key, zip(*found, strict=True)) for key, found in lost.items())
+    ]
 
 
 def _find_cause(result: Result, role: str, word: str) -> str:
@@ -517,21 +514,18 @@ def list_without_baseline(run: RunData) -> list[str]:
     if not run.manifest.settings.random_sets:
         return []
     missing = dict.fromkeys(
-        (r.test, r.language)
-        for r in run.results
-        if r.cosine_difference is not None
-        and r.level != "context"
-        and r.protocol not in PAPER_PROTOCOLS
-        and r.share_random is None
+        (row.language or "", row.test)
+        for row in run.results
+        if row.cosine_difference is not None
+        and row.level != "context"
+        and row.protocol not in PAPER_PROTOCOLS
+        and row.share_random is None
+        and (row.language or "").lower().split("-")[0] != "en"
     )
-    by_language: dict[str, list[str]] = {}
-    for test, language in missing:
-        if (language or "").lower().split("-")[0] != "en":
-            by_language.setdefault(language or "", []).append(test)
     return [
         f"no random baseline, because its words are English: {_format_tests(tests)} "
         + (f"(language {language})" if language else '(no language stated; if they are English, add language = "en")')
-        for language, tests in by_language.items()
+        for language, tests in group_pairs(missing).items()
     ]
 
 

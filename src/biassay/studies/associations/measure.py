@@ -20,6 +20,7 @@ from biassay.datasets.catalogue import select_tests
 from biassay.datasets.linter import group_by_spelling
 from biassay.datasets.schema import ROLES, Fingerprint, Test
 from biassay.errors import BiassayError, StimulusError, UnknownNameError, UsageError, format_examples
+from biassay.grouping import group_pairs
 from biassay.models.base import Identity, Span, TextEmbeddings
 from biassay.prompts.sentences import (
     SCALE_TEMPLATES,
@@ -1135,7 +1136,5 @@ def _find_driver(
 
 def _name_clusters(words: Sequence[str], clusters: Mapping[str, str]) -> list[str]:
     """Name the clusters of a word set by their words: he/him/his."""
-    joined: dict[str, list[str]] = {}
-    for word in words:
-        joined.setdefault(clusters.get(word, word), []).append(word)
+    joined = group_pairs((clusters.get(word, word), word) for word in words)
     return ["/".join(cluster) for cluster in joined.values()]

@@ -264,10 +264,7 @@ def _index_results(run: RunData) -> dict[tuple[str, ModelKey], Result]:
 
 def _make_spans(run: RunData, labels: Mapping[ModelKey, str], columns: tuple[str, ...]) -> tuple[ColumnSpan, ...]:
     """Make the columns of the models, with notes on long names and on tests that were not measured."""
-    unmeasured: dict[ModelKey, list[str]] = {}
-    for result in run.results:
-        if result.effect_size is None:
-            unmeasured.setdefault(model_key(result), []).append(result.test)
+    unmeasured = group_pairs((model_key(row), row.test) for row in run.results if row.effect_size is None)
     spans = []
     for number, (key, label) in enumerate(labels.items(), start=1):
         name = clean_line(label)
@@ -706,20 +703,14 @@ def _notes(view: RunView) -> list[str]:
     notes = [note for name, run in view.gathered.parts.items() if (note := describe_unfinished(run, name))]
     if view.gathered.differences:
         notes.append("These runs differ: " + "; ".join(view.gathered.differences) + ".")
-    searched: dict[tuple[str, str], list[str]] = {}
-    for r in view.run.results:
-        if r.searched:
-            searched.setdefault((view.label(r), r.doubt), []).append(r.test)
+    searched = group_pairs(((view.label(r), r.doubt), r.test) for r in view.run.results if r.searched)
     notes += [f"{label}, {', '.join(tests)}: {doubt}" for (label, doubt), tests in searched.items()]
     return notes
 
 
 def _list_remarks(view: RunView) -> list[str]:
     """List reasons for skipped tests, each once, then assumptions and out-of-vocabulary words."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for r in view.run.results:
-        if r.reason:
-            reasons.setdefault((view.label(r), f"{r.status}: {r.reason}"), []).append(r.test)
+    reasons = group_pairs(((view.label(r), f"{r.status}: {r.reason}"), r.test) for r in view.run.results if r.reason)
     remarks = [f"{label}, {', '.join(tests)}: {reason}" for (label, reason), tests in reasons.items()]
     run = view.run
     return [*remarks, *list_assumptions(run), *list_lost_words(run), *list_without_baseline(run)]
@@ -780,9 +771,7 @@ def _make_tests_table(view: RunView) -> Table:
 
 def _make_models_table(view: RunView) -> Table:
     """Make the table of every test over all models."""
-    by_test: dict[str, list[Result]] = {}
-    for result in view.run.results:
-        by_test.setdefault(result.test, []).append(result)
+    by_test = group_pairs((result.test, result) for result in view.run.results)
     names = ("measured", "significant", "before correction only", "too few words", "effect: smallest, median, largest")
     rows = [TableRow((test.test, format_label(test)), _make_models_cells(by_test[test.test])) for test in view.tests]
     return Table("", ("Test", "Claim"), tuple(map(ColumnSpan, names)), (RowGroup("", tuple(rows)),))
@@ -796,15 +785,12 @@ def _make_models_cells(results: Sequence[Result]) -> tuple[Cell, ...]:
     return (*(Cell(f"{number:,}") for number in numbers), Cell(spread))
 
 
-def forest_figures(view: RunView) -> list[tuple[str, Drawing]]:
-    """Make one forest plot per model with results."""
-    made: list[tuple[str, Drawing]] = []
+def _list_forests(view: RunView) -> Iterator[Drawing]:
+    """Yield one forest plot per model with results."""
     for number, label in enumerate(view.models, start=1):
         rows = [row for r in view.list_results(label) if (row := _make_forest_row(view, r)) is not None]
         if rows:
-            name = f"forest-{view.name}-{number}"
-            made.append((label, partial(draw_forest, name, label, rows, axis=view.axis)))
-    return made
+            yield partial(draw_forest, f"forest-{view.name}-{number}", label, rows, axis=view.axis)
 
 
 def _draw_models_forest(view: RunView) -> Drawing:
@@ -1123,7 +1109,7 @@ class AssociationPresenter(Presenter):
         view = RunView(gathered)
         if 1 < len(view.models) <= _MOST_FOREST_MODELS:
             yield _draw_models_forest(view)
-        yield from (make for _, make in forest_figures(view))
+        yield from _list_forests(view)
         yield _make_matrix(view)
         yield from (make for _, _, make in distribution_figures(view))
 

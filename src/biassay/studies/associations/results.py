@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.datasets.schema import TemplateKind
+from biassay.grouping import group_pairs
 from biassay.results.outcomes import (
     Decision,
     Outcome,
@@ -442,9 +443,7 @@ def _list_influences(record: AssociationRecord) -> Iterator[tuple[str, float]]:
 
 
 def _average_clusters(values: Mapping[str, float], clusters: Mapping[str, str]) -> dict[str, float]:
-    grouped: dict[str, list[float]] = {}
-    for word, value in values.items():
-        grouped.setdefault(clusters.get(word, word), []).append(value)
+    grouped = group_pairs((clusters.get(word, word), value) for word, value in values.items())
     return {word: fmean(of_word) for word, of_word in grouped.items()}
 
 
