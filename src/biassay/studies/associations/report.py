@@ -6,7 +6,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -387,11 +387,6 @@ class RunView:
         return list({r.test: r for r in reversed(self.results)}.values())[::-1]
 
     @cached_property
-    def cells(self) -> Mapping[tuple[str, str], Result]:
-        """Results by test and label."""
-        return {(r.test, self.label(r)): r for r in self.run.results}
-
-    @cached_property
     def test(self) -> str | None:
         """The primary test, if it is the same for all results."""
         tests = {r.outcome.test for r in self.run.results if r.status == "measured"}
@@ -416,10 +411,6 @@ class RunView:
     def label(self, result: Result) -> str:
         """Return the label of the model of a result."""
         return self.labels[model_key(result)]
-
-    def list_results(self, label: str) -> Iterator[Result]:
-        """Yield the results of one model, sanity checks last."""
-        return (r for test in self.tests if (r := self.cells.get((test.test, label))) is not None)
 
     def interval(self, result: Result) -> str:
         """Format the interval of a result."""
@@ -788,27 +779,24 @@ def _make_models_cells(results: Sequence[Result]) -> tuple[Cell, ...]:
 def _list_forests(view: RunView) -> Iterator[Drawing]:
     """Yield one forest plot per model with results."""
     for number, label in enumerate(view.models, start=1):
-        rows = [row for r in view.list_results(label) if (row := _make_forest_row(view, r)) is not None]
+        rows = [_make_forest_row(view, r) for r in view.results if view.label(r) == label and r.effect_size is not None]
         if rows:
             yield partial(draw_forest, f"forest-{view.name}-{number}", label, rows, axis=view.axis)
 
 
 def _draw_models_forest(view: RunView) -> Drawing:
     """Return the forest plot of all models; sanity checks come last."""
+    by_test = group_pairs((r.test, r) for r in view.results if r.effect_size is not None)
     rows = [
-        replace(row, model=label)
-        for test in view.tests
-        for label in view.models
-        if (result := view.cells.get((test.test, label))) is not None
-        if (row := _make_forest_row(view, result)) is not None
+        replace(_make_forest_row(view, result), model=view.label(result))
+        for results in by_test.values()
+        for result in sorted(results, key=lambda result: view.models.index(view.label(result)))
     ]
     title = ", ".join(view.models)
     return partial(draw_forest, f"forest-{view.name}", title, rows, axis=view.axis)
 
 
-def _make_forest_row(view: RunView, result: Result) -> ForestRow | None:
-    if result.effect_size is None:
-        return None
+def _make_forest_row(view: RunView, result: Result) -> ForestRow:
     mark = get_mark(result)
     return ForestRow(
         figure_name(result),
@@ -895,32 +883,19 @@ def _list_method_blocks(view: RunView) -> Iterator[Block]:
 
 
 def _list_settings(run: RunData) -> Iterator[tuple[str, str]]:
-    settings, contexts = run.manifest.settings, run.manifest.inputs.contexts
-    yield "Metric", settings.metric
-    protocol = "ceat, two-sided" if contexts else f"{settings.protocol}, {settings.alternative}"
-    yield "Protocol", f"{protocol}, alpha {settings.alpha_or_default}, seed {settings.seed}"
-    if settings.equivalence is not None:
-        yield "Equivalence", f"D smaller than {settings.equivalence} in cosine units"
-    if any(r.share_random is not None for r in run.results):
-        yield (
-            "Random baseline",
-            f"{settings.random_sets:,} pairs of sets from about 370 frequent English words; English tests only",
-        )
-    if contexts:
+    """Yield all settings that have a value, and the contexts."""
+    for field in fields(run.manifest.settings):
+        value = getattr(run.manifest.settings, field.name)
+        if field.name != "declared" and value not in (None, ()):
+            yield field.name, format_value("text", value)
+    if contexts := run.manifest.inputs.contexts:
         yield (
             "Contexts",
             f"{contexts.rows:,} in {contexts.file} ({contexts.digest[:12]}), at most {contexts.per_stimulus:,} per "
             f"word, from {contexts.documents:,} documents ({contexts.bytes / 1e6:.1f} MB), seed {contexts.seed}",
         )
-        if contexts.corpus:
-            found_with = "".join(f"; {name} {value}" for name, value in contexts.found_with.items())
-            yield "Corpus", f"{format_examples(contexts.corpus, 20)}{found_with}"
-        mode = "each model draws its own contexts" if settings.mode == "random" else "the same contexts for all models"
-        window = "whole sentences" if settings.window is None else f"windows of {settings.window} words"
-        yield "Samples", f"{settings.n_samples:,}, {mode}; {window}; vectors stored as {settings.dtype}"
-    rare = f"words with fewer than {settings.min_contexts} contexts are dropped; " if contexts else ""
-    skipped = f"a test is skipped if more than {settings.max_unknown:.0%} of a word set is out of vocabulary"
-    yield "Unknown words", f"{rare}{skipped}"
+        found_with = "".join(f"; {name} {value}" for name, value in contexts.found_with.items())
+        yield "Corpus", f"{format_examples(contexts.corpus, 20) or 'unknown'}{found_with}"
 
 
 _TOPICS = (
