@@ -1,22 +1,26 @@
-"""The page and the table a person reads."""
+"""Reports of runs over texts and over contexts: numbers, sections, and what they claim."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
 from tests.reporting.pages import Page
-from tests.results.made_runs import altered, as_refused, ordered, with_rows
-from tests.studies.associations.publish_runs import changed
+from tests.results.made_runs import altered, as_refused, d_span, ordered, with_rows
+from tests.studies.associations.publish_runs import changed, measured_in_contexts
 from tests.studies.showing import printed
 
 import biassay
 from biassay.reporting.document import Heading, Report, Table
 from biassay.results.views import RunGroup
-from biassay.runs.reports import render_report
+from biassay.runs.reports import get_presenter, render_report, write_report
 from biassay.runs.run import Run
 from biassay.studies.associations.findings import format_main_p, format_published_p, list_lost_words
+from biassay.studies.associations.paper import methods_sentences
 from biassay.studies.associations.report import RunView, make_report
 from biassay.studies.associations.results import AssociationRecord
 
@@ -107,3 +111,86 @@ def test_every_test_over_all_models_is_counted(measured: Run) -> None:
         own = [one for one in made.results if one.test == r.test]
         counts = [sum(one.evidence == name for one in own) for name in ("significant", "uncorrected", "not_testable")]
         assert rows[r.test] == [*map(str, (5 * (r.status == "measured"), *counts)), effects]
+
+
+LABELS = ("one", "two")
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return measured_in_contexts()
+
+
+def is_p(cell: str, value: float) -> bool:
+    """Two digits, or three decimals: half a unit in the last place. Of a very small one no more than that it is."""
+    if value < 1e-30:
+        return cell.rstrip("*") == "<1e-30"
+    shown = float(cell.rstrip("*‡"))
+    return bool(shown == pytest.approx(value, rel=0.05, abs=0.0005 if value >= 0.001 else 0.0))
+
+
+def test_the_numbers_on_the_page_are_those_of_results_json(run: Run, tmp_path: Path) -> None:
+    run.save(tmp_path)
+    page = Page(write_report(run, tmp_path).read_text(encoding="utf-8"))
+    results = json.loads(run.to_json())["results"]
+    first, heads, *rows = page.table("All tests")
+    assert first == ["Test", "Claim", *LABELS]
+    assert len(heads) == 8
+    by_test = {row[0]: row[2:] for row in rows if len(row) > 1}
+    assert list(by_test) == ["C6", "C10", "C9", "C1"]  # by topic
+    statuses = []
+    for r in results:
+        effect, interval, p, by_word = by_test[r["test"]][4 * (r["model"] == "two") :][:4]
+        statuses.append(r["status"])
+        if r["status"] == "skipped":
+            assert (effect, interval, p, by_word) == ("skipped", "–", "–", "–")
+            continue
+        assert effect == f"{r['effect_size']:.2f}"
+        assert interval == d_span(r["ci_low"], r["ci_high"], r["num_words"])
+        assert is_p(p, r["p_value"])
+        assert p.count("*") == (r["p_value"] <= 0.05) + r["significant"]
+        assert is_p(by_word, r["fixed_words_p_value"])
+    assert sorted(statuses) == ["measured"] * 6 + ["skipped"] * 2
+
+
+GERMAN: dict[str, Any] = {
+    "name": "berufe",
+    "X": ["mann", "bruder", "vater", "sohn"],
+    "Y": ["frau", "schwester", "mutter", "tochter"],
+    "A": ["beruf", "gehalt", "karriere", "firma"],
+    "B": ["familie", "haus", "kind", "hochzeit"],
+}
+
+
+class Hashed:
+    """Any word has a vector."""
+
+    def encode(self, texts: Any) -> Any:
+        return np.array([np.random.default_rng(sum(map(ord, text))).normal(size=16) for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("language", "drawn"), [(None, False), ("de", False), ("zh", False), ("en", True), ("en-GB", True)]
+)
+def test_only_tests_that_state_english_have_a_random_baseline(
+    language: str | None, drawn: bool, tmp_path: Path
+) -> None:
+    test = GERMAN | ({} if language is None else {"language": language})
+    run = biassay.run({"m": Hashed()}, test, cache=tmp_path)
+    (row,) = run.results
+    assert (row.share_random is not None, row.language) == (drawn, language)
+    text = " ".join(printed(run, everything=True).split())
+    assert ("no random baseline" in text) is not drawn
+    assert drawn or "of the time" not in text + render_report(run)
+
+
+@pytest.mark.parametrize("protocol", ["may2019", "caliskan2017"])
+def test_under_the_papers_protocols_nothing_speaks_of_other_words(protocol: str, tmp_path: Path) -> None:
+    """Their p-values are about these texts only; d is large in most of these tests."""
+    run = biassay.run("glove", ["weat3", "sent-weat3", "weat6", "weat8", "weat9"], protocol=protocol, cache=tmp_path)
+    methods = " ".join(one.text for one in methods_sentences(run, ()))
+    card = get_presenter("associations").card(run, "glove")
+    shown = " ".join(printed(run, everything=True).split())
+    told = [shown, render_report(run), methods, *card.opening, *card.findings, *card.limits, str(run.findings())]
+    assert [text for text in told if "other words" in text] == []
+    assert {row.share_random for row in run.results} == {None}
