@@ -60,7 +60,7 @@ from biassay.reporting.model_card import ModelCard, make_card
 from biassay.reporting.presenter import Presenter
 from biassay.reporting.sentences import make_statements
 from biassay.reporting.summary import format_title
-from biassay.reporting.terminal import make_table
+from biassay.reporting.terminal import make_table, side_by_side
 from biassay.results.comparison import Comparison, SeriesPoint, Verdict
 from biassay.results.findings import Finding
 from biassay.results.outcomes import Result
@@ -141,11 +141,6 @@ def is_check(result: Result) -> bool:
 
 OTHER = "†"
 _NARROW_P = "p (these)"  # columns of a paper are narrow; the caption says which words
-_WHY = {
-    FIXED_WORDS: "p for these words only, because the metric gives one score for all four sets",
-    SENTENCES: "sentence-level p, because the words of the texts are unknown",
-}
-_PAPERS = "sentence-level p, as the protocol requires"
 
 
 def _list_column_names(results: Sequence[Result]) -> tuple[str, ...]:
@@ -177,12 +172,11 @@ def _make_result_cells(result: Result | None, lead: str, *, published: bool) -> 
     return effect, Cell(interval), p, Cell(format_fixed_words_p(result))
 
 
-def explain_other_tests(results: Sequence[Result]) -> str:
-    """Explain the mark of results with another test than the rest of the table; empty if there are none."""
+def _explain_other_tests(results: Sequence[Result]) -> Iterator[str]:
+    """Explain the mark of results with another test than the rest of the table."""
     lead = choose_test(results)
-    others = [r for r in results if r.status == "measured" and r.outcome.test != lead]
-    reasons = dict.fromkeys(_PAPERS if r.protocol in PAPER_PROTOCOLS else _WHY[r.outcome.test] for r in others)
-    return f"{OTHER} {' or '.join(sorted(reasons))}." if reasons else ""
+    if any(r.status == "measured" and r.outcome.test != lead for r in results):
+        yield f"{OTHER} {FIXED_WORDS_P} for a metric of all four sets, {SENTENCES_P} otherwise."
 
 
 _LONG = 48  # characters of a model's name; a longer one is given below the table
@@ -219,7 +213,7 @@ def associations_table(run: RunData, *, published: bool = True) -> Table:
         models=_make_spans(run, labels, columns),
         groups=groups,
         signs=(
-            *filter(None, [explain_other_tests(run.results)]),
+            *_explain_other_tests(run.results),
             *_list_small(run, labels),
             *_list_blanks(run, labels),
         ),
@@ -232,30 +226,14 @@ def pooled_table(run: RunData) -> Table:
     """Make the table of the CEAT paper: pooled effect sizes, shaded by size, and their p-values."""
     if run.manifest.inputs.contexts is None:
         raise UsageError("this run is not over contexts: it has no pooled effects; use associations_table")
-    labels = model_labels(run)
-    indices = _index_results(run)
-
-    def make_cells(result: Result | None) -> tuple[Cell, Cell]:
-        if result is None:
-            return Cell(""), Cell("")
-        pooled = result.pooled_effect_size
-        return Cell(format_decimal(pooled), shade=get_shade(pooled)), Cell(format_published_p(result))
-
-    rows = tuple(
-        TableRow(
-            (clean_line(f"{test}: {label}"),),
-            tuple(cell for key in labels for cell in make_cells(indices.get((test, key)))),
-        )
-        for test, label in {result.test: format_label(result) for result in run.results}.items()
-        if any(r.effect_size is not None for (of, _), r in indices.items() if of == test)
-    )
-    return Table(
-        caption=_make_pooled_caption(run),
-        stub=("Test",),
-        models=_make_spans(run, labels, ("d", "p")),
-        groups=(RowGroup("", rows),) if rows else (),
-        signs=tuple(_list_blanks(run, labels)),
-    )
+    labels, measured = model_labels(run), {row.test for row in run.results if row.effect_size is not None}
+    cells = {}
+    for row in run.results:
+        if row.test in measured:
+            pooled, item = row.pooled_effect_size, f"{row.test}: {format_label(row)}"
+            effect = Cell(format_decimal(pooled), shade=get_shade(pooled))
+            cells[item, labels[model_key(row)]] = effect, Cell(format_published_p(row))
+    return side_by_side(_make_pooled_caption(run), "Test", cells, ("d", "p"))
 
 
 def _index_results(run: RunData) -> dict[tuple[str, ModelKey], Result]:
@@ -293,7 +271,6 @@ def _describe_columns(run: RunData, lead: str) -> Iterable[str]:
     """Describe the columns and their sampling units."""
     protocols = " and ".join(dict.fromkeys(r.protocol for r in run.results))
     sides = " or ".join(dict.fromkeys(SIDES.get(r.alternative, r.alternative) for r in run.results))
-    exact = f", {text}" if (text := _describe_accuracy(run)) else ""
     if lead == SENTENCES:
         yield "Effect sizes are in standard deviations; every text is an observation."
         yield f"Protocol {protocols}, {sides}; it assumes that texts of one word are independent, which they are not."
@@ -303,7 +280,7 @@ def _describe_columns(run: RunData, lead: str) -> Iterable[str]:
     if lead == FIXED_WORDS:
         yield "Words are observations: the texts of a word are averaged."
     if lead in (CROSSED, FIXED_WORDS):
-        yield f"{_NARROW_P}: p for these words only, by permutation of the target words, {sides}{exact}."
+        yield f"{_NARROW_P}: p for these words only, by permutation of the target words, {sides}."
 
 
 def _make_pooled_caption(run: RunData) -> str:
@@ -313,16 +290,6 @@ def _make_pooled_caption(run: RunData) -> str:
     d = "d: pooled effect size, rounded to the nearest (the paper rounds down)."
     p = "p: two-sided, by the random-effects model over samples; it does not generalize to other words."
     return _join_sentences(what, d, p, _note_unfinished(run), ABSENCE)
-
-
-def _describe_accuracy(run: RunData) -> str:
-    """Describe the accuracy of the p-values by word; empty if there are none."""
-    routes = {r.fixed_words_route or "" for r in run.results if r.fixed_words_p_value is not None}
-    if not routes:
-        return ""
-    if "sampling" in routes:
-        return "from random splits if there are too many to count"
-    return "within a relative error of 0.1%" if any("saddle-point" in route for route in routes) else "exact"
 
 
 def _note_unfinished(run: RunData) -> str:
