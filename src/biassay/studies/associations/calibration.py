@@ -179,19 +179,18 @@ class CalibratedTables:
         Similarities of the words in common on each model, clusters averaged.
     sizes : (int, int, int, int)
         Words or clusters of X, Y, A and B.
-    scale : SharedScale or None
-        None if the metric declares no scale: then similarities are not divided.
+    scale : SharedScale
+        All standard deviations are 1 if the metric declares no scale.
     """
 
     cosines: tuple[Floats, ...]
     sizes: tuple[int, int, int, int]
-    scale: SharedScale | None
+    scale: SharedScale
 
     @property
     def calibrated(self) -> list[Floats]:
         """Calibrated similarities on each model."""
-        sds = (1.0,) * len(self.cosines) if self.scale is None else self.scale.sds
-        return [table / sd for table, sd in zip(self.cosines, sds, strict=True)]
+        return [table / sd for table, sd in zip(self.cosines, self.scale.sds, strict=True)]
 
     @property
     def ends(self) -> Floats:
@@ -201,12 +200,7 @@ class CalibratedTables:
     @property
     def tolerance(self) -> float:
         """Largest difference of calibrated tables that rounding of float32 vectors makes: 1e-6 in cosine units."""
-        return TOLERANCE if self.scale is None else TOLERANCE / min(1.0, *self.scale.sds)
-
-    @property
-    def scale_variance(self) -> float:
-        """Variance of the log ratio of the last scale to the first."""
-        return 0.0 if self.scale is None else self.scale.variance
+        return TOLERANCE / min(1.0, *self.scale.sds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,14 +222,10 @@ class Calibration:
             return "no words in common"
         if not all(np.isfinite(table).all() for table in matched):
             return "not all cosines of words are numbers; measure again"
-        scale = self.find_scale(results)
-        return scale if isinstance(scale, str) else CalibratedTables(matched, sizes, scale)
-
-    def find_scale(self, results: Sequence[Result]) -> SharedScale | str | None:
-        """Return the scales of models for the tests of one level; None if the metric declares no scale."""
-        if not has_scale(results[0].metric):
-            return None
         key = tuple(map(model_key, results)), results[0].level
+        if not has_scale(results[0].metric):
+            return CalibratedTables(matched, sizes, SharedScale((1.0,) * len(results), 0.0))
         if key not in self._scales:
             self._scales[key] = find_shared_scale(self.run, results)
-        return self._scales[key]
+        scale = self._scales[key]
+        return scale if isinstance(scale, str) else CalibratedTables(matched, sizes, scale)

@@ -309,9 +309,13 @@ def compare_associations(
     labels = model_labels(gathered.run)
     first = choose_baseline(list(labels.values()), baseline)
     cells = _index_results(gathered.run)
-    checkpoints = _list_checkpoints(
-        [label for label in labels.values() if any(label in cell for cell in cells)], series
-    )
+    measured = {label for label, _ in cells}
+    checkpoints = tuple(label for label in labels.values() if series and label in measured)
+    if series and len(checkpoints) < FEWEST_CHECKPOINTS:
+        raise UsageError(
+            f"a series needs at least {FEWEST_CHECKPOINTS} checkpoints, got {len(checkpoints)} "
+            f"({', '.join(checkpoints)}); compare two models without --series"
+        )
     pairs = [
         (name, {label: cells[label, test] for label in own})
         for name, own in _list_chains(first, list(labels.values()), checkpoints)
@@ -343,18 +347,6 @@ def _index_results(run: RunData) -> dict[tuple[str, str], Result]:
     """Return results by label of the model and test."""
     labels = model_labels(run)
     return {(labels[model_key(row)], row.test): row for row in run.results}
-
-
-def _list_checkpoints(labels: Sequence[str], series: bool) -> tuple[str, ...]:
-    """Return the labels of the measured models, or nothing if they are not a series."""
-    if not series:
-        return ()
-    if len(labels) < FEWEST_CHECKPOINTS:
-        raise UsageError(
-            f"a series needs at least {FEWEST_CHECKPOINTS} checkpoints, got {len(labels)} ({', '.join(labels)}); "
-            "compare two models without --series"
-        )
-    return tuple(labels)
 
 
 def _list_chains(first: str, labels: Sequence[str], checkpoints: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
@@ -406,8 +398,8 @@ def _compare_test(
         calibrated_model=compared.new,
         cosine_difference_baseline=D[0],
         cosine_difference_model=D[1],
-        cosine_sd_baseline=None if both.scale is None else both.scale.sds[0],
-        cosine_sd_model=None if both.scale is None else both.scale.sds[-1],
+        cosine_sd_baseline=both.scale.sds[0] if has_scale(one.metric) else None,
+        cosine_sd_model=both.scale.sds[-1] if has_scale(one.metric) else None,
         identical=compared.identical,
         **_make_size_fields(both.sizes),
     )
@@ -424,7 +416,7 @@ def _compare_calibrated(
     return compare_tables(
         old, new, both.sizes[0], both.sizes[2],
         direction=direction, margin=margin, confidence=confidence,
-        scale_variance=both.scale_variance, tolerance=both.tolerance,
+        scale_variance=both.scale.variance, tolerance=both.tolerance,
     )  # fmt: skip
 
 
