@@ -149,20 +149,6 @@ def test_a_missing_test_fails_and_one_that_neither_model_has_does_not(first: Run
     assert verdict(gained, "weat7") not in gained.failed("worse")
 
 
-def test_a_topic_that_neither_model_has_is_told(first: Run) -> None:
-    """Copies pass on what was measured; a topic without any measured test could not have failed."""
-    topics = {"weat6": "gender", "weat7": "gender", "weat8": "science", "sent-weat6": "gender"}
-    old = with_rows(first, (altered(row, topic=topics[row.test]) for row in first.results))
-    new = other_model(old, "new", seed=1, noise=0.0)
-    assert biassay.compare(old, new).power_gaps() == ()
-    assert biassay.compare(refusing(old, "weat7"), refusing(new, "weat7")).power_gaps() == ()
-    found = biassay.compare(refusing(old, "weat8"), refusing(new, "weat8"))
-    (gap,) = found.power_gaps()
-    assert (gap.topic, gap.questions, gap.power) == ("science", ("weat8",), 0.0)
-    assert "Neither model was measured" in str(gap)
-    assert found.power_gaps(0.0) == ()
-
-
 def test_without_cosines_nothing_can_be_judged(first: Run, second: Run) -> None:
     found = biassay.compare(first, dataclasses.replace(second, arrays={}))
     assert {(v.outcome, v.low, v.family) for v in found.verdicts} == {("inconclusive", None, None)}

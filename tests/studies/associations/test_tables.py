@@ -8,16 +8,17 @@ import math
 import re
 
 import pytest
-from tests.results.made_runs import as_by_word, d_span, with_rows
+from tests.results.made_runs import d_span, with_rows
 from tests.studies.associations.publish_runs import (
     measured_in_contexts,
     measured_in_words,
     with_first,
 )
 
+import biassay
 from biassay.errors import UsageError
 from biassay.reporting.document import Cell, Table
-from biassay.reporting.formats import format_decimal, format_p
+from biassay.reporting.formats import format_p
 from biassay.results.views import RunGroup
 from biassay.runs.run import Run
 from biassay.studies.associations.findings import format_fixed_words_p, format_label, format_published_p
@@ -48,22 +49,13 @@ def by_test(table: Table) -> dict[str, tuple[Cell, ...]]:
     return {row.stub[0].split(": ")[0]: row.cells for row in table.rows}
 
 
-def holm(p_values: dict[str, float]) -> dict[str, float]:
-    """Each p-value times the number of those at least as large, and no smaller than one before it."""
-    adjusted, largest = {}, 0.0
-    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
-        largest = max(largest, min(1.0, p * (len(p_values) - place)))
-        adjusted[name] = largest
-    return adjusted
-
-
 def test_numbers_and_stars_are_those_of_the_crossed_test(run: Run) -> None:
     table = associations_table(run)
     assert table.models[0].columns == ("d", "95% CI", "p", "p (these)")
     cells = by_test(table)
     assert set(cells) == {r.test for r in run.results}
     people = {r.test: r.p_value for r in run.results if r.about != "method" and r.p_value is not None}
-    corrected = holm(people)
+    corrected = dict(zip(people, biassay.holm(list(people.values()), 0.05).adjusted.tolist(), strict=True))
     seen = set()
     for r in run.results:
         if r.status == "skipped":
@@ -77,17 +69,6 @@ def test_numbers_and_stars_are_those_of_the_crossed_test(run: Run) -> None:
         assert by_word == Cell(format_fixed_words_p(r))
         seen.add(p.mark)
     assert seen == {"", "*", "**"}
-
-
-def test_a_run_without_any_crossed_test_leads_by_word(run: Run) -> None:
-    measured = [r for r in run.results if r.status == "measured"]
-    older = with_rows(run, map(as_by_word, measured))
-    table = associations_table(older)
-    assert table.models[0].columns == ("d", "p (these)")
-    for r in older.results:
-        d, p = by_test(table)[r.test]
-        assert (d.text, p.text) == (format_decimal(r.effect_size), format_fixed_words_p(r))
-        assert p.mark.count("*") == (r.p_value <= 0.05) + bool(r.significant)
 
 
 def test_pooled_effects_are_those_of_the_results(in_contexts: Run) -> None:
