@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from biassay.studies.associations.corrections import decide_associations
 
 import biassay
 from biassay.runs.run import Run
+from biassay.studies.associations.results import decide_associations
 
 SIZES = ((10, 120), (1000, 46))
 LAUNCH = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]

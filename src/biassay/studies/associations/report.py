@@ -207,8 +207,9 @@ def associations_table(run: RunData, *, published: bool = True) -> Table:
         return TableRow((": ".join(names),) if published else names, tuple(itertools.chain(*results)))
 
     groups = tuple(RowGroup(title, tuple(map(make_row, tests))) for title, tests in group_by_topic(run.results))
+    caption = _make_table_caption(run, lead)
     return Table(
-        caption=_make_table_caption(run, lead),
+        caption=f"{caption} {ABSENCE}",
         stub=("Test",) if published else ("Test", "Claim"),
         models=_make_spans(run, labels, columns),
         groups=groups,
@@ -218,7 +219,7 @@ def associations_table(run: RunData, *, published: bool = True) -> Table:
             *_list_blanks(run, labels),
         ),
         spare=(_NARROW_P if published else FIXED_WORDS_P,) if lead == CROSSED else (),
-        brief=_make_table_caption(run, lead, brief=True),
+        brief=caption,
     )
 
 
@@ -254,17 +255,10 @@ def _make_spans(run: RunData, labels: Mapping[ModelKey, str], columns: tuple[str
     return tuple(spans)
 
 
-def _make_table_caption(run: RunData, lead: str, *, brief: bool = False) -> str:
-    """Make the caption of a table; a brief one has the unit, what is sampled, and the family of the correction."""
+def _make_table_caption(run: RunData, lead: str) -> str:
     signs = f"{make_legend(run.results)}." if run.results else ""
-    if not brief or lead != CROSSED:
-        intro = ("Effect sizes of association tests.", *_describe_columns(run, lead))
-        return _join_sentences(*intro, signs, _note_unfinished(run), "" if brief else ABSENCE)
-    confidence = _format_confidence(run.results)
-    text = f"Effect sizes d of association tests, in standard deviations, with {confidence} intervals."
-    return _join_sentences(
-        text, "Target words and attribute words are samples; p is two-sided.", signs, _note_unfinished(run)
-    )
+    described = _describe_columns(run, lead)
+    return _join_sentences("Effect sizes of association tests.", *described, signs, describe_unfinished(run))
 
 
 def _describe_columns(run: RunData, lead: str) -> Iterable[str]:
@@ -289,11 +283,7 @@ def _make_pooled_caption(run: RunData) -> str:
     what = f"Pooled effects over contexts (CEAT): {over.n_samples:,} samples of contexts, {drawn}."
     d = "d: pooled effect size, rounded to the nearest (the paper rounds down)."
     p = "p: two-sided, by the random-effects model over samples; it does not generalize to other words."
-    return _join_sentences(what, d, p, _note_unfinished(run), ABSENCE)
-
-
-def _note_unfinished(run: RunData) -> str:
-    return "" if run.manifest.status == "complete" else "The run is not finished."
+    return _join_sentences(what, d, p, describe_unfinished(run), ABSENCE)
 
 
 def _join_sentences(*sentences: str) -> str:

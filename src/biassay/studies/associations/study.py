@@ -313,14 +313,8 @@ def check_same(before: AssociationInputsRecord, now: AssociationInputsRecord) ->
 
 Floats = NDArray[np.floating]
 _FIELDS_BY_ROLE = (
-    "num_words",
-    "num_cut",
-    "oov_words",
-    "associations",
-    "too_rare",
-    "leave_one_out",
-    "clusters",
-    "undeclared",
+    *("num_words", "num_cut", "oov_words", "associations"),
+    *("too_rare", "leave_one_out", "clusters", "undeclared"),
 )
 _RELATIVE_TOLERANCE, _ABSOLUTE_TOLERANCE = 1e-6, 1e-9  # rounding differs between machines
 
