@@ -21,7 +21,7 @@ from biassay.reporting.document import Cell, Table
 from biassay.reporting.formats import format_p
 from biassay.results.views import RunGroup
 from biassay.runs.run import Run
-from biassay.studies.associations.findings import format_fixed_words_p, format_label, format_published_p
+from biassay.studies.associations.findings import format_fixed_words_p, format_published_p
 from biassay.studies.associations.report import AssociationPresenter, associations_table, pooled_table
 from biassay.studies.associations.results import PAPER_COLUMNS
 
@@ -76,21 +76,12 @@ def test_pooled_effects_are_those_of_the_results(in_contexts: Run) -> None:
     assert [span.columns for span in table.models] == [("d", "p")] * 2
     assert [span.title for span in table.models] == ["one", "two"]
     rows = by_test(table)
-    measured = {r.test: format_label(r) for r in in_contexts.results if r.status == "measured"}
-    assert [row.stub[0] for row in table.rows] == [f"{test}: {label}" for test, label in measured.items()]
-    assert measured.keys() < {r.test for r in in_contexts.results}
-    shades = set()
-    for place, model in enumerate(("one", "two")):
-        for r in (r for r in in_contexts.results if r.model == model):
-            if r.status == "skipped":
-                continue
-            d, p = rows[r.test][2 * place : 2 * place + 2]
-            assert r.pooled_effect_size is not None
-            assert d.text == f"{r.pooled_effect_size:z.2f}"
-            assert d.shade == sum(abs(r.pooled_effect_size) >= size for size in (0.2, 0.5, 0.8))
-            shades.add(d.shade)
-            assert p == Cell(format_published_p(r))
-    assert len(shades) > 1
+    assert list(rows) == list(dict.fromkeys(r.test for r in in_contexts.results if r.status == "measured"))
+    for r in in_contexts.results:
+        if r.status == "measured":
+            d, p = rows[r.test][2 * (r.model == "two") :][:2]
+            shade = sum(abs(r.pooled_effect_size) >= size for size in (0.2, 0.5, 0.8))
+            assert (d, p) == (Cell(f"{r.pooled_effect_size:z.2f}", shade=shade), Cell(format_published_p(r)))
     assert "120" in re.findall(r"\d+", table.caption)
 
 
