@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.datasets.catalogue import select_tests
+from biassay.datasets.catalogue import load_tests, select_tests
+from biassay.datasets.stimulus_files import to_sent_bias
 from biassay.errors import StimulusError
 from biassay.models.base import weights_digest
+from biassay.prompts.sentences import get_given_texts
 from biassay.studies.associations.results import explain_searched
 
 WORDS = {
@@ -41,7 +43,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def found_file(folder: Path, vectors: Path) -> Path:
+def found_file(folder: Path, vectors: Path, *, suffix: str = "toml") -> Path:
     identity = biassay.open_encoder(f"vectors:{vectors}").identity
     lines = ['[source]\nname = "found"\ncitation = "words found in a model"\nversion = "1"']
     lines.append(f'searched_models = ["{weights_digest(identity.backend, identity.name, identity.revision)}"]')
@@ -49,11 +51,17 @@ def found_file(folder: Path, vectors: Path) -> Path:
     lines.append('[tests.found]\ntitle = "Found"\nX = "X"\nY = "Y"\nA = "A"\nB = "B"')
     path = folder / "found.toml"
     path.write_text("\n".join(lines))
-    return path
+    if suffix == "toml":
+        return path
+    (test,) = load_tests(path)
+    other = folder / f"found.{suffix}"
+    other.write_text(to_sent_bias(test, get_given_texts(test)))
+    return other
 
 
-def test_the_searched_model_gets_a_description_and_no_claim(tmp_path: Path, vectors: Path) -> None:
-    run = biassay.run(f"vectors:{vectors}", tests=[str(found_file(tmp_path, vectors))])
+@pytest.mark.parametrize("suffix", ["toml", "json"])
+def test_the_searched_model_gets_a_description_and_no_claim(tmp_path: Path, vectors: Path, suffix: str) -> None:
+    run = biassay.run(f"vectors:{vectors}", tests=[str(found_file(tmp_path, vectors, suffix=suffix))])
     (row,) = run.results
     assert row.searched
     assert row.effect_size is not None
