@@ -20,16 +20,7 @@ from biassay.reporting.charts.base import Drawing
 from biassay.reporting.charts.forest import ForestRow, draw_forest
 from biassay.reporting.charts.series import draw_series
 from biassay.reporting.comparison import make_comparison_report, make_verdict_report, sort_by_urgency
-from biassay.reporting.document import (
-    Block,
-    Cell,
-    Drawings,
-    Report,
-    Section,
-    Statement,
-    Table,
-    Text,
-)
+from biassay.reporting.document import Block, Cell, Drawings, Report, Section, Statement, Table, Text
 from biassay.reporting.formats import (
     MANY_MODELS,
     format_count,

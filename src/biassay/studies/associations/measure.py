@@ -630,10 +630,8 @@ def make_result(
     fields: dict[str, Any] = {**describe_test(test, identity, alpha), **measured.fields, "clusters": clusters}
     outcomes: dict[str, Outcome] = {}
     if association is not None:
-        outcomes, of_words = _measure_words(association, fields, settings, cosine_sd)
-        published, of_texts = _measure_published(association, fields)
-        fields |= of_words | of_texts
-        outcomes[published.test or ""] = published
+        outcomes, of_outcomes = _measure_outcomes(association, fields, settings, cosine_sd)
+        fields |= of_outcomes
     scaled = {
         name: replace(outcome, scale=unit, confidence=1.0 - alpha, limit=outcome.limit if unit == "d" else None)
         for name, outcome in outcomes.items()
@@ -652,15 +650,16 @@ def make_result(
     return _drop_inference(record, related) if is_searched(test, identity) or related is not None else record
 
 
-def _measure_words(
+def _measure_outcomes(
     association: Association | ContextualAssociation,
     fields: Mapping[str, Any],
     settings: AssociationSettings,
     cosine_sd: float | None,
 ) -> tuple[dict[str, Outcome], dict[str, Any]]:
-    """Return the outcomes over words, with the fields of the record that belong to them."""
+    """Return the outcomes over words and that of the papers, with the fields of the record that belong to them."""
     outcomes: dict[str, Outcome] = {}
     found: dict[str, Any] = {}
+    texts = association if isinstance(association, Association) else None
     crossed = measure_crossed(
         association.cosines,
         association.num_words if isinstance(association, Association) else association.sizes,
@@ -673,8 +672,7 @@ def _measure_words(
         outcomes[CROSSED], found = crossed
     if (p := association.by_word) is not None:
         n, m = (fields["num_words"][role] - _count_repeated(fields["clusters"], role) for role in "XY")
-        opposite = association.by_word_opposite if isinstance(association, Association) else None
-        floor = association.floor if isinstance(association, Association) else None
+        opposite, floor = (texts.by_word_opposite, texts.floor) if texts else (None, None)
         outcomes[FIXED_WORDS] = Outcome(
             effect_size=association.effect_size_by_word,
             p_value=p.value,
@@ -685,7 +683,16 @@ def _measure_words(
             n={"targets": n + m},
         )
         found["fixed_words_route"] = p.route
-    return outcomes, found
+    numbers = copy_fields(association, "effect_size", "p_value", "log10_p_value")
+    if isinstance(association, ContextualAssociation):
+        n_samples, error = association.pooled.n, association.standard_error
+        outcomes[POOLED] = Outcome(**numbers, standard_error=error, test=POOLED, n={"samples": n_samples})
+        return outcomes, found | {"statistic": association.pooled.z}
+    numbers = numbers if association.p is not None else numbers | dict.fromkeys(("p_value", "log10_p_value"))
+    n_texts = fields["num_targ1"] + fields["num_targ2"]
+    outcomes[SENTENCES] = Outcome(**numbers, test=SENTENCES, n={"texts": n_texts})
+    route = None if association.p is None else association.p.route
+    return outcomes, found | {"sentences_route": route, "statistic": association.statistic}
 
 
 def measure_crossed(
@@ -759,25 +766,6 @@ def measure_crossed(
         "p_equivalence": None if margin is None else crossed.p_equivalence(margin),
     }
     return outcome, fields
-
-
-def _measure_published(
-    association: Association | ContextualAssociation, fields: Mapping[str, Any]
-) -> tuple[Outcome, dict[str, Any]]:
-    """Return the outcome that the papers report, with its fields: over texts, or pooled over contexts."""
-    if isinstance(association, ContextualAssociation):
-        numbers = copy_fields(association, "effect_size", "standard_error", "p_value", "log10_p_value")
-        outcome = Outcome(**numbers, test=POOLED, n={"samples": association.pooled.n})
-        return outcome, {"statistic": association.pooled.z}
-    p = association.p
-    outcome = Outcome(
-        effect_size=association.effect_size,
-        p_value=None if p is None else p.value,
-        log10_p_value=None if p is None else p.log10,
-        test=SENTENCES,
-        n={"texts": fields["num_targ1"] + fields["num_targ2"]},
-    )
-    return outcome, {"sentences_route": None if p is None else p.route, "statistic": association.statistic}
 
 
 def _choose_primary(

@@ -11,12 +11,7 @@ from biassay.reporting.model_card import get_version
 from biassay.results.comparison import Comparison
 from biassay.results.outcomes import Result
 from biassay.results.run_data import RunData
-from biassay.studies.associations.findings import (
-    SIDES,
-    choose_test,
-    describe_family,
-    list_lost_words,
-)
+from biassay.studies.associations.findings import SIDES, choose_test, describe_family, list_lost_words
 from biassay.studies.associations.results import CROSSED, FIXED_WORDS, SENTENCES
 
 CROSSED_WORKS = ("clark1973", "judd2012", "satterthwaite1946", "fieller1954")

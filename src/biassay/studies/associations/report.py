@@ -213,11 +213,7 @@ def associations_table(run: RunData, *, published: bool = True) -> Table:
         stub=("Test",) if published else ("Test", "Claim"),
         models=_make_spans(run, labels, columns),
         groups=groups,
-        signs=(
-            *_explain_other_tests(run.results),
-            *_list_small(run, labels),
-            *_list_blanks(run, labels),
-        ),
+        signs=(*_explain_other_tests(run.results), *_list_small(run, labels), *_list_blanks(run, labels)),
         spare=(_NARROW_P if published else FIXED_WORDS_P,) if lead == CROSSED else (),
         brief=caption,
     )

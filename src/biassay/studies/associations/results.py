@@ -32,15 +32,7 @@ from biassay.results.outcomes import (
     make_result_columns,
 )
 from biassay.results.run_data import MODEL_COLUMNS, RevisionRow, RunData, TestRecord
-from biassay.results.tables import (
-    Column,
-    TableSpec,
-    column,
-    keyword_row,
-    make_columns,
-    optional,
-    table_row,
-)
+from biassay.results.tables import Column, TableSpec, column, keyword_row, make_columns, optional, table_row
 from biassay.stats.topic_effect import FEWEST_TESTS, correlate_errors, summarize_topic
 from biassay.studies.associations.settings import PAPER_PROTOCOLS, AssociationSettings
 from biassay.studies.study import ContextsRecord
@@ -534,10 +526,4 @@ DIAGNOSTICS = TableSpec("diagnostics", "Words of the tests", Diagnostics)
 SCALES = TableSpec("scales", "Spread of cosines between frequent words", Scale, key=("form",), collapsed=True)
 MEASURES = TableSpec("measures", "Other measures", MeasureRecord, key=("test", "measure"), collapsed=True)
 TOPICS = TableSpec("topics", "Topics", TopicRecord, key=("topic",), collapsed=True)
-RESULTS = TableSpec(
-    "results",
-    "Association tests",
-    AssociationRecord,
-    COLUMNS,
-    default_columns=_SHOWN,
-)
+RESULTS = TableSpec("results", "Association tests", AssociationRecord, COLUMNS, default_columns=_SHOWN)

@@ -557,10 +557,7 @@ def _get_word_statistics(
 
 
 def _measure_texts(
-    inputs: AssociationInputs,
-    test: Test,
-    model: ModelOutputs,
-    vocabularies: dict[tuple[str, ...], NDArray[np.float32]],
+    inputs: AssociationInputs, test: Test, model: ModelOutputs, vocabularies: dict[tuple[str, ...], NDArray[np.float32]]
 ) -> Measurement:
     """Measure one test over texts.
 
