@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from biassay.stats.association import unit_rows
 from biassay.stats.crossed import VarianceComponents, crossed_test
-from biassay.studies.associations.weat import average_clusters
+from biassay.studies.associations.weat import average_texts
 
 from .associations import components
 from .claim import Experiment, Level, Line, up_to
@@ -134,6 +134,6 @@ def _p_values(table: Floats, labels: Sequence[list[str]]) -> Mapping[str, Any]:
     """Return crossed p-values with and without declared clusters, and skip the slow sentence-level p."""
     x, y, a, b = labels
     sizes = (len(x), len(y), len(a), len(b))
-    averaged, counts = average_clusters(table, sizes, (x, y, a, b))
+    averaged, counts = average_texts(table, sizes, (x, y, a, b))
     declared, undeclared = (crossed_test(of, n, k) for of, (n, _, k, _) in ((averaged, counts), (table, sizes)))
     return {"declared": declared.p_value, "undeclared": undeclared.p_value}

@@ -83,14 +83,14 @@ def test_runs_that_differ_are_refused_unless_mixed(
     edit(two / "manifest.json", lambda made: made["settings"].update(protocol="may2019"))
     edit_first(two, test_digest="another")
     said = refuses(one, two)
-    assert "protocol is exact in one, may2019 in two" in said
+    assert "protocol: exact in one, may2019 in two" in said
     assert "tests of one name have different texts: weat6" in said
     assert "--mixed" in said
     code, stdout, _ = cli("compare", one, two, "--mixed", "--out", tmp_path / "page.html")
     assert code == 0
-    assert "The runs differ: protocol is exact in one, may2019 in two" in " ".join(stdout.split())
+    assert "The runs differ: protocol: exact in one, may2019 in two" in " ".join(stdout.split())
     page = read(tmp_path / "page.html")
-    assert "protocol is exact in one, may2019 in two" in page
+    assert "protocol: exact in one, may2019 in two" in page
     assert ".; " not in page.partition("<title>")[2].partition("</title>")[0]
     assert len(told(cli("compare", one, two, "--mixed", "--json")[1])["notes"]) == 2
 

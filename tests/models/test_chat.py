@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from biassay.cache.codecs import REPLIES
 from biassay.cache.handlers import stream_missing
-from biassay.cache.responses import ResponseCache
+from biassay.cache.responses import REPLIES, ResponseCache
 from biassay.errors import BiassayError, BudgetError, MeasurementError, ModelError, UsageError
 from biassay.models.openai.chat import ChatModel
 from biassay.models.registry import get_required_consents, open_model

@@ -26,7 +26,7 @@ from biassay.errors import UsageError
 from biassay.reporting.document import Cell, ColumnSpan, RowGroup, Table, TableRow
 from biassay.reporting.latex import escape, to_latex, to_narrow_latex
 from biassay.runs.run import Run
-from biassay.studies.associations.paper import associations_table, pooled_table
+from biassay.studies.associations.report import associations_table, pooled_table
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from biassay.reporting.document import Table
 from biassay.reporting.formats import clean_line
 from biassay.reporting.markdown import escape, to_markdown
 from biassay.runs.run import Run
-from biassay.studies.associations.paper import associations_table
+from biassay.studies.associations.report import associations_table
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "p", "em", "strong"}

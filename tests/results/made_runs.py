@@ -24,7 +24,7 @@ from biassay.studies.associations.results import (
     decide_associations,
 )
 from biassay.studies.associations.settings import AssociationSettings
-from biassay.studies.associations.weat import associate_words, average_clusters, label_words
+from biassay.studies.associations.weat import associate_words, average_texts, label_words
 from biassay.studies.study import ContextsRecord
 
 ROLES = ("X", "Y", "A", "B")
@@ -232,7 +232,7 @@ def _consistent(row: AssociationRecord, place: int | None, arrays: dict[str, NDA
     associations = {
         role: dict(zip(words[role], own.tolist(), strict=True)) for role, own in zip(ROLES, values, strict=True)
     }
-    clusters, (n, _, k, _) = average_clusters(cosines, sizes, label_words(words, row.clusters))
+    clusters, (n, _, k, _) = average_texts(cosines, sizes, label_words(words, row.clusters))
     return dataclasses.replace(row, associations=associations, cosine_difference=crossed_test(clusters, n, k).D)
 
 

@@ -23,7 +23,7 @@ from biassay.results.outcomes import Result
 from biassay.runs.run import Run
 from biassay.stats.permutation import TailProbability, permutation_test
 from biassay.studies.associations import weat as weat_module
-from biassay.studies.associations.diagnostics import list_assumptions
+from biassay.studies.associations.findings import list_assumptions
 
 pytestmark = pytest.mark.slow
 

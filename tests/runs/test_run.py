@@ -17,7 +17,7 @@ from biassay.runs.compare import report
 from biassay.runs.folders import name_folders
 from biassay.runs.run import Run
 from biassay.studies.associations import study
-from biassay.studies.associations.inputs import GIVEN_AS_WORDS
+from biassay.studies.associations.study import GIVEN_AS_WORDS
 
 WORDS = {"X": ["rose", "lily", "tulip"], "Y": ["ant", "spider", "fly"], "A": ["love", "peace", "joy"]}
 WORDS |= {"B": ["hatred", "war", "agony"]}

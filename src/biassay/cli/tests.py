@@ -43,7 +43,7 @@ from biassay.prompts.sentences import (
     make_texts,
 )
 from biassay.reporting.formats import format_count
-from biassay.studies.associations.diagnostics import describe_assumption
+from biassay.studies.associations.findings import describe_assumption
 
 _MAX_LISTED = 2
 

@@ -17,9 +17,8 @@ from biassay.prompts.sentences import hash_texts
 from biassay.results.run_data import TestRecord
 from biassay.runs.models import make_model_record
 from biassay.runs.run import Run
-from biassay.studies.associations.contributions import COSINES
-from biassay.studies.associations.measure import make_contextual_result, measure_over_contexts
-from biassay.studies.associations.results import SAMPLE_ARRAYS, AssociationInputsRecord
+from biassay.studies.associations.measure import make_result, measure_over_contexts
+from biassay.studies.associations.results import COSINES, SAMPLE_ARRAYS, AssociationInputsRecord
 from biassay.studies.associations.settings import AssociationSettings
 
 SCRIPT = "<script>alert(1)</script>"
@@ -60,7 +59,7 @@ def measured_in_contexts(models: tuple[str, ...] = ("one", "two")) -> Run:
             found = measure_over_contexts(
                 test, {} if test.name == "C1" else words, AssociationSettings(**chosen), model.name
             )
-            results.append(make_contextual_result(test, model, found, AssociationSettings(**chosen)))
+            results.append(make_result(test, model, found, AssociationSettings(**chosen)))
             names = (*SAMPLE_ARRAYS, COSINES) if found.association is not None else ()
             arrays |= {f"{place}/{test.name}/{name}": getattr(found.association, name) for name in names}
     records = tuple(dataclasses.replace(make_model_record(m.name, m), measured=True) for m in known)

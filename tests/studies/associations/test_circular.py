@@ -11,7 +11,6 @@ import pytest
 
 import biassay
 from biassay.datasets.catalogue import load_tests, select_tests
-from biassay.datasets.schema import Test
 from biassay.datasets.stimulus_files import to_sent_bias
 from biassay.errors import StimulusError
 from biassay.models.base import weights_digest
@@ -73,13 +72,6 @@ def test_the_searched_model_gets_a_description_and_no_claim(tmp_path: Path, vect
     assert explain_searched(None) in finding.notes
 
 
-def test_it_is_not_counted_in_the_family(tmp_path: Path, vectors: Path) -> None:
-    own = {"name": "own", **WORDS}
-    run = biassay.run(f"vectors:{vectors}", tests=[str(found_file(tmp_path, vectors)), own])
-    found, other = run.results
-    assert (found.family_size, other.family_size) == (None, 1)
-
-
 def test_terminal_report_and_json_say_why(tmp_path: Path, vectors: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from biassay.cli import main
 
@@ -94,13 +86,6 @@ def test_terminal_report_and_json_say_why(tmp_path: Path, vectors: Path, capsys:
     assert "found by searching this model" in (out / "report.html").read_text()
     (saved,) = json.loads(biassay.load(out).to_json())["results"]
     assert (saved["searched"], saved["p_value"]) == (True, None)
-
-
-def load_one(folder: Path, text: str) -> Test:
-    path = folder / "one.toml"
-    path.write_text(text)
-    (test,) = load_tests(path)
-    return test
 
 
 def test_robustness_refuses_it(tmp_path: Path, vectors: Path) -> None:

@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 from tests.results.made_runs import altered, as_by_text, as_by_word, as_papers, decided, result, run_of
 
-from biassay.datasets.catalogue import load_catalogue
-from biassay.datasets.schema import ROLES
-from biassay.reporting.formats import format_concept
 from biassay.reporting.sentences import make_points, summarize_findings
 from biassay.studies.associations.findings import get_mark, margin_as_d
 
@@ -140,33 +137,3 @@ def test_sets_that_share_few_sentences_are_noted(shared: float | None, notes: in
     (found,) = run_of("one", [crossed(shared_templates=shared, targ1="Here", targ2="There")]).findings()
     assert len(found.notes) == notes
     assert all("Here" in note and "There" in note for note in found.notes)
-
-
-@pytest.mark.parametrize(
-    ("labels", "effect", "direction"),
-    [
-        (
-            ("MaleNames", "FemaleNames", "Career", "Family"),
-            1.0,
-            "Male names are associated with career, female names with family",
-        ),
-        (("Math", "Arts", "Male", "Female"), -1.0, "Math is associated with female words, arts with male words"),
-        (
-            ("Berlin", "BlackFemaleNames", "a, b", "Rome"),
-            1.0,
-            "Berlin are associated with a, b, Black female names with Rome",
-        ),
-    ],
-)
-def test_a_direction_follows_the_sign_and_keeps_proper_names(labels: Any, effect: float, direction: str) -> None:
-    row = dict(zip(("targ1", "targ2", "attr1", "attr2"), labels, strict=True))
-    (finding,) = run_of("one", [crossed(effect_size=effect, **row)]).findings()
-    assert finding.direction == direction
-
-
-def test_the_sets_of_the_catalogue_are_nouns() -> None:
-    phrases = {format_concept(test.concept(role).label) for test in load_catalogue().tests.values() for role in ROLES}
-    proper = {"African", "American", "Asian", "Black", "European", "Hispanic", "Mexican", "White"}
-    assert {word for phrase in phrases for word in phrase.split() if not word.islower()} == proper
-    nouns = {"arts", "career", "competence", "family", "flowers", "hostility", "incompetence", "insects", "instruments"}
-    assert {phrase for phrase in phrases if " " not in phrase} == nouns | {"likability", "math", "science", "weapons"}

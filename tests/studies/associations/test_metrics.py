@@ -135,18 +135,3 @@ def test_a_score_has_a_sign_and_may_use_one_attribute_set(
         effects.append(row["outcome"]["effect_size"])
     assert effects[0] == effects[1] > 0.0  # male names are nearer to career, as by WEAT
     assert effects[2] != effects[1]
-
-
-def test_a_metric_shows_its_claim_and_source_if_it_has_them(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cited = Similarity("cited", "cited", cosine, claim="X is closer to A.", source="Someone 2020")
-    monkeypatch.setattr(metrics, "_load_plugin_metrics", lambda: {OWN.name: OWN, cited.name: cited})
-    monkeypatch.setattr(metrics, "get_metric_package", lambda _: "own")
-    printed = {}
-    for name in (OWN.name, cited.name):
-        with pytest.raises(SystemExit):
-            main(["metrics", name])
-        printed[name] = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    assert (printed["cited"]["claim"], printed["cited"]["source"]) == ("X is closer to A.", "Someone 2020")
-    assert {"claim", "source"}.isdisjoint(printed[OWN.name])

@@ -49,30 +49,30 @@ def test_of_several_words_a_text_is_about_the_unknown_are_listed() -> None:
     test = Test("own", "own", **sets, source=load_catalogue().tests["weat1"].source)
     assert make_texts(test).X[0].form == "Tom drove a lorry"
     found = measure_over_texts(test, make_texts(test), encoded(test, ("lorry",)), AssociationSettings(max_unknown=0.5))
-    assert found.oov_words == {"X": ("lorry",), "Y": (), "A": (), "B": ()}
-    assert found.num_texts["X"] == 1
+    assert found.fields["oov_words"] == {"X": ("lorry",), "Y": (), "A": (), "B": ()}
+    assert found.fields["num_targ1"] == 1
 
 
 def test_an_unknown_plural_loses_its_sentences_not_its_word() -> None:
     found = run("sent-weat1", ("tulips", "Tulips"))
-    assert found.oov_words["X"] == ("tulips",)
-    assert found.num_words["X"] == 25
-    assert found.num_texts["X"] == 350 - 6
+    assert found.fields["oov_words"]["X"] == ("tulips",)
+    assert found.fields["num_words"]["X"] == 25
+    assert found.fields["num_targ1"] == 350 - 6
 
 
 def test_above_the_limit_the_test_is_refused_with_the_words_named() -> None:
     gone = ("aster", "clover", "hyacinth", "marigold", "poppy", "azalea")
     found = run("weat1", gone)
-    assert found.status == "skipped"
+    assert found.fields["status"] == "skipped"
     assert found.association is None
-    assert found.reason is not None
+    assert found.fields["reason"] is not None
     assert (
         "6 of 25 words of Flowers are out of vocabulary (aster, clover, hyacinth, marigold, poppy, azalea)"
-        in found.reason
+        in found.fields["reason"]
     )
-    assert run("weat1", gone[:5]).status == "measured"  # 20% is the limit, not beyond it
-    assert run("weat1", gone, max_unknown=0.25).status == "measured"
-    assert run("weat1", ("aster",), max_unknown=0.0).status == "skipped"
+    assert run("weat1", gone[:5]).fields["status"] == "measured"  # 20% is the limit, not beyond it
+    assert run("weat1", gone, max_unknown=0.25).fields["status"] == "measured"
+    assert run("weat1", ("aster",), max_unknown=0.0).fields["status"] == "skipped"
 
 
 def test_may2019_cuts_sentences_to_one_length_and_records_it() -> None:

@@ -1,4 +1,4 @@
-"""The page and the table a person reads."""
+"""Reports of runs over texts and over contexts: numbers, sections, and what they claim."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
 from tests.reporting.pages import Page
-from tests.results.made_runs import altered, as_refused, ordered, with_rows
-from tests.studies.associations.publish_runs import changed
+from tests.results.made_runs import altered, as_refused, d_span, ordered, with_rows
+from tests.studies.associations.publish_runs import changed, measured_in_contexts
 from tests.studies.showing import printed
 
 import biassay
 from biassay.reporting.document import Heading, Report, Table
 from biassay.results.views import RunGroup
-from biassay.runs.reports import render_report
+from biassay.runs.reports import get_presenter, render_report
 from biassay.runs.run import Run
-from biassay.studies.associations.diagnostics import list_lost_words
-from biassay.studies.associations.findings import format_main_p, format_published_p
+from biassay.studies.associations.findings import (
+    format_fixed_words_p,
+    format_main_p,
+    format_published_p,
+    list_lost_words,
+)
+from biassay.studies.associations.paper import methods_sentences
 from biassay.studies.associations.report import RunView, make_report
 from biassay.studies.associations.results import AssociationRecord
-
-ONLY = "Small p for these words only"
 
 
 def test_the_page_opens_without_a_network(page: Page) -> None:
@@ -77,46 +82,17 @@ def test_refusals_say_why_on_the_page_and_in_the_terminal(measured: Run, page: P
 
 
 def test_sections_appear_only_with_data(measured: Run) -> None:
-    first, *rest = measured.results
-    measured = with_rows(measured, (altered(first, p_value=0.2), *rest))
     always = ["At a glance", "Findings", "All tests", "Words", "Methods and provenance"]
     assert Page(render_report(measured)).headings() == always
-    concerned = {
-        ONLY: [r for r in measured.results if (r.fixed_words_p_value or 1.0) <= 0.05 < (r.p_value or 0.0)],
-        "Skipped": [r for r in measured.results if r.status != "measured"],
-        "Out-of-vocabulary words": [r for r in measured.results if any(r.oov_words.values())],
-    }
-    assert all(concerned.values())
-    assert list_headings(measured) == [*concerned, "All numbers"]
-    for name, rows in concerned.items():
-        without = with_rows(measured, tuple(r for r in measured.results if r not in rows))
-        assert without.results
-        assert name not in list_headings(without)
+    assert list_headings(measured) == ["Skipped tests and words", "All numbers"]
+    whole = (r for r in measured.results if r.status == "measured" and not any(r.oov_words.values()))
+    assert list_headings(with_rows(measured, whole)) == ["All numbers"]
     wordless = changed(measured, associations={})
     assert Page(render_report(wordless)).headings() == [name for name in always if name != "Words"]
 
 
 def as_model(run: Run, name: str) -> tuple[AssociationRecord, ...]:
     return tuple(altered(r, model=name) for r in run.results)
-
-
-def test_every_test_over_all_models_is_counted(measured: Run) -> None:
-    results: list[Any] = [r for i in range(5) for r in as_model(measured, f"m{i}")]
-    results[0] = altered(results[0], effect_size=1.91, p_value=None)
-    made = with_rows(measured, tuple(results))
-    results = list(made.results)
-    rows = {row.stub[0]: row for row in table_below(made, "Every test over all models").rows}
-    for r in measured.results:
-        own = [one for one in results if one.test == r.test and one.effect_size is not None]
-        sizes = sorted(one.effect_size or 0.0 for one in own)
-        found = [one for one in own if one.p_value is not None and one.p_value <= one.alpha]
-        corrected = [one for one in found if (one.p_adjusted or 1.0) <= one.alpha and one.about != "method"]
-        few = [one for one in own if one.p_value is None]
-        effects = ", ".join(f"{size:.2f}" for size in (sizes[0], sizes[2], sizes[4])) if sizes else "–"
-        counts = (len(own), len(corrected), len(found) - len(corrected), len(few))
-        assert [cell.text for cell in rows[r.test].cells] == [*map(str, counts), effects]
-    few_models = with_rows(measured, tuple(r for i in range(3) for r in as_model(measured, f"{i}")))
-    assert "Every test over all models" not in list_headings(few_models)
 
 
 def test_words_that_were_lost_stand_in_the_terminal(measured: Run) -> None:
@@ -128,3 +104,79 @@ def test_words_that_were_lost_stand_in_the_terminal(measured: Run) -> None:
     assert ["b1" in printed(with_rows(measured, rows[:n]), everything=True) for n in (1, 6, 8)] == [True] * 3
     for rest in (altered(one, oov_words={}), as_refused(one)):
         assert list_lost_words(with_rows(measured, (rest,))) == []
+
+
+def test_every_test_over_all_models_is_counted(measured: Run) -> None:
+    made = with_rows(measured, tuple(r for i in range(5) for r in as_model(measured, f"m{i}")))
+    table = table_below(made, "Every test over all models")
+    rows = {row.stub[0]: [cell.text for cell in row.cells] for row in table.rows}
+    for r in measured.results:
+        effects = "–" if r.effect_size is None else ", ".join([f"{r.effect_size:.2f}"] * 3)
+        own = [one for one in made.results if one.test == r.test]
+        counts = [sum(one.evidence == name for one in own) for name in ("significant", "uncorrected", "not_testable")]
+        assert rows[r.test] == [*map(str, (5 * (r.status == "measured"), *counts)), effects]
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return measured_in_contexts()
+
+
+def test_the_numbers_over_contexts_are_those_of_the_results(run: Run) -> None:
+    page = Page(render_report(run))
+    first, heads, *rows = page.table("All tests")
+    assert first == ["Test", "Claim", "one", "two"]
+    assert len(heads) == 8
+    by_test = {row[0]: row[2:] for row in rows if len(row) > 1}
+    assert list(by_test) == ["C6", "C10", "C9", "C1"]  # by topic
+    assert sorted(r.status for r in run.results) == ["measured"] * 6 + ["skipped"] * 2
+    for r in run.results:
+        shown = by_test[r.test][4 * (r.model == "two") :][:4]
+        if r.status == "skipped":
+            assert shown == ["skipped", "–", "–", "–"]
+        else:
+            interval = d_span(r.ci_low, r.ci_high, r.num_words)
+            assert shown == [f"{r.effect_size:.2f}", interval, format_main_p(r), format_fixed_words_p(r)]
+
+
+GERMAN: dict[str, Any] = {
+    "name": "berufe",
+    "X": ["mann", "bruder", "vater", "sohn"],
+    "Y": ["frau", "schwester", "mutter", "tochter"],
+    "A": ["beruf", "gehalt", "karriere", "firma"],
+    "B": ["familie", "haus", "kind", "hochzeit"],
+}
+
+
+class Hashed:
+    """Any word has a vector."""
+
+    def encode(self, texts: Any) -> Any:
+        return np.array([np.random.default_rng(sum(map(ord, text))).normal(size=16) for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("language", "drawn"), [(None, False), ("de", False), ("zh", False), ("en", True), ("en-GB", True)]
+)
+def test_only_tests_that_state_english_have_a_random_baseline(
+    language: str | None, drawn: bool, tmp_path: Path
+) -> None:
+    test = GERMAN | ({} if language is None else {"language": language})
+    run = biassay.run({"m": Hashed()}, test, cache=tmp_path)
+    (row,) = run.results
+    assert (row.share_random is not None, row.language) == (drawn, language)
+    text = " ".join(printed(run, everything=True).split())
+    assert ("no random baseline" in text) is not drawn
+    assert drawn or "of the time" not in text + render_report(run)
+
+
+@pytest.mark.parametrize("protocol", ["may2019", "caliskan2017"])
+def test_under_the_papers_protocols_nothing_speaks_of_other_words(protocol: str, tmp_path: Path) -> None:
+    """Their p-values are about these texts only; d is large in most of these tests."""
+    run = biassay.run("glove", ["weat3", "sent-weat3", "weat6", "weat8", "weat9"], protocol=protocol, cache=tmp_path)
+    methods = " ".join(one.text for one in methods_sentences(run, ()))
+    card = get_presenter("associations").card(run, "glove")
+    shown = " ".join(printed(run, everything=True).split())
+    told = [shown, render_report(run), methods, *card.opening, *card.findings, *card.limits, str(run.findings())]
+    assert [text for text in told if "other words" in text] == []
+    assert {row.share_random for row in run.results} == {None}

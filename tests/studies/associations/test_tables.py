@@ -8,20 +8,29 @@ import math
 import re
 
 import pytest
-from tests.results.made_runs import as_by_word, d_span, with_rows
+from tests.results.made_runs import d_span, with_rows
 from tests.studies.associations.publish_runs import (
     measured_in_contexts,
     measured_in_words,
     with_first,
 )
 
+import biassay
 from biassay.errors import UsageError
 from biassay.reporting.document import Cell, Table
-from biassay.reporting.formats import format_decimal, format_p
+from biassay.reporting.formats import format_p
+from biassay.results.views import RunGroup
 from biassay.runs.run import Run
-from biassay.studies.associations.findings import format_fixed_words_p, format_label, format_published_p
-from biassay.studies.associations.paper import associations_table, format_published_results, pooled_table
+from biassay.studies.associations.findings import format_fixed_words_p, format_published_p
+from biassay.studies.associations.report import AssociationPresenter, associations_table, pooled_table
 from biassay.studies.associations.results import PAPER_COLUMNS
+
+
+def format_published(run: Run) -> str:
+    """Return the file that `biassay report --publish` writes."""
+    ((_, _, text),) = AssociationPresenter("", (), lambda _: ()).files([RunGroup(run, {"one": run})])
+    return text
+
 
 PAPERS = tuple(column.name for column in PAPER_COLUMNS)
 
@@ -29,11 +38,6 @@ PAPERS = tuple(column.name for column in PAPER_COLUMNS)
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return measured_in_words(tmp_path_factory.mktemp("vectors"))
-
-
-@pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return measured_in_words(tmp_path_factory.mktemp("vectors"), protocol="may2019")
 
 
 @pytest.fixture(scope="module")
@@ -45,22 +49,13 @@ def by_test(table: Table) -> dict[str, tuple[Cell, ...]]:
     return {row.stub[0].split(": ")[0]: row.cells for row in table.rows}
 
 
-def holm(p_values: dict[str, float]) -> dict[str, float]:
-    """Each p-value times the number of those at least as large, and no smaller than one before it."""
-    adjusted, largest = {}, 0.0
-    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
-        largest = max(largest, min(1.0, p * (len(p_values) - place)))
-        adjusted[name] = largest
-    return adjusted
-
-
 def test_numbers_and_stars_are_those_of_the_crossed_test(run: Run) -> None:
     table = associations_table(run)
     assert table.models[0].columns == ("d", "95% CI", "p", "p (these)")
     cells = by_test(table)
     assert set(cells) == {r.test for r in run.results}
     people = {r.test: r.p_value for r in run.results if r.about != "method" and r.p_value is not None}
-    corrected = holm(people)
+    corrected = dict(zip(people, biassay.holm(list(people.values()), 0.05).adjusted.tolist(), strict=True))
     seen = set()
     for r in run.results:
         if r.status == "skipped":
@@ -76,43 +71,23 @@ def test_numbers_and_stars_are_those_of_the_crossed_test(run: Run) -> None:
     assert seen == {"", "*", "**"}
 
 
-def test_a_run_without_any_crossed_test_leads_by_word(run: Run) -> None:
-    measured = [r for r in run.results if r.status == "measured"]
-    older = with_rows(run, map(as_by_word, measured))
-    table = associations_table(older)
-    assert table.models[0].columns == ("d", "p (these)")
-    for r in older.results:
-        d, p = by_test(table)[r.test]
-        assert (d.text, p.text) == (format_decimal(r.effect_size), format_fixed_words_p(r))
-        assert p.mark.count("*") == (r.p_value <= 0.05) + bool(r.significant)
-
-
 def test_pooled_effects_are_those_of_the_results(in_contexts: Run) -> None:
     table = pooled_table(in_contexts)
     assert [span.columns for span in table.models] == [("d", "p")] * 2
     assert [span.title for span in table.models] == ["one", "two"]
     rows = by_test(table)
-    measured = {r.test: format_label(r) for r in in_contexts.results if r.status == "measured"}
-    assert [row.stub[0] for row in table.rows] == [f"{test}: {label}" for test, label in measured.items()]
-    assert measured.keys() < {r.test for r in in_contexts.results}
-    shades = set()
-    for place, model in enumerate(("one", "two")):
-        for r in (r for r in in_contexts.results if r.model == model):
-            if r.status == "skipped":
-                continue
-            d, p = rows[r.test][2 * place : 2 * place + 2]
-            assert r.pooled_effect_size is not None
-            assert d.text == f"{r.pooled_effect_size:z.2f}"
-            assert d.shade == sum(abs(r.pooled_effect_size) >= size for size in (0.2, 0.5, 0.8))
-            shades.add(d.shade)
-            assert p == Cell(format_published_p(r))
-    assert len(shades) > 1
+    assert list(rows) == list(dict.fromkeys(r.test for r in in_contexts.results if r.status == "measured"))
+    for r in in_contexts.results:
+        if r.status == "measured":
+            d, p = rows[r.test][2 * (r.model == "two") :][:2]
+            shade = sum(abs(r.pooled_effect_size) >= size for size in (0.2, 0.5, 0.8))
+            assert (d, p) == (Cell(f"{r.pooled_effect_size:z.2f}", shade=shade), Cell(format_published_p(r)))
     assert "120" in re.findall(r"\d+", table.caption)
 
 
 def test_the_format_published_results_are_the_papers_and_hold_the_results(run: Run) -> None:
     nasty = with_first(run, model="a\tb\nc", sentences_p_value=math.nan)
-    rows = list(csv.DictReader(io.StringIO(format_published_results(nasty)), delimiter="\t"))
+    rows = list(csv.DictReader(io.StringIO(format_published(nasty)), delimiter="\t"))
     assert tuple(rows[0]) == PAPERS
     assert len(rows) == len(run.results)
     assert rows[0]["model"] == "a b c"
@@ -123,7 +98,7 @@ def test_the_format_published_results_are_the_papers_and_hold_the_results(run: R
             value = getattr(r.published, name)
             assert row[name] == "" if value is None else float(row[name]) == value
         assert [int(row[name]) for name in PAPERS[5:]] == [getattr(r, name) for name in PAPERS[5:]]
-    assert format_published_results(with_rows(run, ())) == "\t".join(PAPERS) + "\n"
+    assert format_published(with_rows(run, ())) == "\t".join(PAPERS) + "\n"
 
 
 def test_pooled_effects_are_of_runs_over_contexts(run: Run) -> None:

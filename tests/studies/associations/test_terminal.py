@@ -12,7 +12,7 @@ from tests.reporting.many_models import with_models
 
 import biassay
 from biassay.reporting.findings import SANITY_CHECKS
-from biassay.reporting.formats import format_decimal, format_interval, shorten
+from biassay.reporting.formats import format_decimal, format_interval
 from biassay.runs.reports import print_run
 from biassay.runs.run import Run
 from biassay.studies.associations.findings import format_main_p
@@ -57,12 +57,6 @@ def test_questions_are_grouped_by_topic_with_sanity_checks_last(whole: Run) -> N
     topics = ["Gender", "Race", "Several groups at once", "Age", "Health", SANITY_CHECKS]
     start = lines.index("All tests")
     assert [line for line in lines[start:] if line in topics] == topics
-
-
-def test_what_is_cut_keeps_its_beginning_or_both_ends() -> None:
-    assert shorten("abcdefgh", 8) == "abcdefgh"
-    assert shorten("abcdefgh", 5) == "abcd…"
-    assert shorten("abcdefgh", 5, middle=True) == "ab…gh"
 
 
 def test_a_pipe_that_knows_no_such_letters_gets_others(tmp_path: Path) -> None:

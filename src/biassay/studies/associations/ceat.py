@@ -26,7 +26,7 @@ from biassay.stats.crossed_effect import EffectEstimate, crossed_effect, summari
 from biassay.stats.permutation import Rng, TailProbability, permutation_test, sample_p_values
 from biassay.stats.power import largest_d
 from biassay.stats.random_effects import RandomEffects, random_effects
-from biassay.studies.associations.weat import Words, average_clusters
+from biassay.studies.associations.weat import Words, average_texts
 
 _PAIRED = 1000  # enough samples to estimate the variance of new draws to 5%
 
@@ -85,13 +85,13 @@ class ContextualAssociation:
     @cached_property
     def crossed(self) -> CrossedResult:
         """Crossed test, which treats target words and attribute words as samples of their kinds."""
-        table, sizes = average_clusters(self.cosines, self.sizes, self.clusters)
+        table, sizes = average_texts(self.cosines, self.sizes, self.clusters)
         return crossed_test(table, sizes[0], sizes[2])
 
     @cached_property
     def estimate(self) -> EffectEstimate:
         """Effect size over words, with an interval over target words and attribute words."""
-        table, sizes = average_clusters(self.cosines, self.sizes, self.clusters)
+        table, sizes = average_texts(self.cosines, self.sizes, self.clusters)
         return crossed_effect(table, sizes[0], sizes[2])
 
     @property
@@ -203,7 +203,7 @@ def ceat(
     table_of_words = np.concatenate([of_x, of_y]) @ np.concatenate([of_a, of_b]).T
     x_words, y_words = mean_x, mean_y
     if clusters is not None:
-        averaged, (n, _, k, _) = average_clusters(table_of_words, sizes, clusters)
+        averaged, (n, _, k, _) = average_texts(table_of_words, sizes, clusters)
         every = averaged[:, :k].mean(axis=1) - averaged[:, k:].mean(axis=1)
         x_words, y_words = every[:n], every[n:]
     predicted = None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,33 +15,21 @@ from numpy.typing import NDArray
 
 from biassay.datasets.schema import About
 from biassay.errors import UsageError
+from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing
 from biassay.reporting.charts.forest import ForestRow, draw_forest
 from biassay.reporting.charts.series import draw_series
 from biassay.reporting.comparison import make_comparison_report, make_verdict_report, sort_by_urgency
-from biassay.reporting.document import (
-    Block,
-    Cell,
-    ColumnSpan,
-    Drawings,
-    Report,
-    RowGroup,
-    Section,
-    Statement,
-    Table,
-    TableRow,
-    Text,
-)
-from biassay.reporting.findings import SANITY_CHECKS
+from biassay.reporting.document import Block, Cell, Drawings, Report, Section, Statement, Table, Text
 from biassay.reporting.formats import (
     MANY_MODELS,
-    clean_line,
     format_count,
     format_decimal,
+    format_examples,
     format_interval,
     format_percent,
 )
-from biassay.reporting.terminal import make_table
+from biassay.reporting.terminal import make_table, side_by_side
 from biassay.results.comparison import (
     CONFIDENCE,
     FEWEST_CHECKPOINTS,
@@ -50,29 +40,27 @@ from biassay.results.comparison import (
     VerdictOutcome,
     check_limits,
     choose_baseline,
+    find_setting_differences,
     format_outcome,
 )
 from biassay.results.outcomes import Result
-from biassay.results.run_data import BaseRecord, Manifest, ModelRecord, RunData, belongs_to, copy_fields, none_if_nan
+from biassay.results.run_data import BaseRecord, ModelRecord, RunData, belongs_to, copy_fields, none_if_nan
 from biassay.results.tables import Column
 from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import crossed_effect
 from biassay.stats.model_difference import Direction, ModelDifference, compare_tables, explain_inconclusive
-from biassay.studies.associations.calibration import CalibratedTables, Calibration, has_scale
-from biassay.studies.associations.contributions import find_common_words, get_cosines, measure_crossed
-from biassay.studies.associations.diagnostics import list_lost_words
-from biassay.studies.associations.findings import SIGNS, format_label
+from biassay.studies.associations.calibration import CalibratedTables, Calibration, find_common_words, get_cosines
+from biassay.studies.associations.findings import SIGNS, format_label, list_lost_words
+from biassay.studies.associations.measure import has_scale, measure_crossed
 from biassay.studies.associations.results import CROSSED, AssociationRecord, decide_associations
-from biassay.studies.associations.settings import PAPER_PROTOCOLS
 from biassay.studies.associations.weat import label_words
 
 
 def group_association_runs(runs: Mapping[str, RunData], *, mixed: bool = False) -> list[RunGroup]:
     """Merge the runs over texts, and those over contexts."""
-    over_texts = {name: run for name, run in runs.items() if run.manifest.inputs.contexts is None}
-    over_contexts = {name: run for name, run in runs.items() if run.manifest.inputs.contexts is not None}
-    return [merge_runs(part, mixed=mixed) for part in (over_texts, over_contexts) if part]
+    kinds = group_pairs((run.manifest.inputs.contexts is not None, (name, run)) for name, run in runs.items())
+    return [merge_runs(dict(kinds[kind]), mixed=mixed) for kind in sorted(kinds)]
 
 
 def merge_runs(runs: Mapping[str, RunData], *, mixed: bool = False) -> RunGroup:
@@ -87,28 +75,33 @@ def merge_runs(runs: Mapping[str, RunData], *, mixed: bool = False) -> RunGroup:
         return RunGroup(next(iter(runs.values())), runs)
     alpha = min(run.manifest.settings.alpha_or_default for run in runs.values())
     named = {name: _recompute_at_level(run, alpha) for name, run in _add_run_names(runs).items()}
-    models: list[ModelRecord] = []
+    models: dict[tuple[object, ...], ModelRecord] = {}
     arrays: dict[str, NDArray[np.float64]] = {}
     for run in named.values():
         for index, record in enumerate(run.manifest.models):
-            at = next(
-                (i for i, known in enumerate(models) if _identify_model(known) == _identify_model(record)), len(models)
-            )
-            models[at : at + 1] = [_merge_records(models[at], record) if at < len(models) else record]
+            key = (record.name, record.backend, record.revision, tuple(record.settings.items()))
+            models[key] = _merge_records(models[key], record) if key in models else record
+            at = list(models).index(key)
             arrays |= {f"{at}/{name}": array for name, array in run.get_arrays(index).items()}
-    manifest = _merge_manifests(named, models, alpha)
-    tables = {name: _merge_rows(named, name) for run in runs.values() for name in run.tables}
-    if _changes_families(named, alpha):
-        tables["decisions"] = decide_associations(manifest.settings, tables.get("results", ()))
+    made = [run.manifest for run in named.values()]
+    finished = [manifest.finished for manifest in made]
+    tests = {(test.name, test.digest): test for manifest in made for test in manifest.inputs.tests}
+    manifest = dataclasses.replace(
+        made[0],
+        run_id="+".join(manifest.run_id for manifest in made),
+        status="complete" if all(manifest.status == "complete" for manifest in made) else "running",
+        created=min(manifest.created for manifest in made),
+        finished=None if None in finished else max(filter(None, finished)),
+        models=tuple(models.values()),
+        settings=dataclasses.replace(made[0].settings, alpha=alpha),
+        inputs=dataclasses.replace(made[0].inputs, tests=tuple(tests.values())),
+    )
+    tables: dict[str, tuple[Any, ...]] = {}
+    for table in dict.fromkeys(table for run in named.values() for table in run.tables):
+        rows = group_pairs((model_key(row), row) for run in named.values() for row in run.tables.get(table, ()))
+        tables[table] = tuple(itertools.chain(*rows.values()))
+    tables["decisions"] = decide_associations(manifest.settings, tables.get("results", ()))
     return RunGroup(RunData(manifest, tables, arrays), runs, tuple(differences))
-
-
-def _changes_families(runs: Mapping[str, RunData], alpha: float) -> bool:
-    """Return whether merged runs have other families or another level than each run alone."""
-    models = [key for run in runs.values() for key in {model_key(row) for row in run.results}]
-    rows = [row for run in runs.values() for row in run.results]
-    levels = {run.manifest.settings.alpha_or_default for run in runs.values()}
-    return len(models) > len(set(models)) or any(row.protocol in PAPER_PROTOCOLS for row in rows) or levels != {alpha}
 
 
 def _recompute_at_level(run: RunData, alpha: float) -> RunData:
@@ -145,10 +138,6 @@ def _recompute_at_level(run: RunData, alpha: float) -> RunData:
 _INTERVAL_FIELDS = ("cosine_ci_low", "cosine_ci_high", "calibrated_ci_low", "calibrated_ci_high")
 
 
-def _identify_model(record: ModelRecord) -> tuple[object, ...]:
-    return record.name, record.backend, record.revision, tuple(record.settings.items())
-
-
 def _merge_records(one: ModelRecord, other: ModelRecord) -> ModelRecord:
     """Merge the records of one model in two runs; their costs add up."""
     return dataclasses.replace(
@@ -157,31 +146,6 @@ def _merge_records(one: ModelRecord, other: ModelRecord) -> ModelRecord:
         encoded=one.encoded + other.encoded,
         seconds=round(one.seconds + other.seconds, 3),
         oov_words=tuple(sorted({*one.oov_words, *other.oov_words})),
-    )
-
-
-def _merge_rows(runs: Mapping[str, RunData], table: str) -> tuple[Any, ...]:
-    """Merge the rows of a table by model."""
-    rows = [row for run in runs.values() for row in run.tables.get(table, ())]
-    first: dict[ModelKey, int] = {}
-    for row in rows:
-        first.setdefault(model_key(row), len(first))
-    return tuple(sorted(rows, key=lambda row: first[model_key(row)]))
-
-
-def _merge_manifests(runs: Mapping[str, RunData], models: Sequence[ModelRecord], alpha: float) -> Manifest:
-    made = [run.manifest for run in runs.values()]
-    finished = [manifest.finished for manifest in made]
-    tests = tuple({(t.name, t.digest): t for manifest in made for t in manifest.inputs.tests}.values())
-    return dataclasses.replace(
-        made[0],
-        run_id="+".join(manifest.run_id for manifest in made),
-        status="complete" if all(manifest.status == "complete" for manifest in made) else "running",
-        created=min(manifest.created for manifest in made),
-        finished=None if None in finished else max(filter(None, finished)),
-        models=tuple(models),
-        settings=dataclasses.replace(made[0].settings, alpha=alpha),
-        inputs=dataclasses.replace(made[0].inputs, tests=tests),
     )
 
 
@@ -196,39 +160,20 @@ def _add_run_names(runs: Mapping[str, RunData]) -> dict[str, RunData]:
 
 
 def _rename_models(run: RunData, name: str, keys: set[ModelKey]) -> RunData:
-    def is_shared(record: ModelRecord) -> bool:
-        return any(belongs_to(r, record) for r in run.results if model_key(r) in keys)
-
-    def named(row: Any) -> Any:
-        return dataclasses.replace(row, model=f"{row.model} [{name}]") if model_key(row) in keys else row
-
+    shared = [row for row in run.results if model_key(row) in keys]
     models = tuple(
-        dataclasses.replace(record, name=f"{record.name} [{name}]") if is_shared(record) else record
+        dataclasses.replace(record, name=f"{record.name} [{name}]")
+        if any(belongs_to(row, record) for row in shared)
+        else record
         for record in run.manifest.models
     )
-    tables = {table: tuple(map(named, rows)) for table, rows in run.tables.items()}
+    tables = {
+        table: tuple(
+            dataclasses.replace(row, model=f"{row.model} [{name}]") if model_key(row) in keys else row for row in rows
+        )
+        for table, rows in run.tables.items()
+    }
     return RunData(dataclasses.replace(run.manifest, models=models), tables, run.arrays)
-
-
-def _list_differences(runs: Mapping[str, RunData]) -> list[str]:
-    """List the differences between runs that change the meaning of their numbers."""
-    found = []
-    settings = {name: run.manifest.settings for name, run in runs.items()}
-    for what, field in _COMPARED_SETTINGS.items():
-        found += _describe_difference(what, {name: getattr(of, field) for name, of in settings.items()})
-    over = {name: run.manifest.inputs.contexts for name, run in runs.items()}
-    found += _describe_difference("contexts", {name: of.digest for name, of in over.items() if of is not None})
-    digests: dict[str, dict[str, str]] = {}
-    for name, run in runs.items():
-        for r in run.results:
-            digests.setdefault(r.test, {})[name] = r.test_digest
-    changed = {test: of for test, of in digests.items() if len(set(of.values())) > 1}
-    if changed:
-        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
-        where = dict.fromkeys(name for of in changed.values() for name in of)
-        named = ", ".join(list(changed)[:5])
-        found.append(f"tests of one name have different texts: {named}{more} (in {', '.join(where)})")
-    return found
 
 
 _COMPARED_SETTINGS = {
@@ -244,10 +189,25 @@ _COMPARED_SETTINGS = {
 }
 
 
-def _describe_difference(what: str, values: Mapping[str, object]) -> list[str]:
-    if len(set(values.values())) < 2:
-        return []
-    return [f"{what} is " + ", ".join(f"{value} in {name}" for name, value in values.items())]
+def _list_differences(runs: Mapping[str, RunData]) -> list[str]:
+    """List the differences between runs that change the meaning of their numbers."""
+    described = {}
+    for name, run in runs.items():
+        contexts = run.manifest.inputs.contexts
+        described[name] = {what: getattr(run.manifest.settings, field) for what, field in _COMPARED_SETTINGS.items()}
+        described[name]["contexts"] = None if contexts is None else contexts.digest
+    found = list(find_setting_differences(described, mixed=True))
+    digests: dict[str, dict[str, str]] = {}
+    for name, run in runs.items():
+        for row in run.results:
+            digests.setdefault(row.test, {})[name] = row.test_digest
+    changed = {test: own for test, own in digests.items() if len(set(own.values())) > 1}
+    if changed:
+        names = dict.fromkeys(name for own in changed.values() for name in own)
+        found.append(
+            f"tests of one name have different texts: {format_examples(list(changed))} (in {', '.join(names)})"
+        )
+    return found
 
 
 _LARGE_CHANGE = 0.25  # relative change of the cosine SD that is reported
@@ -339,10 +299,14 @@ def compare_associations(
     gathered = merge_runs(runs, mixed=mixed)
     labels = model_labels(gathered.run)
     first = choose_baseline(list(labels.values()), baseline)
-    cells = {(labels[model_key(r)], r.test): r for r in gathered.run.results}
-    checkpoints = _list_checkpoints(
-        [label for label in labels.values() if any(label in cell for cell in cells)], series
-    )
+    cells = _index_results(gathered.run)
+    measured = {label for label, _ in cells}
+    checkpoints = tuple(label for label in labels.values() if series and label in measured)
+    if series and len(checkpoints) < FEWEST_CHECKPOINTS:
+        raise UsageError(
+            f"a series needs at least {FEWEST_CHECKPOINTS} checkpoints, got {len(checkpoints)} "
+            f"({', '.join(checkpoints)}); compare two models without --series"
+        )
     pairs = [
         (name, {label: cells[label, test] for label in own})
         for name, own in _list_chains(first, list(labels.values()), checkpoints)
@@ -370,16 +334,10 @@ def compare_associations(
     )
 
 
-def _list_checkpoints(labels: Sequence[str], series: bool) -> tuple[str, ...]:
-    """Return the labels of the measured models, or nothing if they are not a series."""
-    if not series:
-        return ()
-    if len(labels) < FEWEST_CHECKPOINTS:
-        raise UsageError(
-            f"a series needs at least {FEWEST_CHECKPOINTS} checkpoints, got {len(labels)} ({', '.join(labels)}); "
-            "compare two models without --series"
-        )
-    return tuple(labels)
+def _index_results(run: RunData) -> dict[tuple[str, str], Result]:
+    """Return results by label of the model and test."""
+    labels = model_labels(run)
+    return {(labels[model_key(row)], row.test): row for row in run.results}
 
 
 def _list_chains(first: str, labels: Sequence[str], checkpoints: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
@@ -431,8 +389,8 @@ def _compare_test(
         calibrated_model=compared.new,
         cosine_difference_baseline=D[0],
         cosine_difference_model=D[1],
-        cosine_sd_baseline=None if both.scale is None else both.scale.sds[0],
-        cosine_sd_model=None if both.scale is None else both.scale.sds[-1],
+        cosine_sd_baseline=both.scale.sds[0] if has_scale(one.metric) else None,
+        cosine_sd_model=both.scale.sds[-1] if has_scale(one.metric) else None,
         identical=compared.identical,
         **_make_size_fields(both.sizes),
     )
@@ -449,7 +407,7 @@ def _compare_calibrated(
     return compare_tables(
         old, new, both.sizes[0], both.sizes[2],
         direction=direction, margin=margin, confidence=confidence,
-        scale_variance=both.scale_variance, tolerance=both.tolerance,
+        scale_variance=both.scale.variance, tolerance=both.tolerance,
     )  # fmt: skip
 
 
@@ -518,8 +476,7 @@ def judge_associations(comparison: Comparison, *, margin: float | None, alpha: f
     """
     check_limits(MARGIN if margin is None else margin, alpha)
     (gathered,) = comparison.gathered
-    labels = model_labels(gathered.run)
-    cells = {(labels[model_key(row)], row.test): row for row in gathered.run.results}
+    labels, cells = model_labels(gathered.run), _index_results(gathered.run)
     differences = {(row.model, row.test): row for row in comparison.tables["associations"]}
     old = [row for (label, _), row in cells.items() if label == comparison.baseline and row.about != "method"]
     deciding = _find_deciding_tests(old)
@@ -569,9 +526,7 @@ def measure_points(comparison: Comparison, alpha: float) -> tuple[SeriesPoint, .
         Growth is over the words that the checkpoint shares with the first.
     """
     (gathered,) = comparison.gathered
-    labels = model_labels(gathered.run)
-    cells = {(labels[model_key(row)], row.test): row for row in gathered.run.results}
-    calibration = Calibration(gathered.run)
+    cells, calibration = _index_results(gathered.run), Calibration(gathered.run)
     family = max(sum(verdict.decides and verdict.growth is not None for verdict in comparison.verdicts), 1)
     confidence = 1.0 - alpha / (family * (len(comparison.checkpoints) - 1))
     points = []
@@ -597,9 +552,7 @@ def measure_points(comparison: Comparison, alpha: float) -> tuple[SeriesPoint, .
 
 def _find_deciding_tests(rows: Sequence[Result]) -> set[str]:
     """Find the form of each question that decides: the word test, else the first that was measured."""
-    forms: dict[str, list[Result]] = {}
-    for row in rows:
-        forms.setdefault(row.asked_question, []).append(row)
+    forms = group_pairs((row.asked_question, row) for row in rows)
     return {min(own, key=_rank_form).test for own in forms.values()}
 
 
@@ -699,7 +652,6 @@ def _explain(difference: ModelDifference, margin: float, *, directed: bool) -> s
 
 
 INTERVAL_LABELS = ("interval contains zero", "interval excludes zero", "so does the simultaneous interval")
-CHECKS_OUTSIDE_INTERVALS = "Sanity checks, not in the simultaneous intervals"
 MEANING_OF_DIFFERENCES = (
     "A difference is the calibrated difference on the other model minus that on the first, over the words that both "
     "know. The calibrated difference is the cosine difference D divided by the SD of cosines between frequent words. "
@@ -707,7 +659,6 @@ MEANING_OF_DIFFERENCES = (
     "twenty excludes zero by chance. The simultaneous intervals are wider: with 95% confidence, all those of "
     "social-bias tests are correct. An interval that contains zero does not show that two models are equal."
 )
-_NAMED = 8
 
 
 def get_evidence(row: AssociationDifference) -> int:
@@ -721,73 +672,30 @@ def _excludes_zero(low: float | None, high: float | None) -> bool:
     return low is not None and high is not None and (low > 0.0 or high < 0.0)
 
 
-def summarize_differences(comparison: Comparison) -> list[Statement]:
-    """Summarize the differences of every model."""
-    rows = comparison.tables["associations"]
-    return [
-        _summarize_model(model, [r for r in rows if r.model == model], comparison.baseline)
-        for model in comparison.models
-    ]
+def _list_rows(comparison: Comparison) -> list[AssociationDifference]:
+    """List the differences; sanity checks come last."""
+    return sorted(comparison.tables["associations"], key=lambda row: row.is_check)
 
 
-def _summarize_model(model: str, rows: Sequence[AssociationDifference], baseline: str) -> Statement:
-    people, checks = split_checks(rows)
-    counts = _count_intervals(people)
-    text = f"{model}: of {format_count(counts[1], 'difference')} from {baseline} in social-bias tests, "
-    text += f"{counts[0]} intervals exclude zero (about {counts[1] / 20:.2g} expected by chance), "
-    text += f"{sum(get_evidence(row) == 2 for row in people)} simultaneously."
-    if checks:
-        text += " In sanity checks: {} of {}.".format(*_count_intervals(checks))
-    for missing, what in (
-        (sum(row.difference is None for row in rows), "could not be compared"),
-        (sum(row.difference is not None and row.interval_low is None for row in rows), "without an interval"),
-    ):
-        text += f" {missing} {what}." if missing else ""
-    differing = sorted((r for r in people if get_evidence(r)), key=lambda r: -abs(r.difference or 0.0))
-    points = tuple(_format_difference(row) for row in differing[:_NAMED])
-    more = (f"and {len(differing) - _NAMED} more",) if len(differing) > _NAMED else ()
-    return Statement(text, (*points, *more), model)
-
-
-def split_checks(
-    rows: Sequence[AssociationDifference],
-) -> tuple[list[AssociationDifference], list[AssociationDifference]]:
-    """Separate social-bias tests from sanity checks."""
-    return [row for row in rows if not row.is_check], [row for row in rows if row.is_check]
-
-
-def _count_intervals(rows: Sequence[AssociationDifference]) -> tuple[int, int]:
-    """Count the intervals that exclude zero, and all intervals."""
-    return sum(get_evidence(row) > 0 for row in rows), sum(row.interval_low is not None for row in rows)
-
-
-def _format_difference(row: AssociationDifference) -> str:
-    sure = " **" if get_evidence(row) == 2 else ""
-    effects = (
-        f"{format_decimal(row.effect_baseline)} on {row.baseline}, {format_decimal(row.effect_model)} on {row.model}"
-    )
-    interval = format_interval(row.interval_low, row.interval_high)
-    return f"{row.test}{sure} ({row.title}): {effects}; difference {format_decimal(row.difference)} (95% {interval})"
+def _label_test(row: AssociationDifference, name: str = "") -> str:
+    """Label a test, and mark a sanity check, which the simultaneous intervals do not cover."""
+    label = name or f"{row.title} ({row.test})"
+    return f"{label}, sanity check" if row.is_check else label
 
 
 def make_difference_report(comparison: Comparison) -> Report:
     """Make the report of a comparison: verdicts, and signed differences on demand."""
-    section = Section("differences", "Signed differences", tuple(_list_blocks(comparison)), printed=True)
+    table, drawings = _make_table(comparison), Drawings(tuple(difference_figures(comparison)[:MANY_MODELS]))
+    section = Section(
+        "differences", "Signed differences", (Text(MEANING_OF_DIFFERENCES), table, drawings), printed=True
+    )
     if comparison.points:
         trends = Section("series", "Growth at each checkpoint", tuple(_list_series_blocks(comparison)), collapsed=False)
         return make_verdict_report(comparison, [trends, section])
     if comparison.verdicts:
         return make_verdict_report(comparison, [section])
-    table = _make_table(comparison)
-    statements = summarize_differences(comparison)
-    return make_comparison_report(comparison, statements, [section], MEANING_OF_DIFFERENCES, tables=[table])
-
-
-def _list_blocks(comparison: Comparison) -> Iterator[Block]:
-    if comparison.verdicts:
-        yield Text(MEANING_OF_DIFFERENCES)
-    yield _make_table(comparison)
-    yield Drawings(tuple(difference_figures(comparison)[:MANY_MODELS]))
+    statement = "The runs share no social-bias test, so there is nothing to judge. Differences are in the table."
+    return make_comparison_report(comparison, [Statement(statement)], [section], MEANING_OF_DIFFERENCES, tables=[table])
 
 
 _MOST_PANELS = 24
@@ -818,9 +726,7 @@ def _list_series_blocks(comparison: Comparison) -> Iterator[Block]:
 def draw_trends(comparison: Comparison) -> list[tuple[str, Drawing]]:
     """Draw a series: one panel per deciding test, the most urgent first; empty if the runs are not a series."""
     ordered = sort_by_urgency([verdict for verdict in comparison.verdicts if verdict.decides])[:_MOST_PANELS]
-    points: dict[str, list[SeriesPoint]] = {}
-    for point in comparison.points:
-        points.setdefault(point.test, []).append(point)
+    points = group_pairs((point.test, point) for point in comparison.points)
     panels = {
         f"{verdict.test}: {format_outcome(verdict.outcome)}": points[verdict.test]
         for verdict in ordered
@@ -834,58 +740,56 @@ def draw_trends(comparison: Comparison) -> list[tuple[str, Drawing]]:
 
 def _make_table(comparison: Comparison) -> Table:
     """Make the table of all differences; sanity checks last."""
-    people, checks = split_checks(comparison.tables["associations"])
-    heads = (
-        *("d, old", "d, new", "calibrated, old", "calibrated, new", "difference"),
-        *("95% CI, paired", "95% CI, simultaneous", "common words: X, Y, A, B"),
-    )
-    groups = [RowGroup(title, tuple(map(_make_row, rows))) for title, rows in (("", people), (SANITY_CHECKS, checks))]
+
+    def format_change(row: AssociationDifference) -> str:
+        return f"{format_decimal(row.difference)}{SIGNS[get_evidence(row)]}"
+
+    columns = [
+        Column("test", "Test", "Question of the test, and its name.", get=_label_test),
+        Column("model", "Model", "Model that is compared with the first."),
+        Column("effect_baseline", "d, old", "Effect size d on the first model.", "number"),
+        Column("effect_model", "d, new", "Effect size d on the other model.", "number"),
+        Column("calibrated_baseline", "calibrated, old", "Calibrated difference on the first model.", "number"),
+        Column("calibrated_model", "calibrated, new", "Calibrated difference on the other model.", "number"),
+        Column("difference", "difference", "Change of the calibrated difference.", get=format_change),
+        Column(
+            "paired",
+            "95% CI, paired",
+            "Interval of this difference.",
+            "interval",
+            attrgetter("interval_low", "interval_high"),
+        ),
+        Column(
+            "simultaneous",
+            "95% CI, simultaneous",
+            "Interval that is correct with all others.",
+            "interval",
+            attrgetter("simultaneous_low", "simultaneous_high"),
+        ),
+        Column("words", "common words: X, Y, A, B", "Words that both models know.", get=format_word_counts),
+        Column("reason", "note", "Why a number is missing.", get=lambda row: row.reason or ""),
+    ]
     signs = ("* the interval excludes zero; ** so does the simultaneous one.", describe_family(comparison))
-    return Table(
-        "",
-        ("Test", "Model"),
-        (*map(ColumnSpan, heads), ColumnSpan("note", text=True)),
-        tuple(group for group in groups if group.rows),
-        signs=tuple(filter(None, signs)),
-    )
-
-
-def _make_row(row: AssociationDifference) -> TableRow:
-    numbers = (row.effect_baseline, row.effect_model, row.calibrated_baseline, row.calibrated_model)
-    cells = (
-        *map(format_decimal, numbers),
-        format_decimal(row.difference) + SIGNS[get_evidence(row)],
-        format_interval(row.interval_low, row.interval_high),
-        format_interval(row.simultaneous_low, row.simultaneous_high),
-        format_word_counts(row),
-        row.reason or "",
-    )
-    return TableRow((f"{row.title} ({row.test})", row.model), tuple(map(Cell, cells)))
+    return dataclasses.replace(make_table("", columns, _list_rows(comparison)), signs=tuple(filter(None, signs)))
 
 
 def describe_family(comparison: Comparison) -> str:
     """Describe the simultaneous intervals; empty if there are none."""
-    people, _ = split_checks(comparison.tables["associations"])
-    family = next((row.family for row in people if row.family), 0)
+    family = next((row.family for row in _list_rows(comparison) if row.family), 0)
     if not family:
         return ""
-    counts = {
-        "with identical cosines": sum(row.identical for row in people),
-        "without an interval": sum(row.interval_low is None for row in people),
-    }
-    left = " and ".join(f"{number} {what}" for what, number in counts.items() if number)
-    models = format_count(len(comparison.models), "model")
-    said = f"Simultaneous intervals: {family}, of social-bias tests on {models} compared"
-    return f"{said}; {left} not counted." if left else f"{said}."
+    return (
+        f"The simultaneous intervals cover {format_count(family, 'difference')} in social-bias tests; tests without an "
+        "interval or with identical cosines do not count."
+    )
 
 
 def difference_figures(comparison: Comparison) -> list[tuple[str, Drawing]]:
     """Make one figure per model: social-bias tests, then sanity checks."""
     made: list[tuple[str, Drawing]] = []
-    people, checks = split_checks(comparison.tables["associations"])
     axis = "change of the calibrated difference (95% CI)"
     for number, model in enumerate(comparison.models, start=1):
-        rows = [_make_forest_row(r) for r in (*people, *checks) if r.model == model and r.difference is not None]
+        rows = [_make_forest_row(r) for r in _list_rows(comparison) if r.model == model and r.difference is not None]
         if rows:
             title = f"{model} minus {comparison.baseline}"
             drawing = partial(draw_forest, f"difference-{number}", title, rows, axis=axis, names=INTERVAL_LABELS)
@@ -902,8 +806,7 @@ def _make_forest_row(r: AssociationDifference) -> ForestRow:
         f"{r.test}: {effects}; difference {format_decimal(r.difference or 0.0)}, 95% "
         f"{format_interval(r.interval_low, r.interval_high)}; words: {format_word_counts(r)}"
     )
-    label = f"{r.title} ({r.test}{', sanity check' if r.is_check else ''})"
-    return ForestRow(label, r.difference or 0.0, r.interval_low, r.interval_high, get_evidence(r), tip)
+    return ForestRow(_label_test(r), r.difference or 0.0, r.interval_low, r.interval_high, get_evidence(r), tip)
 
 
 def format_word_counts(row: AssociationDifference) -> str:
@@ -913,33 +816,17 @@ def format_word_counts(row: AssociationDifference) -> str:
 
 def difference_table(comparison: Comparison) -> Table:
     """Make the table of a paper: differences from the first model with their intervals; models across."""
-    people, checks = split_checks(comparison.tables["associations"])
-    groups = [
-        RowGroup("", _make_paper_rows(people, comparison.models)),
-        RowGroup(CHECKS_OUTSIDE_INTERVALS, _make_paper_rows(checks, comparison.models)),
-    ]
     caption = (
         f"Differences of calibrated differences from {comparison.baseline}, over the words that both models know, with "
         "paired 95% intervals over target and attribute words. * the interval excludes zero; ** so does the "
         f"simultaneous one. {describe_family(comparison)} An interval that contains zero does not show that two models "
         "are equal."
     )
-    spans = tuple(ColumnSpan(clean_line(model), ("difference", "95%")) for model in comparison.models)
-    return Table(clean_line(caption), ("Test",), spans, tuple(group for group in groups if group.rows))
-
-
-def _make_paper_rows(rows: Sequence[AssociationDifference], models: Sequence[str]) -> tuple[TableRow, ...]:
-    cells = {(row.test, row.model): row for row in rows}
-    return tuple(
-        TableRow((clean_line(test),), tuple(cell for model in models for cell in _make_cells(cells.get((test, model)))))
-        for test in dict.fromkeys(row.test for row in rows)
-    )
-
-
-def _make_cells(row: AssociationDifference | None) -> tuple[Cell, Cell]:
-    if row is None:
-        return Cell(""), Cell("")
-    if row.difference is None or row.interval_low is None or row.interval_high is None:
-        return Cell(format_decimal(row.difference)), Cell("–")
-    interval = format_interval(row.interval_low, row.interval_high).replace("-", "−")
-    return Cell(format_decimal(row.difference), SIGNS[get_evidence(row)]), Cell(interval)
+    cells = {
+        (_label_test(row, row.test), row.model): (
+            Cell(format_decimal(row.difference), SIGNS[get_evidence(row)]),
+            Cell(format_interval(row.interval_low, row.interval_high).replace("-", "−")),
+        )
+        for row in _list_rows(comparison)
+    }
+    return side_by_side(caption, "Test", cells, ("difference", "95%"))

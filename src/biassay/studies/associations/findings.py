@@ -4,32 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 
+import numpy as np
 import scipy
 
-from biassay.datasets.schema import load_topics
+from biassay.datasets.schema import ROLES, load_topics
+from biassay.errors import format_examples
+from biassay.grouping import group_pairs
 from biassay.reporting.findings import SANITY_CHECKS
 from biassay.reporting.formats import (
     FULL_RANGE,
-    MANY_MODELS,
     SANITY_CHECK_PASSED,
     format_concept,
     format_count,
     format_decimal,
     format_interval,
     format_p,
+    format_p_relation,
     topic_name,
 )
 from biassay.reporting.model_card import CardMetric, IndexEntry, get_version
 from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import Evidence, Result
 from biassay.results.run_data import RunData
-from biassay.results.views import ModelKey, model_key, model_labels
+from biassay.results.views import model_key, model_labels
 from biassay.stats.power import d_from_D
-from biassay.studies.associations.contributions import compute_contributions
-from biassay.studies.associations.diagnostics import list_warnings
-from biassay.studies.associations.results import CROSSED, FIXED_WORDS, POOLED, SENTENCES, AssociationRecord, Diagnostics
+from biassay.studies.associations.results import (
+    CROSSED,
+    FIXED_WORDS,
+    POOLED,
+    SENTENCES,
+    AnyResult,
+    AssociationRecord,
+    Diagnostics,
+)
 from biassay.studies.associations.settings import PAPER_PROTOCOLS
+from biassay.studies.associations.weat import mean_rows
 
 FIXED_WORDS_P, SENTENCES_P = "p (these words only)", "sentence-level p"
 SIDES = {"greater": "one-sided, in the direction of the test", "two-sided": "two-sided"}
@@ -216,44 +227,20 @@ _MAX_WORDS = 5
 _SINGULAR = ("disease", "math", "science")  # singular labels of targets
 
 
-def make_findings(run: RunData, label: str | None = None) -> Sequence[Finding]:
-    """Make one finding per model and test, of one model or of all."""
+def make_findings(run: RunData, label: str | None = None, *, brief: bool = False) -> Sequence[Finding]:
+    """Make one finding per model and test, of one model or of all; without words and warnings if brief."""
     labels = model_labels(run)
-    diagnostics = {(model_key(row), row.test): row for row in run.tables.get("diagnostics", ())}
-    families = _describe_families(run)
+    by_model = group_pairs((model_key(row), row) for row in run.results)
+    families = {key: describe_correction(rows) for key, rows in by_model.items()}
+    diagnostics = {} if brief else {(model_key(row), row.test): row for row in run.tables.get("diagnostics", ())}
     return [
-        _make_finding(
-            row,
-            labels[key],
-            families[key],
-            _list_evidence_words(row),
-            diagnostics.get((key, row.test)),
-        )
+        _make_finding(row, labels[key], families[key], diagnostics.get((key, row.test)), brief=brief)
         for row in run.results
         if label in (None, labels[key := model_key(row)])
     ]
 
 
-def make_short_findings(run: RunData) -> Sequence[Finding]:
-    """Make the findings of a run, without words and warnings if there are very many models."""
-    labels = model_labels(run)
-    if len(labels) <= MANY_MODELS:
-        return make_findings(run)
-    families = _describe_families(run)
-    return [_make_finding(row, labels[model_key(row)], families[model_key(row)]) for row in run.results]
-
-
-def _describe_families(run: RunData) -> dict[ModelKey, str]:
-    """Describe the family of the p-values of every model."""
-    by_model: dict[ModelKey, list[Result]] = {}
-    for row in run.results:
-        by_model.setdefault(model_key(row), []).append(row)
-    return {key: describe_correction(rows) for key, rows in by_model.items()}
-
-
-def _make_finding(
-    row: Result, label: str, family: str, words: tuple[str, ...] = (), diagnostics: Diagnostics | None = None
-) -> Finding:
+def _make_finding(row: Result, label: str, family: str, diagnostics: Diagnostics | None, *, brief: bool) -> Finding:
     crossed = row.outcome.test == CROSSED
     return make_outcome_finding(
         row,
@@ -262,7 +249,7 @@ def _make_finding(
         confidence=1.0 - row.alpha,
         p_values=_list_p_values(row),
         smallest=row.power_80 if row.evidence == "inconclusive" else None,
-        words=words,
+        words=() if brief else _list_evidence_words(row),
         margin=row.margin if crossed else None,
         bound=find_equivalence_bound(row) if crossed and row.margin is not None else None,
         share_random=row.share_random if crossed else None,
@@ -379,8 +366,8 @@ def _list_evidence_words(row: Result) -> tuple[str, ...]:
     found = compute_contributions(row)
     if found is None:
         return ()
-    sign = 1.0 if found.effect_size >= 0.0 else -1.0
-    shares = {word: share for words in found.targets.values() for word, share in words.items()}
+    shares = found["X"] | found["Y"]
+    sign = 1.0 if sum(shares.values()) >= 0.0 else -1.0
     return tuple(sorted(shares, key=lambda word: -sign * shares[word])[:_MAX_WORDS])
 
 
@@ -402,6 +389,183 @@ def group_by_topic(results: Sequence[Result]) -> Iterator[tuple[str, list[Result
     checks = [r for r in first if r.about == "method"]
     if checks:
         yield SANITY_CHECKS, checks
+
+
+def compute_contributions(result: AnyResult) -> dict[str, dict[str, float]] | None:
+    """Compute by role what every word adds to the effect size over words; None if words are unknown or it is undefined.
+
+    The contributions of targets sum to the effect size. Associations are measured from the mean of all targets, so that
+    an average word adds nothing; a word of Y adds by its association with B. Attribute words have no exact
+    contribution: theirs is how much closer they are to X than to Y, in the same unit.
+    """
+    roles = {role: result.associations.get(role, {}) for role in ROLES}
+    if not all(roles.values()) or result.word_effect is None:
+        return None
+    labels = {role: [result.clusters.get(role, {}).get(word, word) for word in roles[role]] for role in "XY"}
+    means = {role: mean_rows(np.array(list(roles[role].values()))[:, None], labels[role])[:, 0] for role in "XY"}
+    scores = np.concatenate([means["X"], means["Y"]])
+    spread = float(scores.std(ddof=1)) if len(scores) > 1 and np.isfinite(scores).all() else 0.0
+    if not spread > 1e-12 * float(np.abs(scores).max()):
+        return None
+    centre = float(scores.mean())
+    shares = {role: {word: score / spread for word, score in roles[role].items()} for role in "AB"}
+    for role, sign in (("X", 1), ("Y", -1)):
+        weights = [len(means[role]) * labels[role].count(label) for label in labels[role]]
+        shares[role] = {
+            word: sign * (score - centre) / (weight * spread)
+            for (word, score), weight in zip(roles[role].items(), weights, strict=True)
+        }
+    return shares
+
+
+_MIN_SHARED_TEMPLATES = 0.5  # below, a difference between X and Y may be one of grammar
+_MAX_TOKEN_GAP = 0.4  # between the shares of single-token words of X and Y
+_MAX_FREQUENCY_RATIO = 5.0  # between the median frequencies of X and Y
+_MAX_ALPHA_RATIO = 2.0  # p-values just above alpha are not worth a warning
+_MAX_SIZE_RATIO = 2.0  # between sizes and between spreads of X and Y
+
+
+def list_warnings(row: Result, diagnostics: Diagnostics | None) -> Iterator[str]:
+    """Yield warnings about a result; most of them concern significant results only."""
+    x, y = format_concept(row.targ1), format_concept(row.targ2)
+    if row.shared_templates is not None and row.shared_templates < _MIN_SHARED_TEMPLATES:
+        yield (
+            f"{x} and {y} appear in different sentences ({row.shared_templates:.0%} in common): the effect may "
+            "come from grammar instead of meaning"
+        )
+    if row.undeclared and row.outcome.test != SENTENCES:
+        words = ", ".join(group for groups in row.undeclared.values() for group in groups)
+        yield (
+            f"{words} may be forms of one word or near-synonyms: declare them as a cluster unless they vary "
+            "independently"
+        )
+    if row.evidence not in ("significant", "uncorrected"):
+        return
+    if diagnostics is not None and row.outcome.test == CROSSED:
+        yield from _list_word_warnings(row, diagnostics, x, y)
+    yield from _warn_unequal(row)
+
+
+def _list_word_warnings(row: Result, diagnostics: Diagnostics, x: str, y: str) -> Iterator[str]:
+    if diagnostics.p_without is not None and diagnostics.p_without > _MAX_ALPHA_RATIO * row.alpha:
+        left = f"d = {format_decimal(diagnostics.d_without)}, p {format_p_relation(diagnostics.p_without)}"
+        yield f"it depends on one word: without {diagnostics.driver}, {left}"
+    if diagnostics.p_skew is not None and diagnostics.p_skew > row.alpha:
+        p = format_p_relation(diagnostics.p_skew)
+        yield f"the associations are skewed: corrected for that, p {p}, which is not significant"
+    if diagnostics.single is not None and abs(diagnostics.single["X"] - diagnostics.single["Y"]) > _MAX_TOKEN_GAP:
+        shares = f"{diagnostics.single['X']:.0%} of {x}, {diagnostics.single['Y']:.0%} of {y}"
+        yield f"words of a single token: {shares}; tokenization may explain the difference"
+    ratio = 1.0 if diagnostics.frequency is None else diagnostics.frequency["X"] / diagnostics.frequency["Y"]
+    if diagnostics.frequency is not None and not 1 / _MAX_FREQUENCY_RATIO < ratio < _MAX_FREQUENCY_RATIO:
+        medians = f"{diagnostics.frequency['X']:,.0f} for {x}, {diagnostics.frequency['Y']:,.0f} for {y}"
+        yield f"words differ in frequency (median {medians}), which may explain the difference"
+
+
+def _warn_unequal(row: Result) -> Iterator[str]:
+    """Warn if X and Y differ in size and spread, because a permutation test then rejects for unequal spreads."""
+    x, y = (list(row.associations.get(role, {}).values()) for role in "XY")
+    if min(len(x), len(y)) < 2 or max(len(x), len(y)) < _MAX_SIZE_RATIO * min(len(x), len(y)):
+        return
+    if not np.isfinite([*x, *y]).all():
+        return
+    spreads = float(np.std(x, ddof=1)), float(np.std(y, ddof=1))
+    if max(spreads) >= _MAX_SIZE_RATIO * min(spreads):
+        yield (
+            f"{len(x)} and {len(y)} words with unequal spreads: p (these words only) is unreliable; p does not "
+            "need equal spreads"
+        )
+
+
+_TESTS_SHOWN = 3
+
+
+def list_lost_words(run: RunData) -> list[str]:
+    """Return one line per model and cause for words that were left out."""
+    labels = model_labels(run)
+    lost = group_pairs(
+        ((labels[model_key(row)], _find_cause(row, role, word)), (row.test, word))
+        for row in run.results
+        if row.status == "measured"
+        for role, words in row.oov_words.items()
+        for word in words
+    )
+    return [
+        f"{label} was measured without words {cause}: {format_examples(list(dict.fromkeys(words)))} "
+        f"({_format_tests(list(dict.fromkeys(tests)))})"
+        for (label, cause), (tests, words) in ((key, zip(*found, strict=True)) for key, found in lost.items())
+    ]
+
+
+def _find_cause(result: Result, role: str, word: str) -> str:
+    if result.level != "context":
+        return "out of its vocabulary"
+    too_rare = (result.too_rare or {}).get(role, ())
+    return "with too few contexts in the corpus" if word in too_rare else "that it located in too few contexts"
+
+
+def list_assumptions(run: RunData) -> list[str]:
+    """Return one line per test whose file does not state the words of its texts."""
+    return [f"{test.name}: {describe_assumption(test.assumed)}" for test in run.manifest.inputs.tests if test.assumed]
+
+
+def list_without_baseline(run: RunData) -> list[str]:
+    """Name the tests without a random baseline because they do not state that their words are English."""
+    if not run.manifest.settings.random_sets:
+        return []
+    missing = dict.fromkeys(
+        (row.language or "", row.test)
+        for row in run.results
+        if row.cosine_difference is not None
+        and row.level != "context"
+        and row.protocol not in PAPER_PROTOCOLS
+        and row.share_random is None
+        and (row.language or "").lower().split("-")[0] != "en"
+    )
+    return [
+        f"no random baseline, because its words are English: {_format_tests(tests)} "
+        + (f"(language {language})" if language else '(no language stated; if they are English, add language = "en")')
+        for language, tests in group_pairs(missing).items()
+    ]
+
+
+def _format_tests(tests: Sequence[str]) -> str:
+    return ", ".join(tests) if len(tests) <= _TESTS_SHOWN else format_count(len(tests), "test")
+
+
+def describe_assumption(assumed: Mapping[str, Sequence[str]]) -> str:
+    """Describe the words that biassay assumed for the texts of a test, by role."""
+    sets = "; ".join(f"{role}: {format_examples(words)}" for role, words in assumed.items())
+    return (
+        f"the file does not say which words its texts are about; biassay uses the words that vary between them ({sets})"
+    )
+
+
+def format_context_range(result: Result) -> str:
+    """Format the smallest, median and largest number of contexts of the measured words."""
+    if result.num_contexts is None:
+        return ""
+    counts = [
+        count
+        for role, words in result.num_contexts.items()
+        for word, count in words.items()
+        if word not in result.oov_words[role]
+    ]
+    return f"{min(counts):,} / {median(counts):,.0f} / {max(counts):,}" if counts else ""
+
+
+def format_dropped_words(result: Result) -> str:
+    """Format the words that were left out, with their numbers of contexts."""
+    counts = result.num_contexts or {}
+    return "; ".join(
+        ", ".join(f"{w} {counts[role][w]}{_unlocated_note(result, role, w)}" if counts else w for w in words)
+        for role, words in result.oov_words.items()
+        if words
+    )
+
+
+def _unlocated_note(result: Result, role: str, word: str) -> str:
+    return " (the model could not locate more)" if result.too_rare and word not in result.too_rare.get(role, ()) else ""
 
 
 _METRICS: dict[str, tuple[tuple[str, str], ...]] = {

@@ -1,11 +1,12 @@
-"""Report of association tests. Numbers are formatted here; the script of the page only sorts, filters and pages."""
+"""Tables and report of association tests. Numbers are formatted here; the page's script only sorts and filters."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,6 +14,9 @@ import numpy as np
 import scipy
 
 from biassay.datasets.languages import PREFIX, load_languages
+from biassay.datasets.schema import ROLES
+from biassay.errors import UsageError
+from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.distribution import P_NAMES, draw_distribution
 from biassay.reporting.charts.forest import ForestRow, draw_forest, make_distinct
@@ -34,16 +38,19 @@ from biassay.reporting.document import (
     Table,
     TableRow,
     Text,
+    get_shade,
 )
 from biassay.reporting.findings import rank_evidence
 from biassay.reporting.formats import (
     MANY_MODELS,
+    clean_line,
     format_concept,
     format_count,
     format_decimal,
     format_examples,
     format_interval,
     format_p,
+    format_percent,
     format_share_of_time,
     format_value,
     shorten,
@@ -53,12 +60,13 @@ from biassay.reporting.model_card import ModelCard, make_card
 from biassay.reporting.presenter import Presenter
 from biassay.reporting.sentences import make_statements
 from biassay.reporting.summary import format_title
+from biassay.reporting.terminal import make_table, side_by_side
 from biassay.results.comparison import Comparison, SeriesPoint, Verdict
 from biassay.results.findings import Finding
 from biassay.results.outcomes import Result
 from biassay.results.run_data import RunData, belongs_to
-from biassay.results.tables import Column
-from biassay.results.views import RunGroup, model_key, model_labels
+from biassay.results.tables import Column, format_tsv, make_columns
+from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.stats.rank_correlation import RankCorrelation, correlate_ranks
 from biassay.studies.associations.compare import (
     compare_associations,
@@ -70,53 +78,51 @@ from biassay.studies.associations.compare import (
     make_difference_report,
     measure_points,
 )
-from biassay.studies.associations.contributions import compute_contributions
-from biassay.studies.associations.diagnostics import (
-    format_context_range,
-    format_dropped_words,
-    list_assumptions,
-    list_lost_words,
-    list_without_baseline,
-)
 from biassay.studies.associations.findings import (
+    ABSENCE,
     FIXED_WORDS_P,
     NOT_MEASURED,
     SENTENCES_P,
+    SIDES,
     UNREACHABLE,
+    choose_test,
+    compute_contributions,
+    describe_equivalence,
     describe_run,
     describe_sides,
     describe_unfinished,
     explain_numbers,
+    format_context_range,
     format_d_interval,
+    format_dropped_words,
     format_fixed_words_p,
     format_headline,
     format_label,
     format_main_p,
     format_published_p,
     get_mark,
+    get_sign,
+    group_by_topic,
+    list_assumptions,
+    list_lost_words,
+    list_without_baseline,
     make_findings,
     make_index_entry,
     make_legend,
-    make_short_findings,
     rank_topic,
 )
-from biassay.studies.associations.paper import (
-    associations_table,
-    comparison_sentences,
-    format_published_results,
-    methods_sentences,
-    pooled_table,
-)
+from biassay.studies.associations.paper import comparison_sentences, methods_sentences
 from biassay.studies.associations.results import (
     COLUMNS,
     CROSSED,
     FIXED_WORDS,
+    PAPER_COLUMNS,
     SENTENCES,
     MeasureRecord,
+    TopicRecord,
     get_samples,
 )
 from biassay.studies.associations.settings import PAPER_PROTOCOLS
-from biassay.studies.associations.topics import make_topic_blocks
 
 EFFECTS: Mapping[str | None, str] = {
     CROSSED: "d",
@@ -133,11 +139,163 @@ def is_check(result: Result) -> bool:
     return bool(result.about == "method")
 
 
-def describe_random_share(result: Result) -> str:
-    """Compare the effect with the random baseline in words; empty if it was not computed."""
-    if result.share_random is None:
-        return ""
-    return f"random word sets reach this effect {format_share_of_time(result.share_random, result.random_sets)}"
+OTHER = "†"
+_NARROW_P = "p (these)"  # columns of a paper are narrow; the caption says which words
+
+
+def _list_column_names(results: Sequence[Result]) -> tuple[str, ...]:
+    """List the heads of the columns of one model."""
+    lead = choose_test(results)
+    effect = " or ".join(dict.fromkeys(result.scale for result in results)) or "d"
+    if lead != CROSSED:
+        return effect if lead == FIXED_WORDS else "sentence-level effect", LEADING[lead]
+    return effect, f"{_format_confidence(results)} CI", "p", FIXED_WORDS_P
+
+
+def _format_confidence(results: Sequence[Result]) -> str:
+    return " or ".join(format_percent(1.0 - alpha) for alpha in sorted({result.alpha for result in results}) or [0.05])
+
+
+def _make_result_cells(result: Result | None, lead: str, *, published: bool) -> tuple[Cell, ...]:
+    """Make the cells of one result: blank if there is none, a dash where there is no number."""
+    n_columns = 4 if lead == CROSSED else 2
+    if result is None:
+        return (Cell(""),) * n_columns
+    if result.effect_size is None:
+        return Cell("–" if published else result.status), *(Cell("–"),) * (n_columns - 1)
+    sign = get_sign(result)
+    effect = Cell(format_decimal(result.effect_size), "" if result.outcome.test == lead else OTHER)
+    p = Cell(format_main_p(result).removesuffix(sign), sign)
+    if lead != CROSSED:
+        return effect, p
+    interval = "–" if result.ci_low is None else format_d_interval(result)
+    return effect, Cell(interval), p, Cell(format_fixed_words_p(result))
+
+
+def _explain_other_tests(results: Sequence[Result]) -> Iterator[str]:
+    """Explain the mark of results with another test than the rest of the table."""
+    lead = choose_test(results)
+    if any(r.status == "measured" and r.outcome.test != lead for r in results):
+        yield f"{OTHER} {FIXED_WORDS_P} for a metric of all four sets, {SENTENCES_P} otherwise."
+
+
+_LONG = 48  # characters of a model's name; a longer one is given below the table
+
+
+def associations_table(run: RunData, *, published: bool = True) -> Table:
+    """Make the table of all tests, one line each, by topic, with sanity checks last; models across.
+
+    Parameters
+    ----------
+    run : RunData
+    published : bool
+        If True, a table under the papers' protocols shows effect sizes with stars and no p-values, as in the papers. If
+        False, list skipped tests, and show claims in a separate column.
+    """
+    labels = model_labels(run)
+    cells = _index_results(run)
+    lead = choose_test(run.results)
+    columns = ("",) if published and lead == SENTENCES else _list_column_names(run.results)
+    if published:
+        columns = tuple(_NARROW_P if name == FIXED_WORDS_P else name for name in columns)
+
+    def make_row(test: Result) -> TableRow:
+        results = [_make_result_cells(cells.get((test.test, key)), lead, published=published) for key in labels]
+        if columns == ("",):  # the stars of the p-value are shown at the effect
+            results = [(Cell(effect.text, p.mark),) for effect, p in results]
+        names = clean_line(test.test), clean_line(format_label(test))
+        return TableRow((": ".join(names),) if published else names, tuple(itertools.chain(*results)))
+
+    groups = tuple(RowGroup(title, tuple(map(make_row, tests))) for title, tests in group_by_topic(run.results))
+    caption = _make_table_caption(run, lead)
+    return Table(
+        caption=f"{caption} {ABSENCE}",
+        stub=("Test",) if published else ("Test", "Claim"),
+        models=_make_spans(run, labels, columns),
+        groups=groups,
+        signs=(*_explain_other_tests(run.results), *_list_small(run, labels), *_list_blanks(run, labels)),
+        spare=(_NARROW_P if published else FIXED_WORDS_P,) if lead == CROSSED else (),
+        brief=caption,
+    )
+
+
+def pooled_table(run: RunData) -> Table:
+    """Make the table of the CEAT paper: pooled effect sizes, shaded by size, and their p-values."""
+    if run.manifest.inputs.contexts is None:
+        raise UsageError("this run is not over contexts: it has no pooled effects; use associations_table")
+    labels, measured = model_labels(run), {row.test for row in run.results if row.effect_size is not None}
+    cells = {}
+    for row in run.results:
+        if row.test in measured:
+            pooled, item = row.pooled_effect_size, f"{row.test}: {format_label(row)}"
+            effect = Cell(format_decimal(pooled), shade=get_shade(pooled))
+            cells[item, labels[model_key(row)]] = effect, Cell(format_published_p(row))
+    return side_by_side(_make_pooled_caption(run), "Test", cells, ("d", "p"))
+
+
+def _index_results(run: RunData) -> dict[tuple[str, ModelKey], Result]:
+    return {(result.test, model_key(result)): result for result in run.results}
+
+
+def _make_spans(run: RunData, labels: Mapping[ModelKey, str], columns: tuple[str, ...]) -> tuple[ColumnSpan, ...]:
+    """Make the columns of the models, with notes on long names and on tests that were not measured."""
+    unmeasured = group_pairs((model_key(row), row.test) for row in run.results if row.effect_size is None)
+    spans = []
+    for number, (key, label) in enumerate(labels.items(), start=1):
+        name = clean_line(label)
+        title = name if len(name) <= _LONG else f"Model {number}"
+        notes = [] if title == name else [f"{title}: {name}."]
+        if key in unmeasured:
+            notes.append(clean_line(f"– not measured on {title}: {', '.join(unmeasured[key])}."))
+        spans.append(ColumnSpan(title, columns, tuple(notes)))
+    return tuple(spans)
+
+
+def _make_table_caption(run: RunData, lead: str) -> str:
+    signs = f"{make_legend(run.results)}." if run.results else ""
+    described = _describe_columns(run, lead)
+    return _join_sentences("Effect sizes of association tests.", *described, signs, describe_unfinished(run))
+
+
+def _describe_columns(run: RunData, lead: str) -> Iterable[str]:
+    """Describe the columns and their sampling units."""
+    protocols = " and ".join(dict.fromkeys(r.protocol for r in run.results))
+    sides = " or ".join(dict.fromkeys(SIDES.get(r.alternative, r.alternative) for r in run.results))
+    if lead == SENTENCES:
+        yield "Effect sizes are in standard deviations; every text is an observation."
+        yield f"Protocol {protocols}, {sides}; it assumes that texts of one word are independent, which they are not."
+    if lead == CROSSED:
+        yield "d: effect size in standard deviations, over words whose texts are averaged."
+        yield "The interval and p (two-sided) treat target words and attribute words as samples."
+    if lead == FIXED_WORDS:
+        yield "Words are observations: the texts of a word are averaged."
+    if lead in (CROSSED, FIXED_WORDS):
+        yield f"{_NARROW_P}: p for these words only, by permutation of the target words, {sides}."
+
+
+def _make_pooled_caption(run: RunData) -> str:
+    over = run.manifest.settings
+    drawn = "the same for all models" if over.mode == "fixed" else "drawn independently per model"
+    what = f"Pooled effects over contexts (CEAT): {over.n_samples:,} samples of contexts, {drawn}."
+    d = "d: pooled effect size, rounded to the nearest (the paper rounds down)."
+    p = "p: two-sided, by the random-effects model over samples; it does not generalize to other words."
+    return _join_sentences(what, d, p, describe_unfinished(run), ABSENCE)
+
+
+def _join_sentences(*sentences: str) -> str:
+    return clean_line(" ".join(sentence for sentence in sentences if sentence))
+
+
+def _list_small(run: RunData, labels: Mapping[ModelKey, str]) -> Iterable[str]:
+    """List the effects that are shown to be smaller than the margin."""
+    for row in run.results:
+        if row.p_equivalence is not None and row.p_equivalence <= row.alpha and (text := describe_equivalence(row)):
+            yield clean_line(f"{row.test} on {labels[model_key(row)]}: {text}.")
+
+
+def _list_blanks(run: RunData, labels: Mapping[ModelKey, str]) -> Iterable[str]:
+    if len(_index_results(run)) < len(labels) * len({result.test for result in run.results}):
+        yield "A blank cell: this test is not among the results of this model."
 
 
 @dataclass(frozen=True)
@@ -182,20 +340,10 @@ class RunView:
         return list({r.test: r for r in reversed(self.results)}.values())[::-1]
 
     @cached_property
-    def cells(self) -> Mapping[tuple[str, str], Result]:
-        """Results by test and label."""
-        return {(r.test, self.label(r)): r for r in self.run.results}
-
-    @cached_property
     def test(self) -> str | None:
         """The primary test, if it is the same for all results."""
         tests = {r.outcome.test for r in self.run.results if r.status == "measured"}
         return tests.pop() if len(tests) == 1 else None
-
-    @property
-    def has_paper_protocol(self) -> bool:
-        """If True, all results are those of the papers' protocols."""
-        return all(r.protocol in PAPER_PROTOCOLS for r in self.run.results)
 
     @property
     def confidence(self) -> str:
@@ -217,10 +365,6 @@ class RunView:
         """Return the label of the model of a result."""
         return self.labels[model_key(result)]
 
-    def list_results(self, label: str) -> Iterator[Result]:
-        """Yield the results of one model, sanity checks last."""
-        return (r for test in self.tests if (r := self.cells.get((test.test, label))) is not None)
-
     def interval(self, result: Result) -> str:
         """Format the interval of a result."""
         return "–" if result.ci_low is None else format_d_interval(result)
@@ -234,141 +378,116 @@ class RunView:
         interval = "" if result.ci_low is None else f", {self.confidence} {self.interval(result)}"
         after = "" if result.p_adjusted is None else f" (after correction {format_p(result.p_adjusted)})"
         by_word = "" if test == FIXED_WORDS else f", {FIXED_WORDS_P} {format_fixed_words_p(result)}"
-        share = f" {said[0].upper()}{said[1:]}." if (said := describe_random_share(result)) else ""
+        reached = format_share_of_time(result.share_random or 0.0, result.random_sets)
+        share = "" if result.share_random is None else f" Random word sets reach this effect {reached}."
         return (
             f"{name}. {format_label(result)}. {EFFECTS[test]} {format_decimal(result.effect_size)}{interval}; "
             f"{LEADING[test]} {format_main_p(result)}{after}{by_word}.{share}"
         )
 
 
-_COLUMNS = {column.name: column for column in COLUMNS}
-_EFFECT = {
-    SENTENCES: "Effect size, with every text as an observation.",
-    CROSSED: "Effect size d over words. The texts or contexts of a word are averaged.",
-}
+_CI = "Confidence interval of d over other target and attribute words of the same kinds."
 _P = {
     CROSSED: "Tests whether the association extends to other target and attribute words of the same kinds. Two-sided.",
     FIXED_WORDS: "Share of random splits of the target words with an effect at least as large.",
     SENTENCES: "P-value under the protocol of the run, with every text as an observation.",
 }
-_CI = "Confidence interval of d over other target and attribute words of the same kinds."
-_FOR_THESE = (
-    "Share of random splits of the target words with an effect at least as large. It does not generalize to other "
-    "attribute words."
-)
-_NEW_CONTEXTS = (
-    "Range of 95% of the effects of these words in new contexts from new documents. A dash if some word has contexts "
-    "from one document only."
-)
-_PAPERS_P = "P-value of the pooled effect. It shrinks as you draw more samples."
+_FOR_THESE = f"{_P[FIXED_WORDS]} It does not generalize to other attribute words."
 
 
 def _make_column(label: str, help: str, get: Callable[[Result], str]) -> Column:
     return Column(label, label, help, "text", get)
 
 
+def _get_column(name: str, label: str = "") -> Column:
+    """Return a column of results.tsv, with another label if the groups of the report make it clear."""
+    return replace(_COLUMNS[name], label=label or _COLUMNS[name].label)
+
+
+_COLUMNS = {column.name: column for column in COLUMNS}
+_OVER_CONTEXTS = (
+    _get_column("pooled_effect_size"),
+    _make_column(
+        "new contexts",
+        "Range of 95% of the effects of these words in new contexts from new documents. A dash if some word has "
+        "contexts from one document only.",
+        lambda row: format_interval(row.new_contexts_low, row.new_contexts_high),
+    ),
+    _make_column("pooled p", "P-value of the pooled effect. It shrinks as you draw more samples.", format_published_p),
+    _get_column("share_significant", "samples significant"),
+    _make_column("contexts per word", "Fewest, median and most contexts of a word.", format_context_range),
+)
+
+
 def _format_cell(column: Column, result: Result) -> str:
     return format_value(column.format, column.value(result))
-
-
-def list_p_columns(view: RunView) -> list[Column]:
-    """Return the columns of the main p-value with its sign, and of p (these words only) if it is another."""
-    test = view.test
-    first = _make_column(LEADING[test], _P[test or CROSSED], format_main_p)
-    second = _make_column(FIXED_WORDS_P, _FOR_THESE, format_fixed_words_p)
-    return [first] if test == FIXED_WORDS or not _has_values(second, view.results) else [first, second]
 
 
 def group_columns(view: RunView) -> dict[str, list[Column]]:
     """Group all columns that hold anything by the name under which they are shown."""
     measured = [r for r in view.run.results if r.status == "measured"]
+    over_words = [_get_column("fixed_words_p_opposite"), _get_column("fixed_words_p_floor")]
+    over_texts = [
+        _get_column("sentences_effect_size"),
+        _make_column("sentence-level p", _COLUMNS["sentences_p_value"].help, format_published_p),
+    ]
     groups = {
         "main": _list_main_columns(view),
         "size and variance": _list_size_columns(view),
-        "other p-values": _list_other_columns(view),
+        "other p-values": [
+            *over_words,
+            *([] if view.over_contexts or view.test == SENTENCES else over_texts),
+            _get_column("shared_templates", "shared templates"),
+        ],
+        "over contexts": list(_OVER_CONTEXTS) if view.over_contexts else [],
     }
-    if view.over_contexts:
-        groups["over contexts"] = _list_context_columns()
-    filled = {name: [column for column in group if _has_values(column, measured)] for name, group in groups.items()}
+    filled = {
+        name: [column for column in group if any(_format_cell(column, r) not in ("–", "") for r in measured)]
+        for name, group in groups.items()
+    }
     return {name: group for name, group in filled.items() if group} or {"main": groups["main"][:1]}
-
-
-def _has_values(column: Column, results: Iterable[Result]) -> bool:
-    return any(_format_cell(column, r) not in ("–", "") for r in results)
 
 
 def _list_main_columns(view: RunView) -> list[Column]:
     test = view.test
-    effect, interval = _EFFECT[SENTENCES if test == SENTENCES else CROSSED], f"{view.confidence} CI"
-    first, *rest = list_p_columns(view)
+    effect = "Effect size, with every text as an observation." if test == SENTENCES else "Effect size d over words."
+    first = _make_column(LEADING[test], _P[test or CROSSED], format_main_p)
+    these_words = _make_column(FIXED_WORDS_P, _FOR_THESE, format_fixed_words_p)
     return [
         _make_column(EFFECTS[test], effect, lambda r: format_decimal(r.effect_size)),
-        _make_column(interval, _CI, view.interval),
+        _make_column(f"{view.confidence} CI", _CI, view.interval),
         first,
         _make_column(
             f"{first.label}, corrected", "P-value after correction over its family.", lambda r: format_p(r.p_adjusted)
         ),
-        *rest,
-        _get_column("share_random", _format_random_share),
+        *([] if test == FIXED_WORDS else [these_words]),
+        replace(_COLUMNS["share_random"], format="text", get=_format_random_share),
     ]
 
 
 def _list_size_columns(view: RunView) -> list[Column]:
     """List the columns of D and its variance; under the papers' protocols also those of d over words."""
-    confidence = view.confidence
     words = [
-        _get_column("fixed_words_effect_size", label="d"),
-        _make_column(f"d, {confidence}", _CI, format_d_interval),
+        _get_column("fixed_words_effect_size", "d"),
+        _make_column(f"d, {view.confidence}", _CI, format_d_interval),
         _make_column("p (words as samples)", _P[CROSSED], lambda r: format_p(r.crossed_p_value)),
     ]
     return [
         *([] if view.test == CROSSED else words),
         _make_column("D", _COLUMNS["cosine_difference"].help, lambda r: _format_cosine(r.cosine_difference)),
         _make_column(
-            f"D, {confidence}", "Confidence interval of D, with words as samples of their kinds.", _format_D_interval
+            f"D, {view.confidence}",
+            "Confidence interval of D, with words as samples of their kinds.",
+            _format_D_interval,
         ),
-        _get_column("crossed_df", label="df"),
-        _get_column("share_targets", label="target words"),
-        _get_column("share_attributes", label="attribute words"),
+        _get_column("crossed_df", "df"),
+        _get_column("share_targets", "target words"),
+        _get_column("share_attributes", "attribute words"),
         _get_column("share_residual"),
         *([] if view.test == SENTENCES else [_get_column("power_80")]),
-        _get_column("margin", lambda r: "–" if r.margin is None else f"{r.margin:g}"),
+        _make_column("margin", _COLUMNS["margin"].help, lambda r: "–" if r.margin is None else f"{r.margin:g}"),
         _get_column("p_equivalence"),
     ]
-
-
-def _list_other_columns(view: RunView) -> list[Column]:
-    by_word = [
-        _get_column("fixed_words_p_opposite"),
-        _get_column("fixed_words_p_floor"),
-    ]
-    if view.over_contexts:
-        return by_word
-    by_text = [
-        _get_column("sentences_effect_size"),
-        _get_column("sentences_p_value", format_published_p),
-    ]
-    return [
-        *by_word,
-        *([] if view.test == SENTENCES else by_text),
-        _get_column("shared_templates", label="shared templates"),
-    ]
-
-
-def _list_context_columns() -> list[Column]:
-    return [
-        _get_column("pooled_effect_size"),
-        _make_column("new contexts", _NEW_CONTEXTS, _format_new_contexts),
-        _make_column("pooled p", _PAPERS_P, format_published_p),
-        _get_column("share_significant", label="samples significant"),
-        _make_column("contexts per word", "Fewest, median and most contexts of a word.", format_context_range),
-    ]
-
-
-def _get_column(name: str, get: Callable[[Result], str] | None = None, label: str | None = None) -> Column:
-    """Return a column of results.tsv, with another label or format."""
-    column = replace(_COLUMNS[name], label=label or _COLUMNS[name].label)
-    return column if get is None else replace(column, format="text", get=get)
 
 
 def _format_cosine(value: float | None) -> str:
@@ -376,11 +495,9 @@ def _format_cosine(value: float | None) -> str:
 
 
 def _format_D_interval(row: Result) -> str:
-    return (
-        "–"
-        if row.cosine_ci_low is None
-        else f"[{_format_cosine(row.cosine_ci_low)}, {_format_cosine(row.cosine_ci_high)}]"
-    )
+    if row.cosine_ci_low is None:
+        return "–"
+    return f"[{_format_cosine(row.cosine_ci_low)}, {_format_cosine(row.cosine_ci_high)}]"
 
 
 def _format_random_share(row: Result) -> str:
@@ -389,12 +506,7 @@ def _format_random_share(row: Result) -> str:
     return format_value("share", row.share_random)
 
 
-def _format_new_contexts(row: Result) -> str:
-    return format_interval(row.new_contexts_low, row.new_contexts_high)
-
-
 _MOST_WITH_WORDS = 3000
-_ROLES = ("X", "Y", "A", "B")
 
 
 def make_explorer_data(view: RunView) -> dict[str, Any]:
@@ -453,9 +565,9 @@ def can_show_words(view: RunView) -> bool:
 
 def _make_words_data(view: RunView) -> tuple[list[list[list[str]]], list[list[list[float | None]] | None]]:
     """List the words of every test by role, and their contributions to every result; None if unknown."""
-    of_test: dict[str, list[dict[str, None]]] = {test.test: [{} for _ in _ROLES] for test in view.tests}
+    of_test: dict[str, list[dict[str, None]]] = {test.test: [{} for _ in ROLES] for test in view.tests}
     for r in view.results:
-        for index, role in enumerate(_ROLES):
+        for index, role in enumerate(ROLES):
             of_test[r.test][index] |= dict.fromkeys(r.associations.get(role, {}))
     shares: list[list[list[float | None]] | None] = []
     for r in view.results:
@@ -463,11 +575,10 @@ def _make_words_data(view: RunView) -> tuple[list[list[list[str]]], list[list[li
         if found is None:
             shares.append(None)
             continue
-        known = {**found.targets, **found.attributes}
         shares.append(
             [
-                [round(share, 3) if math.isfinite(share := known[role].get(word, math.nan)) else None for word in words]
-                for role, words in zip(_ROLES, of_test[r.test], strict=True)
+                [round(share, 3) if math.isfinite(share := found[role].get(word, math.nan)) else None for word in words]
+                for role, words in zip(ROLES, of_test[r.test], strict=True)
             ]
         )
     return [[list(words) for words in of_test[test.test]] for test in view.tests], shares
@@ -487,7 +598,9 @@ _WORDS = (
 
 def make_report(view: RunView) -> Report:
     """Build the report of the runs of a view."""
-    findings = sorted(make_short_findings(view.run), key=lambda finding: rank_topic(finding.topic))
+    findings = sorted(
+        make_findings(view.run, brief=len(view.models) > MANY_MODELS), key=lambda finding: rank_topic(finding.topic)
+    )
     models = ", ".join(view.models)
     if len(view.models) > MANY_MODELS:
         models = format_count(len(view.models), "model")
@@ -534,20 +647,14 @@ def _notes(view: RunView) -> list[str]:
     notes = [note for name, run in view.gathered.parts.items() if (note := describe_unfinished(run, name))]
     if view.gathered.differences:
         notes.append("These runs differ: " + "; ".join(view.gathered.differences) + ".")
-    searched: dict[tuple[str, str], list[str]] = {}
-    for r in view.run.results:
-        if r.searched:
-            searched.setdefault((view.label(r), r.doubt), []).append(r.test)
+    searched = group_pairs(((view.label(r), r.doubt), r.test) for r in view.run.results if r.searched)
     notes += [f"{label}, {', '.join(tests)}: {doubt}" for (label, doubt), tests in searched.items()]
     return notes
 
 
 def _list_remarks(view: RunView) -> list[str]:
     """List reasons for skipped tests, each once, then assumptions and out-of-vocabulary words."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for r in view.run.results:
-        if r.reason:
-            reasons.setdefault((view.label(r), f"{r.status}: {r.reason}"), []).append(r.test)
+    reasons = group_pairs(((view.label(r), f"{r.status}: {r.reason}"), r.test) for r in view.run.results if r.reason)
     remarks = [f"{label}, {', '.join(tests)}: {reason}" for (label, reason), tests in reasons.items()]
     run = view.run
     return [*remarks, *list_assumptions(run), *list_lost_words(run), *list_without_baseline(run)]
@@ -582,55 +689,20 @@ def _list_test_blocks(view: RunView) -> Iterator[Block]:
             "not measured. Point at a cell, or move through them with the arrow keys, for its numbers."
         )
         yield Explorer("matrix", min(len(view.models), 50) * 1.6 + longest * 0.5 + 4, _FALLBACK)
-    topics = list(make_topic_blocks(view))
-    yield from (Heading("Topic effects"), *topics) if topics else ()
+    yield from _make_topic_blocks(view)
     if len(view.models) > 3:
         yield Heading("Every test over all models")
         yield _make_models_table(view)
-    narrow = list(filter(only_these_words, view.results))
-    if narrow:
-        yield Heading("Small p for these words only")
-        alphas = " or ".join(f"{alpha:g}" for alpha in sorted({r.alpha for r in narrow}))
-        yield Text(
-            f"The sentence-level p, in brackets, is at most {alphas}, but not p with words as samples."
-            if view.test == SENTENCES
-            else f"p for these attribute words, in brackets, is at most {alphas}, but not p: other words of the same "
-            "kinds may give another result."
-        )
-        yield _make_bullets([f"{label}: {', '.join(tests)}" for label, tests in _list_narrow_tests(view, narrow)])
-    skipped = [r for r in view.run.results if r.reason]
-    if skipped:
-        yield Heading("Skipped")
-        yield _make_bullets([f"{r.test} on {view.label(r)}: {r.reason}" for r in skipped])
-    lossy = [r for r in view.run.results if any(r.oov_words.values())]
-    if lossy and not view.over_contexts:
-        yield Heading("Out-of-vocabulary words")
-        yield _make_bullets([f"{r.test} on {view.label(r)}: {_format_lost(r)}" for r in lossy])
+    if remarks := _list_remarks(view):
+        more = [f"and {len(remarks) - _MOST_LINES:,} more; see results.tsv"] if len(remarks) > _MOST_LINES else []
+        yield Heading("Skipped tests and words")
+        yield Bullets(tuple(map(Statement, [*remarks[:_MOST_LINES], *more])))
     if view.over_contexts:
         yield Heading("Contexts per word")
         yield _make_contexts_table(view)
     yield Heading("All numbers")
     yield Explorer("numbers", min(25, len(view.run.results)) * 2.1 + 8, _FALLBACK)
     yield Definitions(tuple((c.label, c.help) for group in choose_columns(view).values() for c in group))
-
-
-def _list_narrow_tests(view: RunView, results: Sequence[Result]) -> Iterator[tuple[str, list[str]]]:
-    """Yield every model and its tests, each with its p for these words or texts only."""
-    format_narrow_p = format_published_p if view.test == SENTENCES else format_fixed_words_p
-    for label in view.models:
-        if tests := [f"{r.test} ({format_narrow_p(r)})" for r in results if view.label(r) == label]:
-            yield label, tests
-
-
-def _format_lost(result: Result) -> str:
-    """Format the out-of-vocabulary words of a result by word set: a count and examples if they are many."""
-    sets = dict(zip(_ROLES, (result.targ1, result.targ2, result.attr1, result.attr2), strict=True))
-    return "; ".join(f"{sets[role]}: {format_examples(words)}" for role, words in result.oov_words.items() if words)
-
-
-def _make_bullets(lines: Sequence[str]) -> Bullets:
-    more = [f"and {len(lines) - _MOST_LINES:,} more; see results.tsv"] if len(lines) > _MOST_LINES else []
-    return Bullets(tuple(map(Statement, [*lines[:_MOST_LINES], *more])))
 
 
 def _make_tests_table(view: RunView) -> Table:
@@ -643,9 +715,7 @@ def _make_tests_table(view: RunView) -> Table:
 
 def _make_models_table(view: RunView) -> Table:
     """Make the table of every test over all models."""
-    by_test: dict[str, list[Result]] = {}
-    for result in view.run.results:
-        by_test.setdefault(result.test, []).append(result)
+    by_test = group_pairs((result.test, result) for result in view.run.results)
     names = ("measured", "significant", "before correction only", "too few words", "effect: smallest, median, largest")
     rows = [TableRow((test.test, format_label(test)), _make_models_cells(by_test[test.test])) for test in view.tests]
     return Table("", ("Test", "Claim"), tuple(map(ColumnSpan, names)), (RowGroup("", tuple(rows)),))
@@ -659,33 +729,27 @@ def _make_models_cells(results: Sequence[Result]) -> tuple[Cell, ...]:
     return (*(Cell(f"{number:,}") for number in numbers), Cell(spread))
 
 
-def forest_figures(view: RunView) -> list[tuple[str, Drawing]]:
-    """Make one forest plot per model with results."""
-    made: list[tuple[str, Drawing]] = []
+def _list_forests(view: RunView) -> Iterator[Drawing]:
+    """Yield one forest plot per model with results."""
     for number, label in enumerate(view.models, start=1):
-        rows = [row for r in view.list_results(label) if (row := _make_forest_row(view, r)) is not None]
+        rows = [_make_forest_row(view, r) for r in view.results if view.label(r) == label and r.effect_size is not None]
         if rows:
-            name = f"forest-{view.name}-{number}"
-            made.append((label, partial(draw_forest, name, label, rows, axis=view.axis)))
-    return made
+            yield partial(draw_forest, f"forest-{view.name}-{number}", label, rows, axis=view.axis)
 
 
 def _draw_models_forest(view: RunView) -> Drawing:
     """Return the forest plot of all models; sanity checks come last."""
+    by_test = group_pairs((r.test, r) for r in view.results if r.effect_size is not None)
     rows = [
-        replace(row, model=label)
-        for test in view.tests
-        for label in view.models
-        if (result := view.cells.get((test.test, label))) is not None
-        if (row := _make_forest_row(view, result)) is not None
+        replace(_make_forest_row(view, result), model=view.label(result))
+        for results in by_test.values()
+        for result in sorted(results, key=lambda result: view.models.index(view.label(result)))
     ]
     title = ", ".join(view.models)
     return partial(draw_forest, f"forest-{view.name}", title, rows, axis=view.axis)
 
 
-def _make_forest_row(view: RunView, result: Result) -> ForestRow | None:
-    if result.effect_size is None:
-        return None
+def _make_forest_row(view: RunView, result: Result) -> ForestRow:
     mark = get_mark(result)
     return ForestRow(
         figure_name(result),
@@ -746,20 +810,18 @@ def _draw_distribution_figure(name: str, title: str, samples: Any, pooled: float
 
 
 def _make_contexts_table(view: RunView) -> Table:
-    results, cells = view.run.results, []
-    for r in results[: _MOST_LINES * 5]:
-        kept = sum(r.num_words.values())
-        total = kept + sum(map(len, r.oov_words.values()))
-        texts = f"{kept} of {total}", format_context_range(r), format_dropped_words(r)
-        cells.append(TableRow((r.test, view.label(r)), tuple(map(Cell, texts))))
-    spans = (
-        ColumnSpan("words with contexts"),
-        ColumnSpan("contexts per word: fewest, median, most"),
-        ColumnSpan("dropped words with their contexts", text=True),
+    def count_words(row: Result) -> str:
+        kept = sum(row.num_words.values())
+        return f"{kept} of {kept + sum(map(len, row.oov_words.values()))}"
+
+    columns = (
+        Column("test", "Test", "Name of the test."),
+        Column("model", "Model", "Model.", get=view.label),
+        _make_column("words with contexts", "Words of the test with enough contexts.", count_words),
+        _make_column("contexts per word: fewest, median, most", "Contexts of a word.", format_context_range),
+        _make_column("dropped words with their contexts", "Words with too few contexts.", format_dropped_words),
     )
-    more = len(results) - len(cells)
-    signs = (f"{more:,} more rows are in results.json.",) if more else ()
-    return Table("", ("Test", "Model"), spans, (RowGroup("", tuple(cells)),), signs=signs)
+    return make_table("", columns, view.run.results, _MOST_LINES * 5)
 
 
 def _list_method_blocks(view: RunView) -> Iterator[Block]:
@@ -774,35 +836,50 @@ def _list_method_blocks(view: RunView) -> Iterator[Block]:
 
 
 def _list_settings(run: RunData) -> Iterator[tuple[str, str]]:
-    settings, contexts = run.manifest.settings, run.manifest.inputs.contexts
-    yield "Metric", settings.metric
-    protocol = "ceat, two-sided" if contexts else f"{settings.protocol}, {settings.alternative}"
-    yield "Protocol", f"{protocol}, alpha {settings.alpha_or_default}, seed {settings.seed}"
-    if settings.equivalence is not None:
-        yield "Equivalence", f"D smaller than {settings.equivalence} in cosine units"
-    if any(r.share_random is not None for r in run.results):
-        yield (
-            "Random baseline",
-            f"{settings.random_sets:,} pairs of sets from about 370 frequent English words; English tests only",
-        )
-    if contexts:
+    """Yield all settings that have a value, and the contexts."""
+    for field in fields(run.manifest.settings):
+        value = getattr(run.manifest.settings, field.name)
+        if field.name != "declared" and value not in (None, ()):
+            yield field.name, format_value("text", value)
+    if contexts := run.manifest.inputs.contexts:
         yield (
             "Contexts",
             f"{contexts.rows:,} in {contexts.file} ({contexts.digest[:12]}), at most {contexts.per_stimulus:,} per "
             f"word, from {contexts.documents:,} documents ({contexts.bytes / 1e6:.1f} MB), seed {contexts.seed}",
         )
-        if contexts.corpus:
-            found_with = "".join(f"; {name} {value}" for name, value in contexts.found_with.items())
-            yield "Corpus", f"{format_examples(contexts.corpus, 20)}{found_with}"
-        mode = "each model draws its own contexts" if settings.mode == "random" else "the same contexts for all models"
-        window = "whole sentences" if settings.window is None else f"windows of {settings.window} words"
-        yield "Samples", f"{settings.n_samples:,}, {mode}; {window}; vectors stored as {settings.dtype}"
-    rare = f"words with fewer than {settings.min_contexts} contexts are dropped; " if contexts else ""
-    skipped = f"a test is skipped if more than {settings.max_unknown:.0%} of a word set is out of vocabulary"
-    yield "Unknown words", f"{rare}{skipped}"
-    assumed = [*list_assumptions(run), *list_without_baseline(run)]
-    if assumed:
-        yield "Notes", "; ".join(assumed)
+        found_with = "".join(f"; {name} {value}" for name, value in contexts.found_with.items())
+        yield "Corpus", f"{format_examples(contexts.corpus, 20) or 'unknown'}{found_with}"
+
+
+_TOPICS = (
+    "Mean of the calibrated differences of a topic's questions, in the direction of the stereotype, for other tests of "
+    "the same kind. The tests share words, and the interval accounts for it. Only tests with an expected direction "
+    "count."
+)
+
+
+def _make_topic_blocks(view: RunView) -> Iterator[Block]:
+    """Yield the table of topic effects; nothing if no topic has enough tests."""
+    rows: Sequence[TopicRecord] = view.run.tables.get("topics", ())
+    if not rows:
+        return
+    columns = {column.name: column for column in make_columns(TopicRecord)}
+    interval = "Interval for other tests of the same kind."
+    yield Heading("Topic effects")
+    yield Text(_TOPICS)
+    yield make_table(
+        "Topic effects",
+        (
+            columns["topic"],
+            Column("model", "model", "Model.", get=view.label),
+            Column("tests", "questions", columns["tests"].help, "count", lambda row: len(row.tests)),
+            columns["topic_effect"],
+            Column("interval", "95% CI", interval, "interval", lambda row: (row.topic_ci_low, row.topic_ci_high)),
+            columns["topic_p_value"],
+            columns["between_sd"],
+        ),
+        rows,
+    )
 
 
 _STARRED = 0.05
@@ -820,80 +897,47 @@ _AGREEMENT = (
 
 
 def _make_measures_section(view: RunView) -> list[Section]:
-    """Return the section on other measures; empty if none were computed."""
-    spans = list(_iter_measured_models(view))
-    if not spans:
-        return []
-    blocks: list[Text | Table] = [Text(_MEASURES)]
-    for label, results, records in spans:
-        measures = list(dict.fromkeys((record.measure, record.measure_title) for record in records))
-        by_key = {(record.test, record.measure): record for record in records}
+    """Return the section on other measures: one table per model, and agreement with d; empty if none were computed."""
+    blocks: list[Block] = [Text(_MEASURES)]
+    agreement: list[TableRow] = []
+    titles: tuple[str, ...] = ()
+    for model in view.run.manifest.models:
+        people = [r for r in view.run.results if belongs_to(r, model) and r.about == "people" and r.level == "word"]
+        results = [r for r in people if r.effect_size is not None]
+        tests = {r.test for r in results}
+        records = [r for r in view.run.tables.get("measures", ()) if belongs_to(r, model) and r.test in tests]
+        if not records:
+            continue
+        label, by_measure = view.label(records[0]), group_pairs((r.measure_title, (r.test, r)) for r in records)
+        measures, titles = [dict(own) for own in by_measure.values()], tuple(by_measure)
         rows = [
-            _make_measure_row(result, [by_key.get((result.test, name)) for name, _ in measures]) for result in results
+            TableRow((r.test,), tuple(_make_score_cells(r, [own.get(r.test) for own in measures]))) for r in results
         ]
-        titles = tuple(title for _, title in measures)
         blocks.append(Table(label, ("test",), tuple(map(ColumnSpan, ("d", *titles))), (RowGroup("", tuple(rows)),)))
-    agreement = [_make_agreement_row(label, results, records) for label, results, records in spans]
-    titles = tuple(dict.fromkeys(record.measure_title for _, _, records in spans for record in records))
-    if any(agreement):
+        found = [_correlate_with_effects(results, own) for own in measures if len(own) >= _FEWEST_TESTS]
+        cells = [Cell(f"{format_decimal(one.correlation)} {format_interval(one.low, one.high)}") for one in found]
+        agreement += [TableRow((label,), tuple(cells))] if len(found) == len(measures) else []
+    if agreement:
         blocks.append(Text(_AGREEMENT))
-        group = RowGroup("", tuple(row for row in agreement if row is not None))
+        group = RowGroup("", tuple(agreement))
         blocks.append(Table("Agreement with d", ("model",), tuple(map(ColumnSpan, titles)), (group,)))
-    return [Section("measures", "Other measures", tuple(blocks))]
+    return [Section("measures", "Other measures", tuple(blocks))] if titles else []
 
 
-def _iter_measured_models(view: RunView) -> Iterator[tuple[str, list[Result], list[MeasureRecord]]]:
-    """Yield the label of each model, its social-bias tests of words, and their scores."""
-    run: RunData = view.run
-    for model in run.manifest.models:
-        results = [
-            result
-            for result in run.results
-            if belongs_to(result, model) and result.about == "people" and result.level == "word"
-        ]
-        tests = {result.test for result in results}
-        records = [r for r in run.tables.get("measures", ()) if belongs_to(r, model) and r.test in tests]
-        if records:
-            yield view.label(records[0]), [r for r in results if r.effect_size is not None], records
+def _make_score_cells(result: Result, records: Sequence[MeasureRecord | None]) -> Iterator[Cell]:
+    """Yield the cells of d and of other measures, coloured by sign and starred by p-value."""
+    scores = [(r.score, r.score_p_value, r.signed) if r else (None, None, False) for r in records]
+    for score, p, signed in ((result.effect_size, result.fixed_words_p_value, True), *scores):
+        reached = p is not None and p <= _STARRED
+        tint = math.copysign(0.8 if reached else 0.2, score or 0.0) if signed else None
+        yield Cell("–") if score is None else Cell(f"{score:z.3f}", mark="*" if reached else "", tint=tint)
 
 
-def _make_measure_row(result: Result, records: Sequence[MeasureRecord | None]) -> TableRow:
-    p = result.fixed_words_p_value
-    cells = [_make_score_cell(result.effect_size, p, signed=True)]
-    for record in records:
-        if record is None:
-            cells.append(Cell("–"))
-        else:
-            cells.append(_make_score_cell(record.score, record.score_p_value, signed=record.signed))
-    return TableRow((result.test,), tuple(cells))
-
-
-def _make_score_cell(score: float | None, p: float | None, *, signed: bool) -> Cell:
-    if score is None:
-        return Cell("–")
-    reached = p is not None and p <= _STARRED
-    tint = None if not signed else math.copysign(0.8 if reached else 0.2, score)
-    return Cell(f"{score:z.3f}", mark="*" if reached else "", tint=tint)
-
-
-def _correlate_with_effects(results: Sequence[Result], records: Sequence[MeasureRecord]) -> RankCorrelation | None:
+def _correlate_with_effects(results: Sequence[Result], records: Mapping[str, MeasureRecord]) -> RankCorrelation:
     """Correlate the scores of one measure with d, or with the size of d if the measure has no direction."""
-    scores = {record.test: record for record in records}
-    pairs = [(r.effect_size, scores[r.test]) for r in results if r.test in scores and r.effect_size is not None]
-    if len(pairs) < _FEWEST_TESTS:
-        return None
+    pairs = [(r.effect_size or 0.0, records[r.test]) for r in results if r.test in records]
     effects = np.array([effect if record.signed else abs(effect) for effect, record in pairs])
     return correlate_ranks(effects, np.array([record.score for _, record in pairs]))
-
-
-def _make_agreement_row(label: str, results: Sequence[Result], records: Sequence[MeasureRecord]) -> TableRow | None:
-    cells = []
-    for measure in dict.fromkeys(record.measure for record in records):
-        found = _correlate_with_effects(results, [record for record in records if record.measure == measure])
-        if found is None:
-            return None
-        cells.append(Cell(f"{format_decimal(found.correlation)} {format_interval(found.low, found.high)}"))
-    return TableRow((label,), tuple(cells))
 
 
 _LANGUAGE_CONFIDENCE = 0.95
@@ -917,59 +961,33 @@ def _make_languages_section(view: RunView) -> list[Section]:
             if belongs_to(r, model) and r.test.startswith(f"{PREFIX}-")
             if None not in (r.calibrated_difference, r.cosine_standard_error, r.df)
         ]
-        languages = [code for code in load_languages() if any(r.language == code for r in results)]
-        if len(languages) < 2:
+        if len({r.language for r in results}) < 2:
             continue
         label = view.label(results[0])
-        intervals = {r.test: _get_language_interval(r, len(results)) for r in results}
-        blocks.append(_make_languages_table(label, results, languages, intervals))
-        rows = [_make_language_row(r, *intervals[r.test]) for r in results]
+        rows = [_make_language_row(r, len(results)) for r in results]
         axis = "calibrated difference, simultaneous 95% intervals"
         draw = partial(draw_forest, f"languages-{label}", label, rows, axis=axis, names=_LANGUAGE_EVIDENCE)
         drawings.append((label, draw))
+        columns = (
+            Column("label", "test, language", "Number of the test, and its language."),
+            Column("effect_size", "calibrated difference", "D divided by the cosine SD.", "number"),
+            Column("interval", "simultaneous 95% CI", "Interval.", "interval", lambda row: (row.low, row.high)),
+        )
+        blocks.append(make_table(label, columns, rows))
     if not blocks:
         return []
     return [Section("languages", "Languages", (Text(_LANGUAGES), Drawings(tuple(drawings)), *blocks))]
 
 
-def _get_number(result: Result) -> str:
-    """Return the part of the name that languages share: weat6 of weathub-de-weat6."""
-    return str(result.test.split("-", 2)[2])
-
-
-def _get_language_interval(result: Result, n_results: int) -> tuple[float, float]:
-    """Return the calibrated difference's interval, simultaneous over all tests (Bonferroni)."""
+def _make_language_row(result: Result, n_results: int) -> ForestRow:
+    """Make the row of a test, with an interval that is simultaneous over all tests of the model (Bonferroni)."""
     quantile = float(scipy.special.stdtrit(result.df, 1.0 - (1.0 - _LANGUAGE_CONFIDENCE) / (2.0 * n_results)))
     half = quantile * result.cosine_standard_error / result.cosine_sd
-    return result.calibrated_difference - half, result.calibrated_difference + half
-
-
-def _make_language_row(result: Result, low: float, high: float) -> ForestRow:
-    language = load_languages()[result.language]
+    low, high = result.calibrated_difference - half, result.calibrated_difference + half
+    number = str(result.test.split("-", 2)[2])  # the part of the name that languages share: weat6 of weathub-de-weat6
     tip = f"{result.title}: {format_decimal(result.calibrated_difference)}, {format_interval(low, high)}"
-    found = 0 if low <= 0.0 <= high else 2
-    return ForestRow(f"{_get_number(result)}, {language}", result.calibrated_difference, low, high, found, tip)
-
-
-def _make_languages_table(
-    label: str, results: Sequence[Result], languages: Sequence[str], intervals: dict[str, tuple[float, float]]
-) -> Table:
-    """Make the table of one model: tests down, languages across."""
-    cells = {(_get_number(r), r.language): r for r in results}
-
-    def make_cells(number: str) -> Iterator[Cell]:
-        for language in languages:
-            result = cells.get((number, language))
-            if result is None:
-                yield Cell("–")
-            else:
-                low, high = intervals[result.test]
-                mark = "" if low <= 0.0 <= high else "*"
-                yield Cell(f"{format_decimal(result.calibrated_difference)} {format_interval(low, high)}", mark=mark)
-
-    rows = tuple(TableRow((n,), tuple(make_cells(n))) for n in dict.fromkeys(_get_number(r) for r in results))
-    signs = ("* the simultaneous interval excludes 0",)
-    return Table(label, ("test",), tuple(map(ColumnSpan, languages)), (RowGroup("", rows),), signs)
+    label = f"{number}, {load_languages()[result.language]}"
+    return ForestRow(label, result.calibrated_difference, low, high, 0 if low <= 0.0 <= high else 2, tip)
 
 
 CROSSED_CITATIONS = (
@@ -988,7 +1006,7 @@ class AssociationPresenter(Presenter):
 
     def gather(self, runs: Mapping[str, RunData], *, mixed: bool) -> list[RunGroup]:
         """Merge runs over texts, and runs over contexts."""
-        return group_association_runs(runs, mixed=mixed)
+        return group_association_runs(runs, mixed=mixed) if len(runs) > 1 else super().gather(runs, mixed=mixed)
 
     def anchor(self, gathered: RunGroup) -> str:
         """Return the anchor of the part in the report."""
@@ -1005,21 +1023,21 @@ class AssociationPresenter(Presenter):
             yield "associations-over-contexts", associations_table(run)
             yield "pooled-effects", pooled_table(run)
         else:
-            is_by_text = bool(run.results) and RunView(gathered).has_paper_protocol
+            is_by_text = bool(run.results) and all(row.protocol in PAPER_PROTOCOLS for row in run.results)
             yield "associations-by-text" if is_by_text else "associations", associations_table(run)
 
     def files(self, gathered: Sequence[RunGroup]) -> Iterator[tuple[str, str, str]]:
         """Yield the nine columns of the papers."""
         for group in gathered:
             which = f"-{RunView(group).name}" if len(gathered) > 1 else ""
-            yield f"results-as-published{which}", "tsv", format_published_results(group.run)
+            yield f"results-as-published{which}", "tsv", format_tsv(PAPER_COLUMNS, group.run.results)
 
     def figures(self, gathered: RunGroup) -> Iterator[Drawing]:
         """Yield the figures."""
         view = RunView(gathered)
         if 1 < len(view.models) <= _MOST_FOREST_MODELS:
             yield _draw_models_forest(view)
-        yield from (make for _, make in forest_figures(view))
+        yield from _list_forests(view)
         yield _make_matrix(view)
         yield from (make for _, _, make in distribution_figures(view))
 

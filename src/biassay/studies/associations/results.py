@@ -7,15 +7,17 @@ texts, which is descriptive. Under the papers' protocols the primary outcome is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from statistics import fmean
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.datasets.schema import TemplateKind
+from biassay.grouping import group_pairs
 from biassay.results.outcomes import (
     Decision,
     Outcome,
@@ -30,20 +32,17 @@ from biassay.results.outcomes import (
     make_result_columns,
 )
 from biassay.results.run_data import MODEL_COLUMNS, RevisionRow, RunData, TestRecord
-from biassay.results.tables import (
-    Column,
-    TableSpec,
-    column,
-    keyword_row,
-    make_columns,
-    optional,
-    table_row,
-)
+from biassay.results.tables import Column, TableSpec, column, keyword_row, make_columns, optional, table_row
+from biassay.stats.topic_effect import FEWEST_TESTS, correlate_errors, summarize_topic
 from biassay.studies.associations.settings import PAPER_PROTOCOLS, AssociationSettings
 from biassay.studies.study import ContextsRecord
 
 CROSSED, FIXED_WORDS, SENTENCES, POOLED = "crossed", "fixed_words", "sentences", "pooled"
 """Names of outcomes: over target and attribute words, over target words, over texts, and pooled over contexts."""
+COSINES = "cosines"
+"""The array of a test: cosines of words, rows X and Y, columns A and B, in the order of the result's associations."""
+MIN_SD = 1e-3
+"""With a smaller cosine SD, rounding would decide: differences are not calibrated."""
 _P_LABEL = "p (these words only)"
 
 _SEARCHED = (
@@ -309,6 +308,22 @@ class MeasureRecord(RevisionRow):
     words: dict[str, float] = column("words", "Score of every target word, if the measure defines one.")
 
 
+@table_row
+class TopicRecord(RevisionRow):
+    """Effect of one topic on one model: the mean calibrated difference over tests, in the expected direction."""
+
+    topic: str = column("topic", "Topic of the tests.")
+    tests: tuple[str, ...] = column("tests", "Tests in the summary: one per question, with an expected direction.")
+    topic_effect: float = column(
+        "topic effect", "Mean calibrated difference of tests of this kind, positive in the expected direction."
+    )
+    topic_ci_low: float = column("low", "Lower end of its 95% interval.")
+    topic_ci_high: float = column("high", "Upper end.")
+    topic_p_value: float = column("p", "P-value of a topic effect of 0, two-sided; not corrected over topics.", "p")
+    between_sd: float = column("SD between tests", "Standard deviation of true effects between tests.")
+    shrunken: dict[str, float] = column("shrunken", "Effect of each test, drawn towards the mean by its uncertainty.")
+
+
 SAMPLE_ARRAYS = ("samples", "variances", "sample_p_values")
 """Last parts of the names of a test's arrays, after the name of the test."""
 
@@ -360,6 +375,68 @@ def decide_associations(settings: AssociationSettings, records: Sequence[Associa
         decided = correct_by_model(others, alpha)
     decisions |= {id(record): decision for record, decision in zip(others, decided, strict=True)}
     return tuple(decisions[id(record)] for record in records)
+
+
+def summarize_topics(records: Iterable[AssociationRecord]) -> tuple[TopicRecord, ...]:
+    """Summarize the social-bias tests of every model and topic.
+
+    A question counts once, in words if it was measured in words. Tests without an expected direction, or whose words
+    were found by searching the model, are left out.
+    """
+    by_topic: dict[tuple[object, ...], dict[str, AssociationRecord]] = {}
+    for record in sorted(records, key=lambda record: record.level != "word"):
+        key = (record.model, record.options, record.model_revision, record.topic)
+        if record.about == "people" and _is_usable(record):
+            by_topic.setdefault(key, {}).setdefault(record.question or record.test, record)
+    chosen = (tuple(questions.values()) for questions in by_topic.values() if len(questions) >= FEWEST_TESTS)
+    return tuple(map(_summarize, chosen))
+
+
+def _is_usable(record: AssociationRecord) -> bool:
+    return (
+        record.direction is not None
+        and not record.searched
+        and record.outcome.test == CROSSED
+        and bool(record.calibrated_difference is not None and record.cosine_standard_error and record.outcome.df)
+    )
+
+
+def _summarize(records: Sequence[AssociationRecord]) -> TopicRecord:
+    effects = [float(r.direction or 0) * float(r.calibrated_difference or 0.0) for r in records]
+    errors = [float(r.cosine_standard_error or 0.0) / float(r.cosine_sd or 1.0) for r in records]
+    influences = [dict(_list_influences(record)) for record in records]
+    found = summarize_topic(
+        effects, errors, correlate_errors(influences), [float(r.outcome.df or 1.0) for r in records]
+    )
+    first, names = records[0], [record.test for record in records]
+    return TopicRecord(
+        model=first.model,
+        options=first.options,
+        topic=first.topic,
+        tests=tuple(names),
+        topic_effect=found.mean,
+        topic_ci_low=found.ci_low,
+        topic_ci_high=found.ci_high,
+        topic_p_value=found.p_value,
+        between_sd=found.between_sd,
+        shrunken=dict(zip(names, found.shrunken, strict=True)),
+        model_revision=first.model_revision,
+    )
+
+
+def _list_influences(record: AssociationRecord) -> Iterator[tuple[str, float]]:
+    """Yield how much each word, or cluster, moves the effect in the expected direction."""
+    for role, sign in zip("XYAB", (1.0, -1.0, 1.0, -1.0), strict=True):
+        means = _average_clusters(record.associations[role], record.clusters.get(role, {}))
+        center, n = fmean(means.values()), len(means)
+        if n > 1:
+            factor = float(record.direction or 0) * sign / (n * (n - 1)) ** 0.5
+            yield from ((word, factor * (value - center)) for word, value in means.items())
+
+
+def _average_clusters(values: Mapping[str, float], clusters: Mapping[str, str]) -> dict[str, float]:
+    grouped = group_pairs((clusters.get(word, word), value) for word, value in values.items())
+    return {word: fmean(of_word) for word, of_word in grouped.items()}
 
 
 PAPER_COLUMNS = (
@@ -448,10 +525,5 @@ _SHOWN = (
 DIAGNOSTICS = TableSpec("diagnostics", "Words of the tests", Diagnostics)
 SCALES = TableSpec("scales", "Spread of cosines between frequent words", Scale, key=("form",), collapsed=True)
 MEASURES = TableSpec("measures", "Other measures", MeasureRecord, key=("test", "measure"), collapsed=True)
-RESULTS = TableSpec(
-    "results",
-    "Association tests",
-    AssociationRecord,
-    COLUMNS,
-    default_columns=_SHOWN,
-)
+TOPICS = TableSpec("topics", "Topics", TopicRecord, key=("topic",), collapsed=True)
+RESULTS = TableSpec("results", "Association tests", AssociationRecord, COLUMNS, default_columns=_SHOWN)

@@ -45,42 +45,22 @@ def average_texts(
     sizes : tuple of int
         Numbers of texts of X, Y, A and B.
     words : Words or None
-        Word of every text. If None, every text is a word.
+        Word of every text, or cluster of every word. If None, the table is returned as it is.
 
     Returns
     -------
     table : (target words, attribute words) array
-        Mean similarities.
+        Mean similarities, in the order of first appearance.
     sizes : tuple of int
         Numbers of words of X, Y, A and B.
     """
+    if words is None:
+        return table, sizes
     x, y, a, b = pad_words(words)
     rows = [mean_rows(part, of) for part, of in ((table[: sizes[0]], x), (table[sizes[0] :], y))]
     columns = np.concatenate(rows).T
     sets = [mean_rows(part, of) for part, of in ((columns[: sizes[2]], a), (columns[sizes[2] :], b))]
     return np.concatenate(sets).T, count_rows([*rows, *sets])
-
-
-def average_clusters(
-    table: NDArray[Floating], sizes: tuple[int, int, int, int], labels: Words | None
-) -> tuple[NDArray[Floating], tuple[int, int, int, int]]:
-    """Average a table of words to a table of clusters.
-
-    Parameters
-    ----------
-    table : (n + m, k + l) float64
-        Similarities of words, rows X and Y, columns A and B.
-    sizes : (int, int, int, int)
-        Words of X, Y, A and B.
-    labels : two or four sequences of str, or None
-        The cluster of every word of X and Y, or of X, Y, A and B. None: every word is its own cluster.
-
-    Returns
-    -------
-    table, sizes
-        Similarities of clusters, in the order of first appearance, and the numbers of clusters.
-    """
-    return (table, sizes) if labels is None else average_texts(table, sizes, labels)
 
 
 def associate_words(
@@ -220,7 +200,7 @@ class Association:
         """Crossed test, which treats target words and attribute words as samples of their kinds."""
         if self.cosines is None:
             return None
-        table, sizes = average_clusters(self.cosines, self.num_words, self.clusters)
+        table, sizes = average_texts(self.cosines, self.num_words, self.clusters)
         return crossed_test(table, sizes[0], sizes[2])
 
     @cached_property
@@ -228,7 +208,7 @@ class Association:
         """Effect size over words, with an interval over target words and attribute words."""
         if self.cosines is None:
             return None
-        table, sizes = average_clusters(self.cosines, self.num_words, self.clusters)
+        table, sizes = average_texts(self.cosines, self.num_words, self.clusters)
         return crossed_effect(table, sizes[0], sizes[2])
 
     @property
@@ -403,7 +383,7 @@ def run_tests(
         rng=options.rng,
     )
     labels = deduplicate_labels(options.words, options.clusters)
-    table, counts = average_clusters(cosines, num_words, labels)
+    table, counts = average_texts(cosines, num_words, labels)
     every_text_a_word = options.p is None and sizes == counts and (options.protocol, options.route) == ("exact", "auto")
     by_word = opposite = size_by_word = None
     if options.words is not None:
@@ -431,17 +411,6 @@ def run_tests(
         cosines=cosines,
         num_words=num_words,
         clusters=labels,
-    )
-
-
-def combine_levels(association: Association, words: Association) -> Association:
-    """Combine the numbers over texts of one association with the numbers over words of another."""
-    return replace(
-        words,
-        effect_size=association.effect_size,
-        statistic=association.statistic,
-        p=association.p,
-        sizes=association.sizes,
     )
 
 

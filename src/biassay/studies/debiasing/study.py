@@ -19,10 +19,10 @@ from biassay.models.erasure import Erasure
 from biassay.prompts.sentences import load_frequent_words
 from biassay.results.run_data import TestRecord
 from biassay.results.run_folder import StudySchema
-from biassay.studies.associations.inputs import AssociationInputs, check_held_out
-from biassay.studies.associations.inputs import load_inputs as load_association_inputs
 from biassay.studies.associations.settings import AssociationSettings
 from biassay.studies.associations.study import STUDY as ASSOCIATIONS
+from biassay.studies.associations.study import AssociationInputs, check_held_out
+from biassay.studies.associations.study import load_inputs as load_association_inputs
 from biassay.studies.audit.inputs import AuditInputs, AuditInputsRecord, draw_names, hold_out_names, load_audit_inputs
 from biassay.studies.audit.settings import AuditSettings
 from biassay.studies.audit.study import STUDY as AUDIT

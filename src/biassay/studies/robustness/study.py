@@ -21,10 +21,15 @@ from biassay.results.findings import Finding
 from biassay.results.run_data import RunData
 from biassay.results.run_folder import Fault, StudySchema, find_orphans, make_row_fault
 from biassay.stats.association import compute_directions
-from biassay.studies.associations.inputs import check_held_out, make_test_record
-from biassay.studies.associations.measure import describe_test, is_searched, select_usable_texts
-from biassay.studies.associations.relatives import find_related_correlations, fingerprint_words
+from biassay.studies.associations.measure import (
+    describe_test,
+    find_related_correlations,
+    fingerprint_words,
+    is_searched,
+    select_usable_texts,
+)
 from biassay.studies.associations.results import explain_searched
+from biassay.studies.associations.study import check_held_out, make_test_record
 from biassay.studies.robustness.measure import (
     SpecificationMaterial,
     SpecificationResult,

@@ -13,7 +13,7 @@ from biassay.models.backend import Capability
 from biassay.results.findings import Finding
 from biassay.results.run_data import RunData, TestRecord
 from biassay.results.run_folder import Fault, StudySchema, find_orphans
-from biassay.studies.associations.inputs import GIVEN_AS_WORDS
+from biassay.studies.associations.study import GIVEN_AS_WORDS
 from biassay.studies.study import Event, Progress, Requests, Study
 from biassay.studies.word_association.measure import WordAssociationRowBuilder, choose_unit
 from biassay.studies.word_association.prompts import check_n_replies, group_wordings, make_prompts

@@ -22,6 +22,7 @@ from biassay.stats.permutation import TailProbability
 from biassay.studies.associations.weat import (
     Association,
     AssociationOptions,
+    associate_sets,
     average_texts,
     mean_rows,
     pad_words,
@@ -82,6 +83,31 @@ class PairwiseMetric(Protocol):
         (words, attributes) float64
         """
         ...
+
+
+@dataclass(frozen=True)
+class _Cosine:
+    """Cosine metric, computed by one matrix product."""
+
+    name: str = "cosine"
+    title: str = "cosine (WEAT)"
+    unit: str = "d"
+    scale: Literal["sd"] | None = "sd"
+    claim: str = "X rather than Y is associated with A rather than B, for other words of the same kinds as well."
+    source: str = "Caliskan, Bryson and Narayanan 2017, Science 356(6334)"
+
+    def associate(self, sets: Sets, options: AssociationOptions) -> Association:
+        return associate_sets([sets[role] for role in "XYAB"], options)
+
+    def attribute_scores(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
+        between = unit_rows(sets["X"], "X").mean(axis=0) - unit_rows(sets["Y"], "Y").mean(axis=0)
+        return {role: unit_rows(sets[role], role) @ between for role in "AB"}
+
+    def word_matrix(self, targets: Vectors, words: Sequence[str], attributes: Vectors) -> NDArray[np.float64]:
+        return mean_rows(unit_rows(targets, "X and Y"), words) @ unit_rows(attributes, "attributes").T
+
+
+COSINE = _Cosine()
 
 
 @dataclass(frozen=True)
@@ -379,7 +405,7 @@ def _sizes(sets: Sets) -> tuple[int, int, int, int]:
 
 _GROUP = "biassay.metrics"
 _METRICS: Mapping[str, str] = {
-    "cosine": "biassay.studies.associations.metrics.cosine:METRIC",
+    "cosine": "biassay.studies.associations.metrics:COSINE",
     "ripa": "biassay.studies.associations.metrics.ripa:METRIC",
     "same": "biassay.studies.associations.metrics.same:METRIC",
     "rnd": "biassay.studies.associations.metrics.rnd:METRIC",
