@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from biassay.reporting.findings import draw_overview
-from biassay.results.findings import Finding
+from biassay.reporting.html import draw_overview
+from biassay.results.outcomes import Finding
 
 
 def finding(item: str, effect: float, evidence: str = "uncorrected", model: str = "m", **given: object) -> Finding:

@@ -7,7 +7,8 @@ from functools import partial
 
 import pytest
 
-from biassay.reporting.terminal import make_table, render_table
+from biassay.reporting.document import make_table
+from biassay.reporting.terminal import render_table
 from biassay.results.tables import Column
 
 

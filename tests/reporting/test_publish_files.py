@@ -20,9 +20,9 @@ from tests.studies.stereotypes.made_runs import compared_with_people
 import biassay
 from biassay.reporting import publication as published
 from biassay.reporting.charts.base import PRINT, SCHEMA, Figure, render_figure
-from biassay.reporting.citations import to_text
 from biassay.reporting.latex import to_latex
 from biassay.reporting.markdown import to_markdown
+from biassay.reporting.methods import to_text
 from biassay.runs.reports import compare_models, group_runs, with_presenters
 from biassay.runs.run import Run
 from biassay.studies.associations.compare import difference_table

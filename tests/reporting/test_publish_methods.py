@@ -17,9 +17,8 @@ from tests.studies.showing import cited
 from tests.studies.stereotypes.made_runs import compared_with_people
 
 import biassay
-from biassay.reporting.citations import to_bibtex
-from biassay.reporting.default_report import DefaultPresenter
-from biassay.reporting.methods import MethodsSentence, make_paragraphs, methods_latex, methods_markdown
+from biassay.reporting.methods import MethodsSentence, make_paragraphs, methods_latex, methods_markdown, to_bibtex
+from biassay.reporting.presenter import DefaultPresenter
 from biassay.results.run_data import RunData
 from biassay.runs.reports import get_presenter
 from biassay.runs.run import Run

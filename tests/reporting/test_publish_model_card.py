@@ -20,9 +20,9 @@ from tests.studies.showing import card_of as model_card
 
 import biassay
 from biassay.errors import UnknownNameError, UsageError
+from biassay.reporting.findings import make_points
 from biassay.reporting.model_card import format_scalar
-from biassay.reporting.sentences import make_points
-from biassay.results.views import model_labels
+from biassay.results.run_data import model_labels
 from biassay.runs.run import Run
 
 

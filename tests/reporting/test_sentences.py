@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from biassay.reporting.findings import make_points, make_statements, summarize_findings
 from biassay.reporting.formats import format_interval, format_p, format_share_of_time
-from biassay.reporting.sentences import make_points, make_statements, summarize_findings
-from biassay.results.findings import Finding
+from biassay.results.outcomes import Finding
 
 
 def finding(item: str, evidence: Any = "significant", effect: float | None = 0.5, **given: Any) -> Finding:

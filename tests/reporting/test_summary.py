@@ -9,15 +9,9 @@ import pytest
 from rich.console import Console
 
 from biassay.reporting.document import Cell, ColumnSpan, Report, RowGroup, Section, Table, TableRow, Text
-from biassay.reporting.summary import (
-    describe_power,
-    format_title,
-    list_skipped,
-    make_counts_table,
-)
+from biassay.reporting.findings import describe_power, format_title, list_skipped, make_counts_table
 from biassay.reporting.terminal import MAX_LINES, print_report, render_table
-from biassay.results.findings import Finding
-from biassay.results.outcomes import Evidence
+from biassay.results.outcomes import Evidence, Finding
 
 
 def make_finding(model: str, item: str, evidence: Evidence, effect: float | None = 1.0, **changes: Any) -> Finding:

@@ -27,8 +27,8 @@ from tests.results.made_runs import (
 )
 
 from biassay.errors import RunFolderError
-from biassay.results.codec import structure_record, to_json
 from biassay.results.run_data import FORMAT_VERSION, Manifest
+from biassay.results.run_folder import structure_record, to_json
 from biassay.runs.folders import load_run_data
 from biassay.runs.run import Run, load
 from biassay.studies.associations.results import AssociationRecord

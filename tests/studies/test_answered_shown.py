@@ -18,8 +18,7 @@ from tests.studies.showing import card_of, page_of, printed, write_all
 from biassay.reporting.formats import format_decimal, format_interval, format_p
 from biassay.results.outcomes import Outcome
 from biassay.results.paired_comparison import scale_margin
-from biassay.results.run_data import RunData
-from biassay.results.views import RunGroup
+from biassay.results.run_data import RunData, RunGroup
 from biassay.runs.reports import compare_models
 from biassay.runs.run import Run
 from biassay.stats.benchmark_scores import bbq_ambiguous_bias, bbq_bias

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.text import Text
 
 from biassay.io import make_printable
-from biassay.results.views import short_name
+from biassay.results.run_data import short_name
 from biassay.runs.progress import ProgressClock, describe_step, format_duration
 
 _SECONDS_BETWEEN_LINES = 5.0

@@ -20,6 +20,8 @@ from biassay.reporting.document import (
     Table,
     TableRow,
     Text,
+    make_table,
+    side_by_side,
 )
 from biassay.reporting.formats import (
     MANY_MODELS,
@@ -32,10 +34,9 @@ from biassay.reporting.formats import (
     format_percent,
     unit_name,
 )
-from biassay.reporting.html_figures import Effect, EffectRow, EffectRows, draw_effects
+from biassay.reporting.html import Effect, EffectRow, EffectRows, draw_effects
 from biassay.reporting.markdown import escape, to_markdown
 from biassay.reporting.methods import MethodsSentence
-from biassay.reporting.terminal import make_table, side_by_side
 from biassay.results.comparison import (
     CONFIDENCE,
     DIFFERENCES,

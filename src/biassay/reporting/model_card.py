@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from biassay.errors import UnknownNameError, UsageError
 from biassay.io import make_printable
-from biassay.reporting.citations import collect_citations
+from biassay.reporting.findings import make_points, summarize_findings
 from biassay.reporting.markdown import escape
-from biassay.reporting.sentences import make_points, summarize_findings
-from biassay.results.findings import Finding
+from biassay.reporting.methods import collect_citations, get_version
+from biassay.results.outcomes import Finding
 from biassay.results.run_data import RunData
 
 if TYPE_CHECKING:
@@ -252,8 +252,3 @@ def _list_left_out(entries: Iterable[IndexEntry], known: Collection[str]) -> lis
         for none, reason in reasons.items()
         if (names := [name for is_none, name in missing if is_none is none])
     ]
-
-
-def get_version(run: RunData) -> str:
-    """Return the version of biassay that measured the run."""
-    return run.manifest.versions.get("biassay", "unknown")

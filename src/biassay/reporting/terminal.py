@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -15,7 +13,6 @@ from rich.text import Text
 from biassay.io import make_printable
 from biassay.reporting.document import (
     Bullets,
-    Cell,
     ColumnSpan,
     Definitions,
     Heading,
@@ -26,14 +23,8 @@ from biassay.reporting.document import (
     TableRow,
     narrow_table,
 )
-from biassay.reporting.document import RowGroup as Rows
 from biassay.reporting.document import Text as TextBlock
-from biassay.reporting.formats import (
-    clean_line,
-    format_value,
-    shorten,
-)
-from biassay.reporting.summary import (
+from biassay.reporting.findings import (
     describe_power,
     format_title,
     list_skipped,
@@ -41,10 +32,10 @@ from biassay.reporting.summary import (
     make_counts_table,
     make_evidence_table,
 )
-from biassay.results.findings import Finding
-from biassay.results.run_data import RunData
-from biassay.results.tables import Column, TableSpec
-from biassay.results.views import model_key, model_labels
+from biassay.reporting.formats import (
+    shorten,
+)
+from biassay.results.outcomes import Finding
 
 _GAP = 2
 WIDTH = 100
@@ -53,46 +44,6 @@ MAX_LINES = 26
 """Lines of a report without --all: one screen with the lines before and after it."""
 MAX_ROWS = 30
 """Rows of a table in the terminal without --all."""
-
-
-def read_table(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
-    """Return the columns that are not empty, and the rows."""
-    rows = spec.get_rows(run)
-    return drop_empty_columns(spec.get_columns(run), rows), rows
-
-
-def read_default_columns(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
-    """Return the default columns that are not empty, and the rows."""
-    columns, rows = read_table(spec, run)
-    return [column for column in columns if not spec.default_columns or column.name in spec.default_columns], rows
-
-
-def drop_empty_columns(columns: Iterable[Column], rows: Sequence[Any]) -> list[Column]:
-    """Select the columns that are not empty."""
-    return [column for column in columns if any(column.value(row) not in ("", None, (), {}) for row in rows)]
-
-
-def join_intervals(columns: Iterable[Column]) -> list[Column]:
-    """Replace the two ends of an interval by one column, which is empty if there is no interval."""
-    by_name = {column.name: column for column in columns}
-    joined = []
-    for name, column in by_name.items():
-        if name.endswith("ci_low"):
-            text = (
-                column.help.removesuffix(": lower end.").removeprefix("Lower end of ").removeprefix("the ").rstrip(".")
-            )
-            label = column.label.removesuffix("low").removesuffix(", ") or "95%"
-            ends = partial(_get_ends, column, by_name[name.replace("ci_low", "ci_high")])
-            joined.append(
-                Column(name.replace("ci_low", "interval"), label, f"{text[:1].upper()}{text[1:]}.", "interval", ends)
-            )
-        elif not name.endswith("ci_high"):
-            joined.append(column)
-    return joined
-
-
-def _get_ends(low: Column, high: Column, row: Any) -> tuple[float, float] | None:
-    return None if low.value(row) is None else (low.value(row), high.value(row))
 
 
 def render_statements(statements: Iterable[Statement]) -> Iterator[Text | _Point]:
@@ -121,82 +72,6 @@ class _Point:
         """Yield the lines in a width."""
         for index, line in enumerate(self.text.wrap(console, max(width - 4, 1))):
             yield Text.assemble("    " if index else "  • ", line)
-
-
-def paper_table(spec: TableSpec, run: RunData) -> Table:
-    """Make the table of a paper: models across if the table has a key and a value column."""
-    columns, rows = read_table(spec, run)
-    labels = model_labels(run)
-    if spec.key and spec.value_column:
-        every = spec.get_columns(run)
-        numbers = {(format_item(spec, row, every), labels[model_key(row)]): row for row in rows}
-        number = _column(every, spec.value_column)
-        cells = {index: format_value(number.format, number.value(row)) for index, row in numbers.items()}
-        stub = ", ".join(_column(every, name).label for name in spec.key)
-        return side_by_side(f"{spec.title}. {number.label}: {number.help}", stub, cells)
-    texts = [column for column in columns if column.format == "text"]
-    others = [column for column in columns if column.format != "text"]
-    body = tuple(TableRow(_cleaned(texts, row), tuple(map(Cell, _cleaned(others, row)))) for row in rows)
-    spans = tuple(ColumnSpan(clean_line(column.label)) for column in others)
-    caption = " ".join([f"{spec.title}.", *(f"{column.label}: {column.help}" for column in others)])
-    return Table(clean_line(caption), tuple(clean_line(column.label) for column in texts), spans, (Rows("", body),))
-
-
-def side_by_side(
-    caption: str, stub: str, cells: Mapping[tuple[str, str], str | tuple[Cell, ...]], heads: tuple[str, ...] = ("",)
-) -> Table:
-    """Make a table with items down and models across.
-
-    Parameters
-    ----------
-    caption : str
-        Caption of the table.
-    stub : str
-        Heading of the column of items.
-    cells : dict of (str, str) to str or tuple of Cell
-        Text, or one cell per column, by item and model. Missing cells are shown as a dash.
-    heads : tuple of str
-        Headings of the columns of a model.
-
-    Returns
-    -------
-    Table
-    """
-    items, models = (list(dict.fromkeys(index[side] for index in cells)) for side in (0, 1))
-    body = []
-    for item in items:
-        of_models = (cells.get((item, model), (Cell("–"),) * len(heads)) for model in models)
-        own = ((Cell(cells),) if isinstance(cells, str) else cells for cells in of_models)
-        body.append(TableRow((clean_line(item),), tuple(cell for cells in own for cell in cells)))
-    spans = tuple(ColumnSpan(clean_line(model), heads) for model in models)
-    return Table(clean_line(caption), (clean_line(stub),), spans, (Rows("", tuple(body)),))
-
-
-def format_item(spec: TableSpec, row: Any, columns: Sequence[Column]) -> str:
-    """Format the key of a row.
-
-    Parameters
-    ----------
-    spec : TableSpec
-        Table of the row.
-    row : object
-        Record of the table.
-    columns : sequence of Column
-        Columns of the table, among them those of the key.
-
-    Returns
-    -------
-    str
-    """
-    return ", ".join(format_value("text", _column(columns, name).value(row)) for name in spec.key)
-
-
-def _column(columns: Sequence[Column], name: str) -> Column:
-    return next(column for column in columns if column.name == name)
-
-
-def _cleaned(columns: Sequence[Column], row: Any) -> tuple[str, ...]:
-    return tuple(clean_line(format_value(column.format, column.value(row))) for column in columns)
 
 
 _MIN_TEXT = 10  # width to which a text is shortened if a table is too wide
@@ -491,33 +366,3 @@ def _select_columns(table: Table, positions: Sequence[int]) -> Table:
     )
     fewer = table.map_rows(lambda row: TableRow(row.stub, tuple(row.cells[i] for i in positions)))
     return replace(fewer, models=spans)
-
-
-def make_table(title: str, columns: Sequence[Column], rows: Sequence[Any], most: int | None = None) -> Table:
-    """Make a table of records: leading text columns name the rows, and `most` limits their number.
-
-    Parameters
-    ----------
-    title : str
-    columns : sequence of Column
-    rows : sequence
-        Records.
-    most : int, optional
-        Largest number of rows.
-    """
-    n_stubs = next((i for i, column in enumerate(columns) if column.format != "text"), len(columns)) or 1
-    n_stubs = min(n_stubs, 2)
-    body = tuple(
-        TableRow(_cleaned(columns[:n_stubs], row), tuple(map(Cell, _cleaned(columns[n_stubs:], row))))
-        for row in rows[:most]
-    )
-    spans = tuple(ColumnSpan(clean_line(column.label), text=column.format == "text") for column in columns[n_stubs:])
-    more = len(rows) - len(body)
-    return Table(
-        clean_line(title),
-        tuple(clean_line(column.label) for column in columns[:n_stubs]),
-        spans,
-        (Rows("", body),),
-        signs=(f"and {more:,} more rows",) if more > 0 else (),
-        help={clean_line(column.label): column.help for column in columns},
-    )

@@ -13,11 +13,10 @@ from biassay.datasets.catalogue import load_catalogue
 from biassay.errors import MeasurementError, UnknownNameError, UsageError
 from biassay.grouping import group_pairs
 from biassay.io import make_printable
-from biassay.results.codec import to_json
 from biassay.results.outcomes import About, Result
-from biassay.results.run_data import BaseRecord, RunData
+from biassay.results.run_data import BaseRecord, RunData, RunGroup, short_name
+from biassay.results.run_folder import to_json
 from biassay.results.tables import render_html_table, to_data_frame
-from biassay.results.views import RunGroup, short_name
 
 if TYPE_CHECKING:
     import pandas as pd

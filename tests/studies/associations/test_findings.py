@@ -11,8 +11,8 @@ from tests.results.made_runs import altered, as_by_text, as_by_word, as_papers, 
 
 from biassay.datasets.catalogue import load_catalogue
 from biassay.datasets.schema import ROLES
+from biassay.reporting.findings import make_points, summarize_findings
 from biassay.reporting.formats import format_concept
-from biassay.reporting.sentences import make_points, summarize_findings
 from biassay.studies.associations.findings import get_mark, margin_as_d
 
 LOW, HIGH = 0.001, 0.4

@@ -13,7 +13,7 @@ from tests.studies.showing import printed
 
 import biassay
 from biassay.reporting.document import Heading, Report, Table
-from biassay.results.views import RunGroup
+from biassay.results.run_data import RunGroup
 from biassay.runs.reports import render_report
 from biassay.runs.run import Run
 from biassay.studies.associations.diagnostics import list_lost_words

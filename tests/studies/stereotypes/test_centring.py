@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.reporting.pages import Page
 
-from biassay.results.views import split_by_model
+from biassay.results.run_data import split_by_model
 from biassay.runs.reports import render_report
 from biassay.runs.run import Run
 from biassay.studies.stereotypes.findings import center_scores, select_singles

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from biassay.results.findings import Finding
+from biassay.results.outcomes import Finding
 from biassay.results.run_data import ModelRecord
 from biassay.runs.run import Run
 from biassay.studies.stereotypes.results import AgreementResult, ContextsRow, MeasureRow, ProfileRow, StereotypeModelRow

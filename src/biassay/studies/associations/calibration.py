@@ -21,8 +21,7 @@ from biassay.errors import UnknownNameError
 from biassay.models.base import Identity, TextEmbeddings
 from biassay.prompts.sentences import SCALE_TEMPLATES, load_frequent_words
 from biassay.results.outcomes import Result
-from biassay.results.run_data import RunData, belongs_to
-from biassay.results.views import ModelKey, model_key
+from biassay.results.run_data import ModelKey, RunData, belongs_to, model_key
 from biassay.stats.association import unit_rows
 from biassay.stats.cosine_tables import log_contrast_variance, similarity_sd
 from biassay.stats.model_difference import TOLERANCE

@@ -29,6 +29,7 @@ from biassay.reporting.document import (
     Table,
     TableRow,
     Text,
+    make_table,
 )
 from biassay.reporting.findings import SANITY_CHECKS
 from biassay.reporting.formats import (
@@ -39,7 +40,6 @@ from biassay.reporting.formats import (
     format_interval,
     format_percent,
 )
-from biassay.reporting.terminal import make_table
 from biassay.results.comparison import (
     CONFIDENCE,
     FEWEST_CHECKPOINTS,
@@ -53,9 +53,20 @@ from biassay.results.comparison import (
     format_outcome,
 )
 from biassay.results.outcomes import Result
-from biassay.results.run_data import BaseRecord, Manifest, ModelRecord, RunData, belongs_to, copy_fields, none_if_nan
+from biassay.results.run_data import (
+    BaseRecord,
+    Manifest,
+    ModelKey,
+    ModelRecord,
+    RunData,
+    RunGroup,
+    belongs_to,
+    copy_fields,
+    model_key,
+    model_labels,
+    none_if_nan,
+)
 from biassay.results.tables import Column
-from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import crossed_effect
 from biassay.stats.model_difference import Direction, ModelDifference, compare_tables, explain_inconclusive

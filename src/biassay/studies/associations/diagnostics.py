@@ -14,8 +14,7 @@ from biassay.datasets.schema import ROLES, Test
 from biassay.errors import format_examples
 from biassay.reporting.formats import format_concept, format_count, format_decimal, format_p_relation
 from biassay.results.outcomes import Result
-from biassay.results.run_data import RunData, copy_fields
-from biassay.results.views import model_key, model_labels
+from biassay.results.run_data import RunData, copy_fields, model_key, model_labels
 from biassay.stats.association import unit_rows
 from biassay.stats.crossed import crossed_test, effects_without, p_value_without
 from biassay.studies.associations.results import CROSSED, SENTENCES, AssociationRecord, Diagnostics

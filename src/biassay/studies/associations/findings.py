@@ -20,11 +20,10 @@ from biassay.reporting.formats import (
     format_p,
     topic_name,
 )
-from biassay.reporting.model_card import CardMetric, IndexEntry, get_version
-from biassay.results.findings import Finding, make_outcome_finding
-from biassay.results.outcomes import Evidence, Result
-from biassay.results.run_data import RunData
-from biassay.results.views import ModelKey, model_key, model_labels
+from biassay.reporting.methods import get_version
+from biassay.reporting.model_card import CardMetric, IndexEntry
+from biassay.results.outcomes import Evidence, Finding, Result, make_outcome_finding
+from biassay.results.run_data import ModelKey, RunData, model_key, model_labels
 from biassay.stats.power import d_from_D
 from biassay.studies.associations.contributions import compute_contributions
 from biassay.studies.associations.diagnostics import list_warnings

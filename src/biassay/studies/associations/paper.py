@@ -9,13 +9,11 @@ from typing import Any
 from biassay.errors import UsageError
 from biassay.reporting.document import Cell, ColumnSpan, RowGroup, Table, TableRow, get_shade
 from biassay.reporting.formats import clean_line, format_count, format_decimal, format_percent
-from biassay.reporting.methods import MethodsSentence, format_models, join_names, make_seed_sentence
-from biassay.reporting.model_card import get_version
+from biassay.reporting.methods import MethodsSentence, format_models, get_version, join_names, make_seed_sentence
 from biassay.results.comparison import Comparison
 from biassay.results.outcomes import Result
-from biassay.results.run_data import RunData
+from biassay.results.run_data import RunData, model_key, model_labels
 from biassay.results.tables import format_tsv
-from biassay.results.views import model_key, model_labels
 from biassay.studies.associations.diagnostics import list_lost_words
 from biassay.studies.associations.findings import (
     ABSENCE,

@@ -16,9 +16,8 @@ from biassay.datasets.schema import ROLES, Test
 from biassay.errors import UnknownNameError
 from biassay.models.backend import Capability
 from biassay.reporting.formats import format_count
-from biassay.results.findings import Finding
-from biassay.results.outcomes import DECISIONS, Decision, ResultRecord
-from biassay.results.run_data import RunData, group_rows_by_model
+from biassay.results.outcomes import DECISIONS, Decision, Finding, ResultRecord
+from biassay.results.run_data import RunData, group_rows_by_model, select_tests_of_run
 from biassay.results.run_folder import (
     RESULTS_JSON,
     Fault,
@@ -28,7 +27,6 @@ from biassay.results.run_folder import (
     find_unknown,
     make_row_fault,
 )
-from biassay.results.views import select_tests_of_run
 from biassay.stats.random_effects import pooled_mean
 from biassay.studies.associations.calibration import list_scale_texts, measure_context_scale, measure_scales, model_sd
 from biassay.studies.associations.contributions import COSINES

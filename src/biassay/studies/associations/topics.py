@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from biassay.reporting.document import Cell, ColumnSpan, RowGroup, Table, TableRow, Text
 from biassay.reporting.formats import format_decimal, format_interval, format_p
-from biassay.results.run_data import RevisionRow, belongs_to
+from biassay.results.run_data import RevisionRow, belongs_to, model_key
 from biassay.results.tables import TableSpec, column, table_row
-from biassay.results.views import model_key
 from biassay.stats.topic_effect import FEWEST_TESTS, correlate_errors, summarize_topic
 from biassay.studies.associations.results import CROSSED, AssociationRecord
 

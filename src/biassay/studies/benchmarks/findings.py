@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from biassay.reporting.document import Statement
+from biassay.reporting.findings import format_title
 from biassay.reporting.formats import format_count, format_decimal, format_interval, unit_name
-from biassay.reporting.summary import format_title
-from biassay.results.findings import Finding, make_outcome_finding
-from biassay.results.outcomes import Result
-from biassay.results.run_data import RunData
-from biassay.results.views import ModelKey, model_key, model_labels
+from biassay.results.outcomes import Finding, Result, make_outcome_finding
+from biassay.results.run_data import ModelKey, RunData, model_key, model_labels
 from biassay.studies.benchmarks.results import (
     ALL_CATEGORIES,
     BenchmarkResult,

@@ -10,13 +10,12 @@ from typing import Any
 
 from biassay.reporting.charts.base import Drawing, can_draw
 from biassay.reporting.charts.specification_curve import CurvePoint, draw_specification_curve
-from biassay.reporting.citations import CitationUse
-from biassay.reporting.default_report import DefaultPresenter, make_record_table
 from biassay.reporting.document import Drawings, Report
 from biassay.reporting.formats import format_decimal, format_interval, format_p
+from biassay.reporting.methods import CitationUse
+from biassay.reporting.presenter import DefaultPresenter, make_record_table
 from biassay.reporting.terminal import MAX_ROWS
-from biassay.results.run_data import RunData
-from biassay.results.views import RunGroup, model_key, model_labels
+from biassay.results.run_data import RunData, RunGroup, model_key, model_labels
 
 _MEANING = (
     "Significance is decided by the default specification alone: all wordings and orders, with the model's own "

@@ -14,18 +14,26 @@ from biassay.datasets.word_associations import select_word_associations
 from biassay.errors import UsageError
 from biassay.models.backend import Capability
 from biassay.reporting.formats import format_count, format_interval
-from biassay.results.findings import Finding, make_outcome_findings
 from biassay.results.outcomes import (
     DECISIONS,
+    Finding,
     Outcome,
     ResultRecord,
     make_alternative_columns,
+    make_outcome_findings,
     make_result_columns,
 )
-from biassay.results.run_data import RevisionRow, RunData, copy_fields, get_model_fields, none_if_nan
+from biassay.results.run_data import (
+    RevisionRow,
+    RunData,
+    copy_fields,
+    get_model_fields,
+    model_key,
+    model_labels,
+    none_if_nan,
+)
 from biassay.results.run_folder import Fault, StudySchema, find_orphans
 from biassay.results.tables import TableSpec, column, keyword_row, optional, table_row
-from biassay.results.views import model_key, model_labels
 from biassay.studies.benchmarks.settings import BenchmarkSettings
 from biassay.studies.benchmarks.tasks.base import load_inputs
 from biassay.studies.prompt_robustness.settings import PromptRobustnessSettings

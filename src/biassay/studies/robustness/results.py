@@ -9,15 +9,16 @@ from operator import attrgetter
 from typing import Literal
 
 from biassay.reporting.formats import format_count, format_decimal, format_interval
-from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import (
     DECISIONS,
+    Finding,
     Result,
     ResultRecord,
     make_alternative_columns,
+    make_outcome_finding,
     make_result_columns,
 )
-from biassay.results.run_data import RevisionRow, RunData, TestRecord
+from biassay.results.run_data import RevisionRow, RunData, TestRecord, model_key, model_labels
 from biassay.results.tables import (
     Column,
     TableSpec,
@@ -27,7 +28,6 @@ from biassay.results.tables import (
     select_columns,
     table_row,
 )
-from biassay.results.views import model_key, model_labels
 from biassay.studies.associations.findings import describe_direction, format_claim, format_label
 
 Kind = Literal["model", "template", "word", "subset", "matched"]

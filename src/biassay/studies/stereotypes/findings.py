@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from biassay.results.findings import Finding, make_outcome_finding
-from biassay.results.outcomes import Outcome, Result, get_decided
-from biassay.results.run_data import RunData
-from biassay.results.views import RunSlice, model_key, model_labels
+from biassay.results.outcomes import Finding, Outcome, Result, get_decided, make_outcome_finding
+from biassay.results.run_data import RunData, RunSlice, model_key, model_labels
 from biassay.studies.stereotypes.results import (
     ALL_ANNOTATORS,
     GroupTraits,

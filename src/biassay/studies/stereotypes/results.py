@@ -15,7 +15,7 @@ from biassay.results.outcomes import (
     make_outcome_columns,
     make_result_columns,
 )
-from biassay.results.run_data import BaseRecord, ModelRow, RunData, belongs_to, none_if_nan
+from biassay.results.run_data import BaseRecord, ModelRow, RunData, RunSlice, belongs_to, none_if_nan
 from biassay.results.tables import (
     Column,
     TableSpec,
@@ -25,7 +25,6 @@ from biassay.results.tables import (
     optional,
     table_row,
 )
-from biassay.results.views import RunSlice
 from biassay.studies.study import ContextsRecord
 
 Interval = tuple[float, float] | None

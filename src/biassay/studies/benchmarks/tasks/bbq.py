@@ -17,8 +17,7 @@ from biassay.datasets.benchmark_files import FlaggedItems
 from biassay.datasets.multilingual_bbq import UNKNOWN_WORDINGS, read_kobbq, read_mbbq
 from biassay.prompts.choices import OptionOrder, ParsedChoice, parse_choice
 from biassay.prompts.requests import Prompt
-from biassay.results.run_data import none_if_nan
-from biassay.results.views import RunSlice
+from biassay.results.run_data import RunSlice, none_if_nan
 from biassay.stats.benchmark_scores import (
     UNPARSED,
     BbqScore,

@@ -14,8 +14,7 @@ from biassay.cache.outputs import ModelOutputs
 from biassay.errors import UsageError
 from biassay.prompts.choices import OptionOrder, ParsedChoice, parse_choice
 from biassay.prompts.requests import Prompt
-from biassay.results.run_data import none_if_nan
-from biassay.results.views import RunSlice
+from biassay.results.run_data import RunSlice, none_if_nan
 from biassay.stats.benchmark_scores import UNPARSED
 from biassay.studies.benchmarks.results import (
     BenchmarkResult,
