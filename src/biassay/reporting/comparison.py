@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from statistics import median
 from xml.etree import ElementTree as Xml
 
@@ -11,14 +12,11 @@ from markupsafe import Markup
 
 from biassay.grouping import group_pairs
 from biassay.reporting.document import (
-    Cell,
-    ColumnSpan,
     Report,
     RowGroup,
     Section,
     Statement,
     Table,
-    TableRow,
     Text,
     make_table,
     side_by_side,
@@ -127,20 +125,22 @@ def make_verdict_report(comparison: Comparison, sections: Sequence[Section]) -> 
     )
 
 
+_TERMINAL_COLUMNS = ("title", "effect_baseline", "effect_model", "growth", "low", "detectable")
+
+
 def _make_verdict_table(comparison: Comparison, model: str) -> Table:
     """Make the table of one model for the terminal: questions by verdict, worse first."""
     own = [verdict for verdict in comparison.verdicts if verdict.model == model]
+    columns = [column for column in verdict_columns(own) if column.name in _TERMINAL_COLUMNS]
+    table = make_table("", columns, [])
     count = sum(map(_is_counted, own))
     groups = []
     for outcome in VERDICT_OUTCOMES:
-        same = sort_by_urgency(_list_deciding(own, outcome))
-        title = f"{format_outcome(outcome).capitalize()} ({len(same)} of {count})"
-        groups += [RowGroup(title, tuple(map(_make_verdict_row, same)))] if same else []
-    heads = ("old", "new", "growth", f"{format_percent(1.0 - own[0].alpha)} CI", "power")
+        if same := sort_by_urgency(_list_deciding(own, outcome)):
+            title = f"{format_outcome(outcome).capitalize()} ({len(same)} of {count})"
+            groups.append(RowGroup(title, make_table("", columns, same).rows))
     label = model if len(comparison.models) > 1 else ""
-    return Table(
-        "", (label,), tuple(map(ColumnSpan, heads)), tuple(groups), signs=tuple(_list_verdict_notes(comparison))
-    )
+    return replace(table, stub=(label,), groups=tuple(groups), signs=tuple(_list_verdict_notes(comparison)))
 
 
 def _is_counted(verdict: Verdict) -> bool:
@@ -150,17 +150,6 @@ def _is_counted(verdict: Verdict) -> bool:
 
 def _list_deciding(verdicts: Sequence[Verdict], outcome: str) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.outcome == outcome and _is_counted(verdict)]
-
-
-def _make_verdict_row(verdict: Verdict) -> TableRow:
-    cells = (
-        format_decimal(verdict.effect_baseline),
-        format_decimal(verdict.effect_model),
-        format_decimal(verdict.growth),
-        "–" if verdict.low is None else format_interval(verdict.low, verdict.high),
-        format_decimal(verdict.detectable) if verdict.outcome == "inconclusive" else "",
-    )
-    return TableRow((verdict.label,), tuple(map(Cell, cells)))
 
 
 _MAX_REASONS = 3
@@ -195,7 +184,7 @@ def _list_verdict_notes(comparison: Comparison) -> Iterator[str]:
         yield (
             f"growth: new minus old{towards}; "
             f"{level} CI{over}{_describe_uncounted(verdicts)}; margin {family.margin:.3g}. "
-            "power: growth at which an inconclusive question is called worse with 80% power; – if none."
+            "80% power: true growth that is called worse with 80% power; – if none."
         )
 
 
@@ -326,7 +315,7 @@ def verdict_columns(verdicts: Sequence[Verdict]) -> list[Column]:
         Column("growth", "growth", "Change towards the stereotype.", "number"),
         Column(
             "low",
-            "interval",
+            f"{format_percent(1.0 - verdicts[0].alpha)} CI",
             f"Paired interval of the growth; alpha {verdicts[0].alpha:g} overall.",
             "interval",
             lambda verdict: (verdict.low, verdict.high),
@@ -382,23 +371,13 @@ def gate_power(verdicts: Sequence[Verdict]) -> str:
 
 def gate_markdown(verdicts: Sequence[Verdict], gaps: Sequence[PowerGap] = ()) -> str:
     """Write the sentence, and a table with one row per test."""
-    rows = tuple(
-        TableRow(
-            (clean_line(v.test), clean_line(v.title), clean_line(v.model)), tuple(map(Cell, (*_numbers(v), _short(v))))
-        )
-        for v in sort_by_urgency(verdicts)
-    )
     unit = unit_name(verdicts[0].unit)
-    spans = tuple(ColumnSpan(column) for column in ("old", "new", "growth", "interval", "verdict"))
-    table = Table(
-        f"{unit[0].upper()}{unit[1:]}. {gate_meaning(verdicts)}",
-        ("test", "about", "model"),
-        spans,
-        (RowGroup("", rows),),
-    )
-    power = f"{escape(gate_power(verdicts))}\n\n" if gate_power(verdicts) else ""
-    low = "".join(f"**{escape(clean_line(f'{gap}.'))}**\n\n" for gap in gaps)
-    return f"**{escape(summarize_verdicts(verdicts))}**\n\n{low}{power}{to_markdown(table)}"
+    caption = f"{unit[0].upper()}{unit[1:]}. {gate_meaning(verdicts)}"
+    columns = [Column("test", "name", "Name of the test."), *verdict_columns(verdicts)]
+    table = make_table(caption, columns, sort_by_urgency(verdicts))
+    low = [f"**{escape(clean_line(f'{gap}.'))}**" for gap in gaps]
+    power = filter(None, [escape(gate_power(verdicts))])
+    return "\n\n".join([f"**{escape(summarize_verdicts(verdicts))}**", *low, *power, to_markdown(table)])
 
 
 def gate_junit(verdicts: Sequence[Verdict], failed: Collection[Verdict], gaps: Sequence[PowerGap] = ()) -> str:
@@ -449,23 +428,8 @@ def _add_failure(case: Xml.Element, kind: str, text: str) -> None:
     Xml.SubElement(case, "failure", type=kind, message=text).text = text
 
 
-def _numbers(verdict: Verdict) -> tuple[str, str, str, str]:
-    old = effect_text(verdict.effect_baseline, verdict.cosine_difference_baseline)
-    return (
-        old,
-        effect_text(verdict.effect_model, verdict.cosine_difference_model),
-        format_decimal(verdict.growth),
-        _interval_text(verdict),
-    )
-
-
 def _interval_text(verdict: Verdict) -> str:
     return "–" if verdict.low is None else format_interval(verdict.low, verdict.high)
-
-
-def _short(verdict: Verdict) -> str:
-    why = _explain(verdict)
-    return f"{format_verdict_outcome(verdict)} ({why})" if why else format_verdict_outcome(verdict)
 
 
 def _explain(verdict: Verdict) -> str:

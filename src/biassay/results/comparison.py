@@ -382,22 +382,20 @@ def _group_by_model(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
     return group_pairs((verdict.model, verdict) for verdict in verdicts)
 
 
+_NAMED_OUTCOMES: tuple[VerdictOutcome, ...] = ("worse", "missing", "inconclusive", "better", "no_worse", "not_measured")
+
+
 def _summarize_model(verdicts: Sequence[Verdict]) -> str:
+    """Name the verdict on a model, then the questions by outcome; those that are no worse are only counted."""
     model, baseline = verdicts[0].model, verdicts[0].baseline
     counted = [verdict for verdict in verdicts if verdict.decides or verdict.outcome == "missing"]
     tests = group_pairs((verdict.outcome, verdict.name) for verdict in counted)
-    if "inconclusive" in tests and not {"worse", "missing"} & tests.keys():
-        return _summarize_inconclusive(model, baseline, tests, len(counted))
     parts = [
-        (len(tests[outcome]), f"{format_outcome(outcome)}{f' ({_join_names(tests[outcome])})' if named else ''}")
-        for outcome, named in (
-            ("worse", True),
-            ("missing", True),
-            ("better", True),
-            ("no_worse", False),
-            ("inconclusive", True),
-            ("not_measured", True),
+        (
+            len(tests[outcome]),
+            format_outcome(outcome) + ("" if outcome == "no_worse" else f" ({_join_names(tests[outcome])})"),
         )
+        for outcome in _NAMED_OUTCOMES
         if outcome in tests
     ]
     questions = f"{parts[0][0]} of {len(counted)} question{'' if len(counted) == 1 else 's'} {parts[0][1]}"
@@ -405,41 +403,16 @@ def _summarize_model(verdicts: Sequence[Verdict]) -> str:
     return f"{model} {_summarize_outcomes(tests, counted)} {baseline}: {', '.join([questions, *rest])}."
 
 
-def _summarize_outcomes(tests: dict[VerdictOutcome, list[str]], verdicts: Sequence[Verdict]) -> str:
+def _summarize_outcomes(tests: Mapping[VerdictOutcome, Sequence[str]], verdicts: Sequence[Verdict]) -> str:
     if "worse" in tests:
         return f"is worse ({_explain_worse([verdict for verdict in verdicts if verdict.outcome == 'worse'])}) than"
     if not {"inconclusive", "no_worse", "better"} & tests.keys():
         return "could not be compared on any question with"
     if "missing" in tests:
         return "could not be compared on every question with"
+    if "inconclusive" in tests:
+        return "is inconclusive, which is not a pass, compared with"
     return "is better (farther from the stereotype) than" if "better" in tests else "is no worse than"
-
-
-def _summarize_inconclusive(model: str, baseline: str, tests: dict[VerdictOutcome, list[str]], total: int) -> str:
-    """State how many questions are inconclusive, with names if they are few, then the verdict on the others."""
-    names = tests["inconclusive"]
-    listed = f" ({', '.join(names)})" if len(names) <= _MAX_NAMES else ""
-    number = f"{len(names)} of {total} question{'' if total == 1 else 's'}"
-    others = total - len(names)
-    if not others:
-        return f"Inconclusive, which is not a pass: {number} on {model} compared with {baseline}{listed}."
-    if others == len(tests.get("no_worse", ())):
-        rest = f"{model} is no worse than {baseline} on the other{'' if others == 1 else f' {others}'}"
-    else:
-        parts = [
-            f"{text} {len(tests[outcome])} ({_join_names(tests[outcome])})"
-            for outcome, text in _VERBS.items()
-            if outcome in tests
-        ]
-        rest = f"Compared with {baseline}, {model} {', '.join(parts)}"
-    return f"Inconclusive, which is not a pass: {number}{listed}. {rest}."
-
-
-_VERBS: dict[VerdictOutcome, str] = {
-    "better": "is better (farther from the stereotype) on",
-    "no_worse": "is no worse on",
-    "not_measured": "was not measured on",
-}
 
 
 def _explain_worse(verdicts: Sequence[Verdict]) -> str:
@@ -577,55 +550,20 @@ class Comparison:
         """Render the verdicts with their numbers, or the differences if there are none."""
         summary = self.verdict or f"{', '.join(self.models)} compared with {self.baseline}"
         notes = "".join(f"<p>Not alike: {escape(make_printable(note))}.</p>" for note in self.notes)
-        shown = (
-            [_render_verdicts(self.verdicts)]
-            if self.verdicts
-            else [_render_table(*table) for table in self.tables.items()]
-        )
+        urgent = sorted(self.verdicts, key=lambda verdict: VERDICT_OUTCOMES.index(verdict.outcome))
+        shown = [_render_first_rows("", urgent, _VERDICT_FIELDS)] if urgent else []
+        if not urgent:
+            shown = [_render_first_rows(name, rows, list(vars(rows[0]))) for name, rows in self.tables.items() if rows]
         return f"<div><p><b>{escape(make_printable(summary))}</b></p>{notes}{''.join(shown)}</div>"
 
 
-def _render_verdicts(verdicts: Sequence[Verdict]) -> str:
-    """Sort verdicts, failing tests first."""
-    several = len({verdict.model for verdict in verdicts}) > 1
-    old, unit = verdicts[0].baseline, verdicts[0].unit
-    head = {
-        "test": "Tested association, and its name in biassay.",
-        **({"model": "The new model."} if several else {}),
-        f"{unit}, {old}": "On the old model.",
-        f"{unit}, new" if several else f"{unit}, {verdicts[0].model}": "On the new model.",
-        "growth": "Change towards the stereotype, over the items that both models have.",
-        "interval": "Interval of the growth, simultaneous over all questions.",
-        "verdict": f"Worse: moved towards the stereotype by more than {verdicts[0].margin:.3g}.",
-    }
-    ordered = sorted(verdicts, key=lambda one: (VERDICT_OUTCOMES.index(one.outcome), -(one.growth or 0.0)))
-    lines = [
-        [
-            point.label,
-            *([point.model] if several else []),
-            *map(_format_cell, (point.effect_baseline, point.effect_model, point.growth)),
-            "–" if point.low is None or point.high is None else f"{point.low:.2f} to {point.high:.2f}",
-            format_outcome(point.outcome) if point.decides else f"{format_outcome(point.outcome)} (does not decide)",
-        ]
-        for point in ordered
-    ]
-    return _render_first_rows("", head, lines)
+_VERDICT_FIELDS = ("label", "model", "outcome", "effect_baseline", "effect_model", "growth", "low", "high", "reason")
 
 
-def _render_table(name: str, rows: Sequence[Any]) -> str:
-    if not rows:
-        return ""
-    names = [field.name for field in dataclasses.fields(rows[0]) if field.name not in ("baseline", "title")]
-    return _render_first_rows(
-        name, dict.fromkeys(names, ""), [[_format_cell(getattr(row, name)) for name in names] for row in rows]
-    )
-
-
-def _render_first_rows(title: str, head: Mapping[str, str], lines: Sequence[Sequence[str]]) -> str:
-    more = f"<p>and {len(lines) - _MAX_ROWS:,} more rows</p>" if len(lines) > _MAX_ROWS else ""
-    return (
-        render_html_table(title, head, [[make_printable(cell) for cell in line] for line in lines[:_MAX_ROWS]]) + more
-    )
+def _render_first_rows(title: str, rows: Sequence[Any], fields: Sequence[str]) -> str:
+    lines = [[make_printable(_format_cell(getattr(row, name))) for name in fields] for row in rows[:_MAX_ROWS]]
+    more = f"<p>and {len(rows) - _MAX_ROWS:,} more rows</p>" if len(rows) > _MAX_ROWS else ""
+    return render_html_table(title, dict.fromkeys(fields, ""), lines) + more
 
 
 def _format_cell(value: Any) -> str:
