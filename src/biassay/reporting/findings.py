@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing, Figure, Style
@@ -39,8 +40,6 @@ CLAIMED: tuple[Evidence, ...] = ("significant", "uncorrected")
 _LEAD = "Before correction only (a lead, not a finding)"
 _LEADS = "Before correction only (leads, not findings):"
 _OPPOSITE = "opposite to the expected direction"
-_SCORES = {"bias score", "share above one half", "ss above 50"}
-_QUESTIONS = {"d", "score", "share", "log-odds"}
 _MOST = 8  # lines per grade of evidence, and code names per line
 _WORDS = 3  # words named as evidence
 _FEW = 3  # inconclusive results that are listed; more are only counted
@@ -146,129 +145,79 @@ def _statement(about: str, findings: Sequence[Finding]) -> Statement:
 
 def summarize_findings(findings: Sequence[Finding]) -> str:
     """Count significant questions first, then leads; then sanity checks, power, and what was not measured."""
-    people, checks = (
-        [finding for finding in _measured(findings) if finding.about == about] for about in ("people", "method")
+    counts = _count("", findings)
+    untested = group_pairs(
+        (one.too_few_of, one.item) for one in findings if one.evidence == "not_testable" and one.unit != "words"
     )
-    questions = [finding for finding in people if finding.form_of is None]
-    first = _social_bias(questions), _sanity_checks(checks)
-    rest = _power(questions), _too_few([*people, *checks]), _equivalent(people), _skipped(findings)
-    return " ".join(filter(None, (*first, *rest)))
+    parts = [_summarize_questions(findings, counts)]
+    if counts.checks:
+        advice = "" if counts.checks_passed == counts.checks else " Do not trust a method that fails them."
+        parts.append(f"Sanity checks passed: {counts.checks_passed:,} of {counts.checks:,}.{advice}")
+    parts += [describe_power(findings)]
+    parts += [f"Too few {few} to test: {_name_items(items, findings)}." for few, items in untested.items()]
+    parts += [_summarize_bounds(findings)]
+    if counts.skipped:
+        parts.append(f"Skipped: {_name_items(counts.skipped, findings)}.")
+    return " ".join(filter(None, parts))
 
 
-def _measured(findings: Iterable[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.evidence != "skipped"]
+def _name_items(items: Sequence[str], findings: Sequence[Finding]) -> str:
+    """Name the items of one model; count those of several."""
+    return format_count(len(items), "result") if _has_models(findings) else ", ".join(items)
 
 
-def _models(findings: Iterable[Finding]) -> int:
-    return len({finding.model for finding in findings})
-
-
-def _social_bias(findings: Sequence[Finding]) -> str:
+def _summarize_questions(findings: Sequence[Finding], counts: ModelCounts) -> str:
     """Count questions that are significant after correction, before correction only, and inconclusive."""
-    tested = [finding for finding in findings if finding.evidence in (*CLAIMED, "inconclusive")]
-    if not tested:
-        described = count_findings(findings, "descriptive")
-        return f"{format_count(described, 'descriptive figure')}, without a test." if described else ""
-    if {finding.unit for finding in tested} == {"words"}:
-        found = count_findings(tested, "significant")
-        return f"Words are associated with {found:,} of {format_count(len(tested), 'group')} (false discovery rate)."
-    units = {finding.unit for finding in tested}
-    noun = "social-bias question" if units <= _QUESTIONS else "bias score" if units <= _SCORES else "question"
-    significant, leads, silent = (
-        count_findings(tested, evidence) for evidence in ("significant", "uncorrected", "inconclusive")
-    )
-    families = list(dict.fromkeys(finding.family for finding in tested if finding.family))
+    if not counts.questions:
+        return (
+            f"{format_count(counts.descriptive, 'descriptive figure')}, without a test." if counts.descriptive else ""
+        )
+    families = list(dict.fromkeys(finding.family for finding in findings if finding.family))
     over = f" ({families[0]})" if len(families) == 1 else ""
+    of = f"of {format_count(counts.questions, name_questions(findings))}"
+    verb = "is" if 1 in (counts.significant, counts.questions) else "are"
     parts = [
-        f"{significant:,} of {format_count(len(tested), noun)} {'is' if 1 in (significant, len(tested)) else 'are'} "
-        f"significant after correction{over}{_opposite(tested, 'significant')}"
+        f"{counts.significant:,} {of} {verb} significant after correction{over}{_count_opposite(findings, 'significant')}"
     ]
-    if leads:
-        only = f"{leads:,} more {_are(leads)} significant before correction only{_opposite(tested, 'uncorrected')}"
-        parts.append(f"{only} ({_by_chance(tested)})")
-    if silent:
-        parts.append(f"{silent:,} {_are(silent)} inconclusive")
-    if outside := sum(finding.exploratory for finding in tested):
-        parts.append(f"{outside:,} {_are(outside)} exploratory, not in the declared family")
+    if counts.uncorrected:
+        more = f"{counts.uncorrected:,} more {_are(counts.uncorrected)} significant before correction only"
+        more += _count_opposite(findings, "uncorrected")
+        parts.append(f"{more} ({_format_expected([counts])})")
+    if counts.inconclusive:
+        parts.append(f"{counts.inconclusive:,} {_are(counts.inconclusive)} inconclusive")
+    if counts.exploratory:
+        parts.append(f"{counts.exploratory:,} {_are(counts.exploratory)} exploratory, not in the declared family")
     return f"{'. '.join(parts)}."
 
 
-def _by_chance(findings: Sequence[Finding]) -> str:
-    """Format the number of questions with p at most alpha expected by chance."""
-    alphas = [1.0 - finding.confidence for finding in findings]
-    product = f": {alphas[0]:.4g} × {len(alphas):,}" if len(set(alphas)) == 1 else ""
-    return f"at most about {sum(alphas):.2g} expected by chance{product}"
-
-
-def _opposite(findings: Sequence[Finding], evidence: Evidence) -> str:
-    number = sum(finding.opposite and finding.evidence == evidence for finding in findings)
+def _count_opposite(findings: Sequence[Finding], evidence: Evidence) -> str:
+    questions = [one for one in findings if one.about == "people" and one.form_of is None]
+    number = sum(one.opposite and one.evidence == evidence for one in questions)
     return f", {number:,} of them {_OPPOSITE}" if number else ""
-
-
-def _power(findings: Sequence[Finding]) -> str:
-    """Describe what inconclusive questions could have detected, unless the points list it."""
-    found = [
-        (finding.smallest, finding.unit)
-        for finding in findings
-        if finding.evidence in _SILENT and finding.smallest is not None
-    ]
-    if not found or (len(found) <= _FEW and _models(findings) == 1):
-        return ""
-    sizes, (unit, *_) = zip(*found, strict=True)
-    ends = list(dict.fromkeys(format_decimal(end) for end in (min(sizes), max(sizes))))
-    depending = ", depending on the test" if len(ends) > 1 else ""
-    return f"80% power for {unit} of {'–'.join(ends)}{depending}."
 
 
 def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _too_few(findings: Sequence[Finding]) -> str:
-    untested = (finding for finding in findings if finding.evidence == "not_testable" and finding.unit != "words")
-    found = group_pairs((one.too_few_of, one.item) for one in untested)
-    several = _models(findings) > 1
-    named = {few: format_count(len(own), "result") if several else ", ".join(own) for few, own in found.items()}
-    return " ".join(f"Too few {few} to test: {items}." for few, items in named.items())
-
-
-def _equivalent(findings: Sequence[Finding]) -> str:
+def _summarize_bounds(findings: Sequence[Finding]) -> str:
     """Count the tests whose difference is within the margin, and report the bounds of the others."""
-    asked = [finding for finding in findings if finding.margin is not None and finding.bound is not None]
+    asked = [one for one in findings if one.about == "people" and one.margin is not None and one.bound is not None]
     if not asked:
         return ""
     margins = sorted({f"{finding.margin:g}" for finding in asked}, key=float)
-    within = [finding.item for finding in asked if _within(finding)]
-    beyond = sorted(finding.bound for finding in asked if finding.bound is not None and not _within(finding))
-    named = f" ({', '.join(within)})" if within and _models(findings) == 1 else ""
+    within = [finding.item for finding in asked if _is_within(finding)]
+    beyond = sorted(finding.bound for finding in asked if finding.bound is not None and not _is_within(finding))
+    named = f" ({', '.join(within)})" if within and not _has_models(findings) else ""
     cosines = f"{' or '.join(margins)} in cosine units"
     text = f"D is shown to be smaller than {cosines} in {len(within):,} of {format_count(len(asked), 'test')}{named}"
-    if not beyond:
-        return f"{text}."
-    ends = dict.fromkeys(f"{end:.3f}" for end in (beyond[0], beyond[-1]))
-    left = "of the others" if within else "of them"
-    return f"{text}; {left} only that it is smaller than {' to '.join(ends)}."
+    ends = dict.fromkeys(f"{end:.3f}" for end in (beyond[:1] + beyond[-1:]))
+    return f"{text}; of the others only that it is smaller than {' to '.join(ends)}." if ends else f"{text}."
 
 
-def _within(finding: Finding) -> bool:
+def _is_within(finding: Finding) -> bool:
     """Return whether the difference is smaller than the margin, with confidence."""
     return finding.margin is not None and finding.bound is not None and finding.bound <= finding.margin
-
-
-def _sanity_checks(findings: Sequence[Finding]) -> str:
-    findings = [finding for finding in findings if finding.evidence in (*CLAIMED, "inconclusive")]
-    if not findings:
-        return ""
-    passed = sum(map(passes_check, findings))
-    advice = "" if passed == len(findings) else " Do not trust a method that fails them."
-    return f"Sanity checks passed: {passed:,} of {len(findings):,}.{advice}"
-
-
-def _skipped(findings: Sequence[Finding]) -> str:
-    items = [finding.item for finding in findings if finding.evidence == "skipped"]
-    if not items:
-        return ""
-    return f"Skipped: {format_count(len(items), 'result') if _models(findings) > 1 else ', '.join(items)}."
 
 
 def make_points(findings: Sequence[Finding]) -> list[_Point]:
@@ -277,61 +226,40 @@ def make_points(findings: Sequence[Finding]) -> list[_Point]:
     A question is one line, which ends with the names of all its forms that have the same evidence.
     """
     people = [finding for finding in findings if finding.about == "people"]
-    questions = [finding for finding in people if finding.form_of is None]
-    if _models(findings) > 1:
-        return _over_models(questions, _models(findings))
-    few = [finding for finding in questions if finding.smallest is not None]
+    if _has_models(people):
+        return _list_over_models([finding for finding in people if finding.form_of is None])
+    people = [replace(one, form_of=None) if one.robustness else one for one in people]
+    few = [finding for finding in people if finding.form_of is None and finding.smallest is not None]
     few = few if len(few) <= _FEW else []
-    listed_findings = [o for o in questions if o.evidence not in _SILENT or o.robustness or o in few or _within(o)]
-    listed_findings += [finding for finding in people if finding.form_of is not None and finding.robustness]
-    unlisted = [finding for finding in people if finding.form_of is not None and finding not in listed_findings]
-    forms = group_pairs((f"{one.form_of} {one.evidence} {one.opposite}", one.item) for one in unlisted)
     points: list[_Point] = []
-    for evidence in _SAID:
-        listed = list(_list_questions([finding for finding in listed_findings if finding.evidence == evidence], forms))
-        points += [(_LEADS, ""), *listed] if listed and evidence == "uncorrected" else listed
+    for evidence, said in _SAID.items():
+        entries = [
+            (finding, names)
+            for finding, names in list_questions(people, evidence)
+            if evidence not in _SILENT or finding.robustness or finding in few or _is_within(finding)
+        ]
+        lines = [
+            (make_sentence(finding, is_listed=True), f" ({', '.join(names)})") for finding, names in entries[:_MOST]
+        ]
+        if rest := [names[0] for _, names in entries[_MOST:]]:
+            lines.append((f"{len(rest):,} more: {said}", f" ({format_examples(rest, _MOST)})"))
+        points += [(_LEADS, "")] * (evidence == "uncorrected" and bool(lines)) + lines
     return points
 
 
-def _named(findings: Sequence[Finding]) -> str:
-    """List the first findings by code name."""
-    more = f" and {len(findings) - _MOST:,} more" if len(findings) > _MOST else ""
-    return f"{', '.join(finding.item for finding in findings[:_MOST])}{more}"
-
-
-def _list_questions(findings: Iterable[Finding], forms: Mapping[str, Sequence[str]]) -> Iterator[_Point]:
-    """List questions by topic and effect; questions with one answer are one line, with the largest effect."""
-    ordered = sort_by_topic(list(findings))
-    lines = group_pairs(
-        ((entry.direction or entry.title, entry.opposite, *entry.robustness), entry) for entry in ordered
-    )
-
-    def names(finding: Finding) -> str:
-        return ", ".join([finding.item, *forms.get(f"{finding.item} {finding.evidence} {finding.opposite}", ())])
-
-    for first, *others in list(lines.values())[:_MOST]:
-        also = f"; also {', '.join(map(names, others))}" if others else ""
-        yield make_sentence(first, is_listed=True), f" ({names(first)}{also})"
-    if len(lines) > _MOST:
-        rest = [finding for same in list(lines.values())[_MOST:] for finding in same]
-        yield f"{len(rest):,} more: {_SAID[rest[0].evidence]}", f" ({_named(rest)})"
-
-
-def _over_models(findings: Sequence[Finding], models: int) -> list[_Point]:
+def _list_over_models(findings: Sequence[Finding]) -> list[_Point]:
     """List the questions that are significant on most models, with their median effect; leads if none is."""
+    models = len({finding.model for finding in findings})
     sure = count_findings(findings, "significant") > 0
     wanted = ("significant",) if sure else ("significant", "uncorrected")
     by_item = group_pairs((finding.item, finding) for finding in findings if finding.evidence in wanted)
-    often = sorted(by_item.values(), key=lambda same: -len(same))[:_MOST]
-    return [(_over(same, models), f" ({same[0].item})") for same in often]
-
-
-def _over(findings: Sequence[Finding], models: int) -> str:
-    first = findings[0]
-    median = format_decimal(statistics.median(finding.effect or 0.0 for finding in findings))
-    said = _SAID[first.evidence] if first.evidence != "uncorrected" else _LEAD[0].lower() + _LEAD[1:]
-    on = f"{said} on {len(findings):,} of {models:,} models"
-    return f"{first.direction or first.title}: {on}, median {unit_name(first.unit)} = {median}"
+    points = []
+    for same in sorted(by_item.values(), key=lambda same: -len(same))[:_MOST]:
+        first, median = same[0], format_decimal(statistics.median(finding.effect or 0.0 for finding in same))
+        said = f"{_SAID[first.evidence]} on {len(same):,} of {models:,} models"
+        text = f"{first.direction or first.title}: {said}, median {unit_name(first.unit)} = {median}"
+        points.append((text, f" ({first.item})"))
+    return points
 
 
 _TESTED: tuple[Evidence, ...] = ("significant", "uncorrected", "inconclusive")
@@ -517,9 +445,10 @@ def list_questions(findings: Iterable[Finding], *evidence: Evidence) -> list[tup
     )
     models = list(dict.fromkeys(finding.model for finding in people))
     chosen = [finding for finding in people if finding.evidence in evidence and finding.form_of is None]
-    entries: dict[tuple[str, str, bool], tuple[Finding, list[str]]] = {}
+    entries: dict[tuple[Any, ...], tuple[Finding, list[str]]] = {}
     for finding in sorted(sort_by_topic(chosen), key=lambda finding: models.index(finding.model)):
-        key = (finding.model, finding.claim or finding.direction or finding.title, finding.opposite)
+        claim = finding.claim or finding.direction or finding.title
+        key = (finding.model, claim, finding.opposite, *finding.robustness)
         _, names = entries.setdefault(key, (finding, []))
         names += [finding.item, *forms.get((finding.model, finding.item, finding.evidence), ())]
     return [(finding, tuple(names)) for finding, names in entries.values()]
@@ -575,20 +504,23 @@ def _make_entries_table(
     return Table(title, ("",) * (1 + has_models), spans, (RowGroup("", tuple(rows)),))
 
 
+def format_effect(finding: Finding) -> str:
+    """Format the effect; numbers of words are whole."""
+    is_count = finding.unit == "words" and finding.effect is not None
+    return f"{finding.effect:,.0f}" if is_count else format_decimal(finding.effect)
+
+
 def _get_claim(finding: Finding) -> str:
     claim = finding.claim or finding.direction or finding.title
     return f"{claim} (opposite direction)" if finding.opposite else claim
 
 
 def _make_cells(finding: Finding, names: Sequence[str], *, has_interval: bool) -> tuple[Cell, ...]:
-    effect = "–" if finding.effect is None else format_decimal(finding.effect)
-    if finding.unit == "words" and finding.effect is not None:
-        effect = f"{finding.effect:,.0f}"
     if has_interval:
         second = "–" if finding.low is None else format_interval(finding.low, finding.high, finding.limit)
     else:
-        second = format_p(next((p for p in finding.p_values.values() if p is not None), None))
-    return Cell(effect), Cell(second), Cell(", ".join(names))
+        second = format_p(finding.p_value)
+    return Cell(format_effect(finding)), Cell(second), Cell(", ".join(names))
 
 
 def list_skipped(findings: Iterable[Finding]) -> list[str]:
@@ -681,7 +613,7 @@ def make_findings_table(
     )
     names = {finding.item: label(finding) for finding in reversed(findings)}
     cells = {(names[finding.item], finding.model): _cells(finding, more, len(heads)) for finding in findings}
-    lacking = any(finding.effect is not None and _corrected(finding) is None for finding in findings)
+    lacking = any(finding.effect is not None and finding.p_corrected is None for finding in findings)
     note = " No corrected p: a sanity check, or no p-value." if lacking else ""
     whole_caption = f"{caption} Effect: {unit}. p: two-sided; corrected: over the {corrected}.{note}"
     return replace(side_by_side(whole_caption, "item", cells, heads), spare=tuple(more))
@@ -691,13 +623,9 @@ def _cells(finding: Finding, more: Mapping[str, Callable[[Finding], str]], count
     if finding.effect is None:
         return (Cell("–"),) * count
     interval = "none" if finding.low is None else format_interval(finding.low, finding.high, finding.limit)
-    p, corrected = format_p(next(iter(finding.p_values.values()), None)), format_p(_corrected(finding))
+    p, corrected = format_p(next(iter(finding.p_values.values()), None)), format_p(finding.p_corrected)
     shown = format_decimal(finding.effect), interval, p, corrected
     return tuple(map(Cell, (*shown, *(get(finding) for get in more.values()))))
-
-
-def _corrected(finding: Finding) -> float | None:
-    return next((p for name, p in finding.p_values.items() if name.endswith(", corrected")), None)
 
 
 def select_drawable(findings: Iterable[Finding]) -> list[Finding]:

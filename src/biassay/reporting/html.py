@@ -26,6 +26,7 @@ from biassay.reporting.document import Block, Drawings, Report, Section, Table
 from biassay.reporting.findings import (
     SANITY_CHECKS,
     format_counts,
+    format_effect,
     format_evidence,
     make_counts_table,
     make_sentence,
@@ -39,14 +40,14 @@ from biassay.reporting.formats import (
     format_count,
     format_decimal,
     format_interval,
-    format_p,
     format_percent,
+    format_value,
     topic_name,
     unit_name,
 )
 from biassay.results.outcomes import EVIDENCE, Finding
 from biassay.results.run_data import RunData, record_labels
-from biassay.results.tables import render_html_table
+from biassay.results.tables import Column, render_html_table
 
 if TYPE_CHECKING:
     import jinja2
@@ -591,7 +592,6 @@ def make_effect(finding: Finding, model: int, *, with_tooltip: bool = True) -> E
     """
     effect = finding.effect or 0.0
     known = all(end is not None and math.isfinite(end) for end in (finding.low, finding.high))
-    number = f"{effect:,.0f}" if finding.unit == "words" else format_decimal(effect)
     return Effect(
         model,
         effect,
@@ -599,7 +599,7 @@ def make_effect(finding: Finding, model: int, *, with_tooltip: bool = True) -> E
         finding.high if known else None,
         rank_evidence(finding),
         f"{finding.model}: {make_sentence(finding)}" if with_tooltip else "",
-        number + (" ‡" if finding.evidence == "not_testable" else _STARS[rank_evidence(finding)]),
+        format_effect(finding) + (" ‡" if finding.evidence == "not_testable" else _STARS[rank_evidence(finding)]),
         too_few=finding.evidence == "not_testable",
     )
 
@@ -662,14 +662,18 @@ def _escape_script(data: str) -> str:
 
 _MAX_MODELS = 6  # with sentences of their own
 _MAX_ROWS = 20
-_HEAD = {
-    "": "Question of the test, and its name.",
-    "model": "Label of the model.",
-    "effect": "Size of the effect with its unit.",
-    "interval": "Confidence interval of the effect.",
-    "p": "Two-sided p-value before correction.",
-    "found": "Evidence after correction.",
-}
+_COLUMNS = (
+    Column("question", "", "Question of the test, and its name.", get=lambda f: f"{f.title} ({f.item})"),
+    Column("model", "model", "Label of the model."),
+    Column(
+        "effect", "effect", "Size of the effect with its unit.", get=lambda f: f"{unit_name(f.unit)} {format_effect(f)}"
+    ),
+    Column(
+        "low", "interval", "Confidence interval of the effect.", get=lambda f: format_interval(f.low, f.high, f.limit)
+    ),
+    Column("p_value", "p", "Two-sided p-value before correction.", "p"),
+    Column("evidence", "found", "Evidence after correction.", get=format_evidence),
+)
 
 
 def render_run(run: RunData, findings: Sequence[Finding]) -> str:
@@ -699,42 +703,13 @@ def _render_table(findings: Sequence[Finding]) -> str:
     if not findings:
         return "<p>There are no findings.</p>"
     several = len({finding.model for finding in findings}) > 1
-    head = {name: about for name, about in _HEAD.items() if several or name != "model"}
-    ordered = sorted(findings, key=_sort_key)
-    lines = [
-        [cell for name, cell in zip(_HEAD, _cells(finding), strict=True) if name in head]
-        for finding in ordered[:_MAX_ROWS]
-    ]
+    columns = [column for column in _COLUMNS if several or column.name != "model"]
+    ordered = sorted(
+        findings, key=lambda one: (one.about != "people", EVIDENCE.index(one.evidence), -abs(one.effect or 0.0))
+    )
+    lines = [[format_value(column.format, column.value(one)) for column in columns] for one in ordered[:_MAX_ROWS]]
     more = f"<p>and {format_count(len(ordered) - _MAX_ROWS, 'more finding')}</p>" if len(ordered) > _MAX_ROWS else ""
-    return render_html_table("", head, lines) + more
-
-
-def _sort_key(finding: Finding) -> tuple[bool, int, float]:
-    return finding.about != "people", EVIDENCE.index(finding.evidence), -abs(finding.effect or 0.0)
-
-
-def _cells(finding: Finding) -> tuple[str, ...]:
-    """Format the cells of a finding in the order of the heads."""
-    p = next((value for value in finding.p_values.values() if value is not None), None)
-    texts = (
-        f"{finding.title} ({finding.item})",
-        finding.model,
-        _format_effect(finding),
-        format_interval(finding.low, finding.high, finding.limit),
-        format_p(p),
-        format_evidence(finding),
-    )
-    return tuple(map(make_printable, texts))
-
-
-def _format_effect(finding: Finding) -> str:
-    if finding.effect is None:
-        return "–"
-    return (
-        f"{finding.effect:,.0f} words"
-        if finding.unit == "words"
-        else f"{unit_name(finding.unit)} {format_decimal(finding.effect)}"
-    )
+    return render_html_table("", {column.label: column.help for column in columns}, lines) + more
 
 
 def _escape(text: str) -> str:

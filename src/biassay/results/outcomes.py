@@ -651,6 +651,16 @@ class Finding(BaseRecord):
     claim: str = ""
     label: str = ""
 
+    @property
+    def p_value(self) -> float | None:
+        """The first p-value that was computed."""
+        return next((p for p in self.p_values.values() if p is not None), None)
+
+    @property
+    def p_corrected(self) -> float | None:
+        """The p-value after correction."""
+        return next((p for name, p in self.p_values.items() if name.endswith(", corrected")), None)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, value, allowed in (("evidence", self.evidence, EVIDENCE), ("about", self.about, get_args(About))):
