@@ -173,12 +173,10 @@ def _summarize_questions(findings: Sequence[Finding], counts: ModelCounts) -> st
             f"{format_count(counts.descriptive, 'descriptive figure')}, without a test." if counts.descriptive else ""
         )
     families = list(dict.fromkeys(finding.family for finding in findings if finding.family))
-    over = f" ({families[0]})" if len(families) == 1 else ""
+    over = (f" ({families[0]})" if len(families) == 1 else "") + _count_opposite(findings, "significant")
     of = f"of {format_count(counts.questions, name_questions(findings))}"
     verb = "is" if 1 in (counts.significant, counts.questions) else "are"
-    parts = [
-        f"{counts.significant:,} {of} {verb} significant after correction{over}{_count_opposite(findings, 'significant')}"
-    ]
+    parts = [f"{counts.significant:,} {of} {verb} significant after correction{over}"]
     if counts.uncorrected:
         more = f"{counts.uncorrected:,} more {_are(counts.uncorrected)} significant before correction only"
         more += _count_opposite(findings, "uncorrected")

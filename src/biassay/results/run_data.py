@@ -248,7 +248,6 @@ def _make_model_key(row: Any) -> tuple[str | None, ...]:
 
 
 ModelKey = tuple[str, str, str | None]
-_OBJECT_BACKEND = "object"  # prefix of the names of objects
 _HUB_BACKENDS = ("hf", "st")
 _BUNDLED_LABELS = {"use": "USE"}
 _MODEL_NAME = re.compile(r"(?P<backend>\w+):(?P<rest>.*?)(?: #\d+)?(?P<run> \[.*\])?", re.DOTALL)
@@ -278,7 +277,8 @@ def model_labels(run: RunData) -> dict[ModelKey, str]:
         index = find_index(row)
         if index is None:
             index = len(records)
-            records.append(ModelRecord(row.model, row.model, "", key[2], _parse_options(row.options)))
+            settings = dict(part.partition("=")[::2] for part in row.options.split(";") if part)
+            records.append(ModelRecord(row.model, row.model, "", key[2], settings))
         indices[key] = index
     labels = make_unique_labels(records)
     return {key: labels[index] for key, index in indices.items()}
@@ -296,26 +296,36 @@ def get_published_name(record: ModelRecord) -> tuple[str, str]:
 
 def short_name(name: str) -> str:
     """Return the last part of a hub name, path or class path: ``model`` for ``hf:org/model@main``."""
+    return _list_names(name, "")[0]
+
+
+def _list_names(name: str, text: str) -> tuple[str, str, str]:
+    """Return the last part of a model's name, with its revision, and with its parent folder or module.
+
+    `text` is the model string as it was typed, whose path may be longer.
+    """
     parts = _MODEL_NAME.fullmatch(name)
-    return (
-        _BUNDLED_LABELS.get(name, name)
-        if parts is None
-        else _get_last_part(parts["backend"], parts["rest"]) + (parts["run"] or "")
-    )
-
-
-def _parse_options(options: str) -> dict[str, str]:
-    return dict(part.partition("=")[::2] for part in options.split(";") if part)
+    if parts is None:  # a bundled model or a label
+        return (_BUNDLED_LABELS.get(name, name),) * 3
+    rest, run = parts["rest"], parts["run"] or ""
+    if parts["backend"] in ("object", "python"):
+        last = re.split(r"[:.]", rest)[-1]
+        return last + run, last + run, rest + run
+    rest, _, revision = rest.partition("@") if parts["backend"] in _HUB_BACKENDS else (rest, "", "")
+    path, typed = (re.split(r"[/\\]", one.rstrip("/\\")) for one in (rest, text.partition("?")[0].partition(":")[2]))
+    longest = typed if typed[-1] == path[-1] and len(typed) > len(path) else path
+    last, tail = path[-1] or rest, (f"@{revision}" if revision else "") + run
+    return last + run, last + tail, "/".join(longest[-2:]) + tail
 
 
 def make_unique_labels(records: Sequence[ModelRecord]) -> list[str]:
     """Return short labels; add revision, folder, differing settings or a number where they clash."""
-    labels = [short_name(record.name) if _is_default(record) else record.name for record in records]
-    forms: tuple[Callable[[ModelRecord], str], ...] = (_add_revision, _add_parent)
-    for form in forms:
+    forms = [_list_names(record.name, record.text) if _is_default(record) else (record.name,) * 3 for record in records]
+    labels = [form[0] for form in forms]
+    for length in (1, 2):
         for indices in _find_clashes(labels):
-            longer = {i: form(records[i]) for i in indices if _is_default(records[i])}
-            if len({*longer.values()}) > 1 or len(longer) < len(indices):
+            longer = {i: forms[i][length] for i in indices}
+            if len({*longer.values()}) > 1:
                 for i, label in longer.items():
                     labels[i] = label
     for indices in _find_clashes(labels):
@@ -344,42 +354,7 @@ def _is_default(record: ModelRecord) -> bool:
     parts = _MODEL_NAME.fullmatch(record.name)
     if parts is None:
         return record.name == record.backend in _BUNDLED_LABELS
-    return parts["backend"] in (record.backend.partition(":")[0], _OBJECT_BACKEND)
-
-
-def _get_last_part(backend: str, rest: str) -> str:
-    if backend in (_OBJECT_BACKEND, "python"):
-        return re.split(r"[:.]", rest)[-1]
-    return re.split(r"[/\\]", _strip_revision(backend, rest))[-1] or rest
-
-
-def _strip_revision(backend: str, rest: str) -> str:
-    """Strip the revision of a hub name and a slash at the end."""
-    return (rest.partition("@")[0] if backend in _HUB_BACKENDS else rest).rstrip("/\\")
-
-
-def _add_revision(record: ModelRecord) -> str:
-    parts = _MODEL_NAME.fullmatch(record.name)
-    if parts is None:  # a bundled model
-        return short_name(record.name)
-    backend, rest = parts["backend"], parts["rest"]
-    revision = rest.partition("@")[2] if backend in _HUB_BACKENDS else ""
-    return _get_last_part(backend, rest) + (f"@{revision}" if revision else "") + (parts["run"] or "")
-
-
-def _add_parent(record: ModelRecord) -> str:
-    """Add the parent folder to a name; the module to the name of an object."""
-    parts = _MODEL_NAME.fullmatch(record.name)
-    if parts is None:
-        return short_name(record.name)
-    backend, rest = parts["backend"], parts["rest"]
-    if backend in (_OBJECT_BACKEND, "python"):
-        return rest + (parts["run"] or "")
-    asked = record.text.partition("?")[0].partition(":")[2]
-    found = [re.split(r"[/\\]", _strip_revision(backend, path)) for path in (rest, asked)]
-    longest = max(found, key=lambda path: len(path) if path[-1] == found[0][-1] else 0)
-    revision = _add_revision(record).removeprefix(_get_last_part(backend, rest))
-    return "/".join(longest[-2:]) + revision
+    return parts["backend"] in (record.backend.partition(":")[0], "object")
 
 
 @dataclass(frozen=True)

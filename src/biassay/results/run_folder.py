@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -238,7 +238,6 @@ _MAX_OVERHEAD = (
     1_024  # bytes per array, beyond its values and twice its name: the header and two entries of the archive
 )
 _MAX_LENGTH = 2**40  # length of an array along any dimension
-_CHUNK_BYTES = 1 << 24  # bytes
 # What zipfile raises when an archive was altered, the last two for a method of compression that there is not and for a
 # flag that says it is encrypted. All of them become one error that names the file.
 DAMAGE_ERRORS = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RuntimeError)
@@ -282,58 +281,22 @@ def save_arrays(folder: Path, model_index: str, arrays: Mapping[str, _Array]) ->
     ArrayFile
         Description of the file for the results.
     """
-    (folder / ARRAYS_FOLDER).mkdir(exist_ok=True)
-    with atomic_writer(folder / array_path(model_index)) as file:
-        return pack_arrays(arrays, file)
-
-
-def pack_arrays(arrays: Mapping[str, _Array], file: BinaryIO | None = None) -> ArrayFile:
-    """Write arrays to a file and return its description. Equal arrays give equal bytes.
-
-    Parameters
-    ----------
-    arrays : mapping
-        Arrays by name.
-    file : binary file, optional
-        If None, nothing is written.
-    """
-    sink = _DigestWriter(file)
-    with zipfile.ZipFile(sink, "w") as archive:
+    path = folder / array_path(model_index)
+    path.parent.mkdir(exist_ok=True)
+    with atomic_writer(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
-            dtype = "<f4" if array.dtype == np.float32 else "<f8"
-            values = np.ascontiguousarray(array, dtype=dtype)
-            header = make_npy_header(values.shape, dtype)
-            info = zipfile.ZipInfo(f"{name}.npy")
-            info.file_size = len(header) + values.nbytes  # decides before the first byte whether sizes need 64 bits
+            values = np.ascontiguousarray(array, "<f4" if array.dtype == np.float32 else "<f8")
+            info = zipfile.ZipInfo(f"{name}.npy")  # without a date: equal arrays give equal bytes
+            info.file_size = values.nbytes + _MAX_OVERHEAD  # decides before the first byte whether sizes need 64 bits
             with archive.open(info, "w") as member:
-                member.write(header)
-                for block in _iter_bytes(values):
-                    member.write(block)
-    return ArrayFile(sink.sha256.hexdigest(), {name: array.shape for name, array in arrays.items()})
+                np.lib.format.write_array(member, values, allow_pickle=False)
+    return _describe_arrays(path, arrays)
 
 
-class _DigestWriter(io.RawIOBase):
-    """Pass bytes on to a file and hash them. It cannot seek, so every byte is written once."""
-
-    def __init__(self, file: BinaryIO | None) -> None:
-        self.sha256 = hashlib.sha256()
-        self._file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self.sha256.update(content)
-        if self._file is not None:
-            self._file.write(content)
-        return len(content)
-
-
-def _iter_bytes(values: NDArray[np.floating]) -> Iterator[memoryview]:
-    """Yield the bytes of an array, some at a time: zipfile would copy them all."""
-    content = memoryview(values.data).cast("B") if values.size else memoryview(b"")
-    for start in range(0, len(content), _CHUNK_BYTES):
-        yield content[start : start + _CHUNK_BYTES]
+def _describe_arrays(path: Path, arrays: Mapping[str, _Array]) -> ArrayFile:
+    with open_file(path) as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return ArrayFile(digest, {name: array.shape for name, array in arrays.items()})
 
 
 def load_arrays(folder: Path, files: Mapping[str, ArrayFile]) -> dict[str, _Array]:
@@ -481,8 +444,9 @@ def write_results(folder: Path, run: RunData, schema: StudySchema, model_indices
     changed = None if model_indices is None else set(model_indices)
     files = {}
     for model_index, arrays in run.arrays_by_model().items():
-        is_new = changed is None or int(model_index) in changed
-        files[model_index] = save_arrays(folder, model_index, arrays) if is_new else pack_arrays(arrays)
+        path = folder / array_path(model_index)
+        is_new = changed is None or int(model_index) in changed or not path.exists()
+        files[model_index] = save_arrays(folder, model_index, arrays) if is_new else _describe_arrays(path, arrays)
     stored = {name: map(unstructure_record, run.tables.get(name, ())) for name in schema.stored}
     measured = [record.text for record in run.manifest.models if record.measured]
     about = {"format_version": FORMAT_VERSION, "run_id": run.manifest.run_id, "measured": measured}
