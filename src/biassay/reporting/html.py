@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -11,7 +10,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -57,63 +56,45 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RenderedSection:
-    """A heading with its rendered content, collapsed unless `open` is True."""
-
-    anchor: str
-    title: str
-    body: Markup
-    open: bool = False
-
-
-@dataclass(frozen=True)
 class ReportPart:
-    """The rendered report of one kind of run."""
+    """The rendered report of one kind of run; `sections` are pairs of a section and its content."""
 
     anchor: str
     report: Report
-    sections: Sequence[RenderedSection]
+    sections: Sequence[tuple[Section, Markup]]
     figure: Markup | None
     counts: Table | None
 
 
-@dataclass(frozen=True)
-class Renderer:
-    """Render reports in HTML as parts of a page; `level` is that of the headings of sections."""
+def _render_part(report: Report, anchor: str, level: int) -> ReportPart:
+    """Render a report as a part of a page; `level` is that of the headings of sections."""
 
-    environment: jinja2.Environment
-    anchor: str
-    level: int
-
-    def report(self, report: Report) -> ReportPart:
-        """Render a report as a part of the HTML report."""
-        figure = report.figure or draw_overview(report.findings, report.caption)
-        if isinstance(figure, Drawings):
-            figure = self._render_blocks((figure,), "At a glance")
-        sections = [self.blocks(section) for section in report.sections]
-        return ReportPart(self.anchor, report, sections, figure, make_counts_table(report.findings))
-
-    def blocks(self, section: Section) -> RenderedSection:
-        """Render the blocks of a section."""
-        title = section.title if self.level == 2 else f"{section.title} ({self.anchor})"
-        body = self._render_blocks(section.blocks, title)
-        return RenderedSection(f"{self.anchor}-{section.name}", section.title, body, not section.collapsed)
-
-    def _render_blocks(self, blocks: Sequence[Block], title: str) -> Markup:
-        body = self.environment.get_template("blocks.html").render(
-            blocks=blocks,
-            title=title,
-            anchor=self.anchor,
-            level=self.level,
-            kinds=lambda block: type(block).__name__,
-            texts=lambda table: [span.text for span in table.models for _ in span.columns],
-            can_draw=can_draw(),
-            install=format_install_command("figures"),
-            draw=lambda make: Markup(render_for_page(make(PAGE))),
+    def render(blocks: Sequence[Block], title: str) -> Markup:
+        body = (
+            make_environment()
+            .get_template("blocks.html")
+            .render(
+                blocks=blocks,
+                title=title if level == 2 else f"{title} ({anchor})",
+                anchor=anchor,
+                level=level,
+                kinds=lambda block: type(block).__name__,
+                texts=lambda table: [span.text for span in table.models for _ in span.columns],
+                can_draw=can_draw(),
+                install=format_install_command("figures"),
+                draw=lambda make: Markup(render_for_page(make(PAGE))),
+            )
         )
         return Markup(body)
 
+    figure = report.figure or draw_overview(report.findings, report.caption)
+    if isinstance(figure, Drawings):
+        figure = render((figure,), "At a glance")
+    sections = [(section, render(section.blocks, section.title)) for section in report.sections]
+    return ReportPart(anchor, report, sections, figure, make_counts_table(report.findings))
 
+
+@cache
 def make_environment() -> jinja2.Environment:
     """Make a template environment that escapes all values."""
     import jinja2
@@ -613,9 +594,9 @@ def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] |
     parts = _make_parts(shown, level)
     if compared is not None:
         presenter, comparison = compared
-        first = Renderer(make_environment(), "comparison", level).report(presenter.comparison_report(comparison))
+        first = _render_part(presenter.comparison_report(comparison), "comparison", level)
         if first.figure is not None:  # its figure already includes the other runs
-            parts = [dataclasses.replace(part, figure=None) for part in parts]
+            parts = [replace(part, figure=None) for part in parts]
         parts = [first, *parts]
     script = f'"use strict";\n(() => {{\n{read_asset("page.js")}\n{read_asset("tables.js")}}})();\n'
     data = json.dumps(
@@ -643,8 +624,8 @@ def _make_parts(shown: Sequence[Shown], level: int) -> list[ReportPart]:
         name = presenter.anchor(gathered)
         anchor = name if presenter.joins_runs else f"{name}-{next(number)}"
         report = presenter.report(gathered)
-        report = dataclasses.replace(report, notes=(*_note_unmeasured(gathered.run), *report.notes))
-        parts.append(Renderer(make_environment(), anchor, level).report(report))
+        report = replace(report, notes=(*_note_unmeasured(gathered.run), *report.notes))
+        parts.append(_render_part(report, anchor, level))
     return parts
 
 

@@ -294,7 +294,7 @@ def save_arrays(folder: Path, model_index: str, arrays: Mapping[str, _Array]) ->
 
 
 def _describe_arrays(path: Path, arrays: Mapping[str, _Array]) -> ArrayFile:
-    with open_file(path) as file:
+    with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return ArrayFile(digest, {name: array.shape for name, array in arrays.items()})
 

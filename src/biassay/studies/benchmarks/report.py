@@ -12,7 +12,7 @@ from markupsafe import Markup
 from biassay.reporting.charts.base import Drawing
 from biassay.reporting.comparison import methods_of_differences
 from biassay.reporting.document import Report, Table
-from biassay.reporting.findings import draw_forests, format_counts, make_findings_table
+from biassay.reporting.findings import draw_forests, format_counts, make_findings_table, select_drawable
 from biassay.reporting.formats import (
     MANY_MODELS,
     format_count,
@@ -20,7 +20,7 @@ from biassay.reporting.formats import (
     format_interval,
     format_percent,
 )
-from biassay.reporting.html import Effect, EffectRow, EffectRows, draw_effects, get_scale, make_effect, select_drawable
+from biassay.reporting.html import Effect, EffectRow, EffectRows, draw_effects, get_scale, make_effect
 from biassay.reporting.methods import (
     CitationUse,
     MethodsSentence,
