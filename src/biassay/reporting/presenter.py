@@ -189,17 +189,15 @@ def make_record_table(spec: TableSpec, run: RunData, title: str = "", most: int 
 
 
 def _hide_descriptive_p_value(column: Column) -> Column:
-    return dataclasses.replace(
-        column, get=lambda row: None if getattr(row, "evidence", "") == "descriptive" else column.value(row)
-    )
+    def get_tested(row: Any) -> Any:
+        return None if getattr(row, "evidence", "") == "descriptive" else column.value(row)
+
+    return dataclasses.replace(column, get=get_tested)
 
 
 def _describe_settings(run: RunData) -> dict[str, str]:
     """Describe the settings and inputs of a run by name."""
-    records = (run.manifest.settings, run.manifest.inputs)
-    return {
-        field.name: _short(getattr(record, field.name)) for record in records for field in dataclasses.fields(record)
-    }
+    return {name: _short(value) for name, value in (vars(run.manifest.settings) | vars(run.manifest.inputs)).items()}
 
 
 def _short(value: Any) -> str:
@@ -227,7 +225,8 @@ class DefaultPresenter(Presenter):
         specs = [spec for spec in specs if spec.name != DECISIONS.name]  # part of the results
         results = _list_table_blocks([spec for spec in specs if not spec.collapsed], run)
         details = _list_table_blocks([spec for spec in specs if spec.collapsed], run)
-        settings = [(field.name, _setting(run, field.name)) for field in dataclasses.fields(run.manifest.settings)]
+        values = vars(run.manifest.settings).items()
+        settings = [(name, format_value("text", value) or "–") for name, value in values]
         unknown = [
             (f"Out of vocabulary on {label}", ", ".join(record.oov_words))
             for label, record in zip(record_labels(run), run.manifest.models, strict=True)
@@ -236,7 +235,7 @@ class DefaultPresenter(Presenter):
         study = (("Study", f"{run.manifest.study} ({run.manifest.package})"), *settings, *unknown)
         return Report(
             title=format_title(findings),
-            subject=f"{self._title} in {', '.join(_labels(run))}",
+            subject=f"{self._title} in {', '.join(model_labels(run).values() or record_labels(run))}",
             headline=self._headline(run),
             findings=findings,
             sections=[
@@ -283,7 +282,8 @@ class DefaultPresenter(Presenter):
     def _entry(self, finding: Finding, run: RunData) -> IndexEntry:
         effect = CardMetric("effect", f"Effect ({unit_name(finding.unit)})", finding.effect)
         p_values = (
-            CardMetric(_format_metric_code(name), f"p-value, {name}", value) for name, value in finding.p_values.items()
+            CardMetric("_".join(["p_value", *name.replace(",", " ").split()]), f"p-value, {name}", value)
+            for name, value in finding.p_values.items()
         )
         args = {"study": run.manifest.study, "package": run.manifest.package, "biassay": get_version(run)}
         return IndexEntry("other", self._title, finding.item, finding.title, "", args, (effect, *p_values))
@@ -338,19 +338,6 @@ class DefaultPresenter(Presenter):
 def _list_table_blocks(specs: Sequence[TableSpec], run: RunData) -> tuple[Heading | Table, ...]:
     """List tables with their titles as headings."""
     return tuple(block for spec in specs for block in (Heading(spec.title), make_record_table(spec, run)))
-
-
-def _format_metric_code(name: str) -> str:
-    """Format the code of a p-value: p_value_joint_corrected."""
-    return "_".join(["p_value", *name.replace(",", " ").split()])
-
-
-def _setting(run: RunData, name: str) -> str:
-    return format_value("text", getattr(run.manifest.settings, name)) or "–"
-
-
-def _labels(run: RunData) -> list[str]:
-    return list(model_labels(run).values()) or record_labels(run)
 
 
 Shown = tuple[Presenter, RunGroup]
