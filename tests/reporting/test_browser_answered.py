@@ -43,13 +43,3 @@ def test_axe_finds_nothing_and_no_label_is_cut(made: dict[str, str], opened: Cal
         assert violations(one) == []
         assert one.page.evaluate(f"{CUT}.map((one) => one.textContent)") == []
         assert one.page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", SHOWN)
-def test_the_figure_is_seen_first(made: dict[str, str], opened: Callable[..., Opened], name: str, width: int) -> None:
-    page = opened(made[name], width=width, folded=True).page
-    box = page.locator(".effects .strip").first.bounding_box()
-    assert box is not None
-    assert box["y"] + box["height"] < 800
-    assert page.locator(".effects .strip .mark").first.is_visible()

@@ -9,9 +9,11 @@ import pytest
 from rich.console import Console
 
 from biassay.reporting.document import Cell, ColumnSpan, Report, RowGroup, Section, Table, TableRow, Text
+from biassay.reporting.document import make_table as make_record_table
 from biassay.reporting.findings import describe_power, format_title, list_skipped, make_counts_table
 from biassay.reporting.terminal import MAX_LINES, print_report, render_table
 from biassay.results.outcomes import Evidence, Finding
+from biassay.results.tables import Column
 
 
 def make_finding(model: str, item: str, evidence: Evidence, effect: float | None = 1.0, **changes: Any) -> Finding:
@@ -121,3 +123,11 @@ def test_labels_cannot_steer_the_terminal() -> None:
     )
     text = "".join(line.plain for line in render_table(table, 80))
     assert not set(text) & {"\x1b", "\x9b", "\u202e"}
+
+
+def test_of_many_rows_the_first_are_shown_and_the_others_counted() -> None:
+    columns = [Column(f"c{i}", f"head{i}", "A column.", get=lambda row, i=i: f"cell{row}x{i}") for i in range(2)]
+    lines = [line.plain for line in render_table(make_record_table("", columns, range(2000), 30), 80)]
+    assert sum("cell" in line for line in lines) == 30
+    assert "1,970" in lines[-1]
+    assert len(make_record_table("", columns, range(2000)).rows) == 2000
