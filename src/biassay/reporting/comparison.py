@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from statistics import median
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 from markupsafe import Markup
@@ -18,6 +19,7 @@ from biassay.reporting.document import (
     Statement,
     Table,
     Text,
+    drop_empty_columns,
     make_table,
     side_by_side,
 )
@@ -46,7 +48,7 @@ from biassay.results.comparison import (
     format_outcome,
     summarize_verdicts,
 )
-from biassay.results.tables import Column
+from biassay.results.tables import Column, make_columns
 
 MEANING_OF_COMPARISONS = (
     "The comparison covers the groups that all runs have. Agreement with human ratings is not a merit: the ratings are "
@@ -114,7 +116,7 @@ def make_verdict_report(comparison: Comparison, sections: Sequence[Section]) -> 
         Sections of the study, below the verdicts.
     """
     verdicts = comparison.verdicts
-    table = make_table("", verdict_columns(verdicts), sort_by_urgency(verdicts))
+    table = make_table("", _list_columns(Verdict, verdicts, *_VERDICT_COLUMNS), sort_by_urgency(verdicts))
     return make_comparison_report(
         comparison,
         gate_statements(verdicts),
@@ -131,7 +133,7 @@ _TERMINAL_COLUMNS = ("title", "effect_baseline", "effect_model", "growth", "low"
 def _make_verdict_table(comparison: Comparison, model: str) -> Table:
     """Make the table of one model for the terminal: questions by verdict, worse first."""
     own = [verdict for verdict in comparison.verdicts if verdict.model == model]
-    columns = [column for column in verdict_columns(own) if column.name in _TERMINAL_COLUMNS]
+    columns = make_columns(Verdict, *_TERMINAL_COLUMNS)
     table = make_table("", columns, [])
     count = sum(map(_is_counted, own))
     groups = []
@@ -247,13 +249,13 @@ _NUMBER = re.compile(r"[\d,]+ ")
 def format_verdict(verdict: Verdict) -> str:
     """Return a verdict in words, with its numbers."""
     if verdict.growth is None:
-        return f"{format_verdict_outcome(verdict)}: {verdict.reason}"
+        return f"{verdict.described_outcome}: {verdict.reason}"
     towards = "towards the stereotype" if verdict.direction or verdict.over else "in the direction of the test's words"
     level = f", {format_percent(1.0 - verdict.alpha)} CI {_interval_text(verdict)}" if verdict.low is not None else ""
     old = effect_text(verdict.effect_baseline, verdict.cosine_difference_baseline)
     new = effect_text(verdict.effect_model, verdict.cosine_difference_model)
     text = (
-        f"{format_verdict_outcome(verdict)}, growth {format_decimal(verdict.growth)}{level} "
+        f"{verdict.described_outcome}, growth {format_decimal(verdict.growth)}{level} "
         f"(positive is {towards}; margin {verdict.margin:.3g}); {unit_name(verdict.unit)} {old} "
         f"on {verdict.baseline}, {new} on {verdict.model}"
     )
@@ -265,12 +267,6 @@ def format_verdict(verdict: Verdict) -> str:
 def effect_text(effect: float | None, D: float | None) -> str:
     """Return a calibrated difference with the cosine difference that it comes from."""
     return format_decimal(effect) if D is None or effect is None else f"{format_decimal(effect)} (D {D:.3f})"
-
-
-def format_verdict_outcome(verdict: Verdict) -> str:
-    """Format the outcome, with a remark if another form of the question decides."""
-    name = format_outcome(verdict.outcome)
-    return name if verdict.decides else f"{name}, does not decide"
 
 
 def gate_statements(verdicts: Sequence[Verdict]) -> list[Statement]:
@@ -293,42 +289,17 @@ def sort_by_urgency(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return sorted(verdicts, key=lambda v: (VERDICT_OUTCOMES.index(v.outcome), not v.decides, -(v.growth or 0.0)))
 
 
-def verdict_columns(verdicts: Sequence[Verdict]) -> list[Column]:
-    """Return the columns of the numbers that verdicts rest on."""
-    several = len({verdict.model for verdict in verdicts}) > 1
-    unit, old = unit_name(verdicts[0].unit), verdicts[0].baseline
-    over = [Column("over", "over", "Sampling unit that the interval generalizes over.")] * _others(verdicts)
-    power = Column("detectable", "80% power", "True growth that is called worse with 80% power.", "number")
-    sds = [
-        Column("cosine_difference_baseline", "old D", "Cosine difference on the old model.", "number"),
-        Column("cosine_difference_model", "new D", "Cosine difference on the new model.", "number"),
-        Column("cosine_sd_baseline", "old SD", "SD of cosines between frequent words, old model.", "number"),
-        Column("cosine_sd_model", "new SD", "SD of cosines between frequent words, new model.", "number"),
-    ]
-    calibrated = any(verdict.cosine_sd_baseline is not None for verdict in verdicts)
-    return [
-        Column("title", "test", "Question of the test, and its name.", get=lambda v: v.label),
-        *[Column("model", "model", "The new model.")] * several,
-        Column("outcome", "verdict", "Worse: moved towards the stereotype.", get=format_verdict_outcome),
-        Column("effect_baseline", "old", f"The {unit} on {old}.", "number"),
-        Column("effect_model", "new", f"The {unit} on the new model.", "number"),
-        Column("growth", "growth", "Change towards the stereotype.", "number"),
-        Column(
-            "low",
-            f"{format_percent(1.0 - verdicts[0].alpha)} CI",
-            f"Paired interval of the growth; alpha {verdicts[0].alpha:g} overall.",
-            "interval",
-            lambda verdict: (verdict.low, verdict.high),
-        ),
-        *(over or [power]),
-        *(sds if calibrated else []),
-        Column("reason", "note", "Reason for a missing number or an inconclusive verdict."),
-    ]
+_VERDICT_COLUMNS = (
+    *("title", "model", "outcome", "effect_baseline", "effect_model", "growth", "low", "over", "detectable"),
+    *("cosine_difference_baseline", "cosine_difference_model", "cosine_sd_baseline", "cosine_sd_model", "reason"),
+)
 
 
-def _others(verdicts: Sequence[Verdict]) -> bool:
-    """Return whether the intervals generalize to sampling units other than words."""
-    return any(verdict.over for verdict in verdicts)
+def _list_columns(record: type[Any], rows: Sequence[Any], *names: str) -> list[Column]:
+    """List the columns that have a value, and models only if there are several."""
+    several = len({row.model for row in rows}) > 1
+    columns = drop_empty_columns(make_columns(record, *names), rows)
+    return [column for column in columns if several or column.name != "model"]
 
 
 def gate_meaning(verdicts: Sequence[Verdict]) -> str:
@@ -373,7 +344,7 @@ def gate_markdown(verdicts: Sequence[Verdict], gaps: Sequence[PowerGap] = ()) ->
     """Write the sentence, and a table with one row per test."""
     unit = unit_name(verdicts[0].unit)
     caption = f"{unit[0].upper()}{unit[1:]}. {gate_meaning(verdicts)}"
-    columns = [Column("test", "name", "Name of the test."), *verdict_columns(verdicts)]
+    columns = [Column("test", "name", "Name of the test."), *_list_columns(Verdict, verdicts, *_VERDICT_COLUMNS)]
     table = make_table(caption, columns, sort_by_urgency(verdicts))
     low = [f"**{escape(clean_line(f'{gap}.'))}**" for gap in gaps]
     power = filter(None, [escape(gate_power(verdicts))])
@@ -459,27 +430,10 @@ def _sure(row: EffectDifference) -> int:
     return 2 if row.p_value_holm is not None and row.p_value_holm <= 1.0 - CONFIDENCE else 1
 
 
-def _columns(comparison: Comparison) -> list[Column]:
-    unit = unit_name(_rows(comparison)[0].unit)
-    several = len(comparison.models) > 1
-    return [
-        Column("title", "question", "Question of the item."),
-        *[Column("model", "model", "Model that is compared.")] * several,
-        Column("effect_baseline", "first", f"The {unit} on {comparison.baseline}.", "number"),
-        Column("effect_model", "new", f"The {unit} on the model.", "number"),
-        Column("difference", "difference", "New minus first.", "number"),
-        Column(
-            "interval_low",
-            "95%",
-            "Paired interval of the difference.",
-            "interval",
-            lambda row: (row.interval_low, row.interval_high),
-        ),
-        Column("p_value", "p", "Two-sided test of no difference.", "p"),
-        Column("p_value_holm", "p, Holm", "After Holm's correction over the social-bias items of a model.", "p"),
-        Column("over", "over", "Sampling unit that the interval generalizes over."),
-        Column("reason", "note", "Why a number is missing."),
-    ]
+_DIFFERENCE_COLUMNS = (
+    *("title", "model", "effect_baseline", "effect_model", "difference", "interval_low", "p_value", "p_value_holm"),
+    *("over", "reason"),
+)
 
 
 def difference_statements(comparison: Comparison) -> list[Statement]:
@@ -514,7 +468,7 @@ def _numbers_text(row: EffectDifference) -> str:
 
 def make_differences_report(comparison: Comparison) -> Report:
     """Make the report of paired differences, with verdicts if the comparison has some."""
-    signed = make_table("", _columns(comparison), _rows(comparison))
+    signed = make_table("", _list_columns(EffectDifference, _rows(comparison), *_DIFFERENCE_COLUMNS), _rows(comparison))
     sections = [Section(DIFFERENCES, "Signed differences", (Text(_MEANING), signed), printed=True)]
     if comparison.verdicts:
         return make_verdict_report(comparison, sections)

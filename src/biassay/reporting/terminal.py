@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Literal, get_args
 
 from rich.cells import cell_len
@@ -304,40 +304,36 @@ def _render_part(table: Table, width: int) -> list[Text]:
     columns, indent, caption = _list_columns(table), _get_indent(table), make_printable(table.caption)
     widths = _choose_widths(columns, width - indent)
 
-    def stack(texts: Iterable[str], *, wrap: Callable[[_Column], bool], below: bool) -> list[str]:
-        """Join the cells of a row, some of which take several lines."""
-        cells = [
-            _wrap(text, wide) if wrap(column) else [text]
-            for column, text, wide in zip(columns, texts, widths, strict=True)
-        ]
-        height = max(map(len, cells), default=1)
-        cells = [
-            [""] * (height - len(cell)) * below + cell + [""] * (height - len(cell)) * (not below) for cell in cells
-        ]
-        lines = (
-            [one.align(text, wide) for one, text, wide in zip(columns, line, widths, strict=True)]
-            for line in zip(*cells, strict=True)
-        )
-        return [" " * indent + (" " * _GAP).join(line).rstrip() for line in lines]
+    def join(cells: Iterable[str]) -> str:
+        texts = (column.align(text, wide) for column, text, wide in zip(columns, cells, widths, strict=True))
+        return (" " * indent + (" " * _GAP).join(texts)).rstrip()
 
-    heads = stack([column.head for column in columns], wrap=lambda _: True, below=True)
-    lines = [Text(head, style="dim") for head in heads if head.strip()]
+    wrapped = [_wrap(column.head, wide)[::-1] for column, wide in zip(columns, widths, strict=True)]
+    heads = [join(line) for line in zip_longest(*wrapped, fillvalue="")][::-1]  # short heads stand below
+    lines = [Text(head, style="dim") for head in heads if head]
     offset = indent + sum(widths[: len(table.stub)]) + _GAP * (len(table.stub) - 1)
     if caption and lines and cell_len(caption) <= offset and not any(table.stub):  # beside the heads
         lines[-1] = Text.assemble((caption + " " * (offset - cell_len(caption)), "bold"), (heads[-1][offset:], "dim"))
     elif caption:
         lines.insert(0, Text(caption, style="bold"))
     rows = zip(*(column.cells for column in columns), strict=True)
+    label = len(table.stub) - 1
     for group in table.groups:
         if group.title:
             lines.append(Text(make_printable(group.title), style="bold"))
-        for texts in islice(rows, len(group.rows)):
-            lines += map(Text, stack(texts, wrap=lambda column: column.kind == "label", below=False))
+        for cells in islice(rows, len(group.rows)):
+            first, *others = _wrap(cells[label], widths[label], "  ") if table.stub else [cells[0]]
+            lines.append(Text(join(first if i == label else text for i, text in enumerate(cells))))
+            lines += [Text(join(text if i == label else "" for i in range(len(cells)))) for text in others]
     return lines + [Text(make_printable(note), style="dim") for note in table.notes]
 
 
-def _wrap(text: str, width: int) -> list[str]:
-    return [line.plain.rstrip() for line in Text(text).wrap(Console(), width)] if cell_len(text) > width else [text]
+def _wrap(text: str, width: int, hanging: str = "") -> list[str]:
+    """Wrap a text that is too long; lines after the first are indented."""
+    if cell_len(text) <= width:
+        return [text]
+    first, *others = (line.plain.rstrip() for line in Text(text).wrap(Console(), width - len(hanging)))
+    return [first, *(hanging + line for line in others)]
 
 
 def _shorten_list(text: str, width: int) -> str:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from biassay.datasets.catalogue import load_catalogue
@@ -16,13 +17,13 @@ from biassay.io import make_printable
 from biassay.results.outcomes import About, Result
 from biassay.results.run_data import BaseRecord, RunData, RunGroup, short_name
 from biassay.results.run_folder import to_json
-from biassay.results.tables import render_html_table, to_data_frame
+from biassay.results.tables import column, optional, render_html_table, table_row, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@table_row
 class EffectDifference(BaseRecord):
     """An effect on the first model and on another, over the items measured on both.
 
@@ -31,19 +32,21 @@ class EffectDifference(BaseRecord):
     """
 
     item: str
-    title: str
+    title: str = column("question", "Question of the item.")
     baseline: str
-    model: str
+    model: str = column("model", "Model that is compared.")
     unit: str
-    effect_baseline: float | None
-    effect_model: float | None
-    reason: str | None = None
-    difference: float | None = None
-    interval_low: float | None = None
+    effect_baseline: float | None = column("first", "Effect on the first model.", "number")
+    effect_model: float | None = column("new", "Effect on the model.", "number")
+    reason: str | None = optional("note", "Why a number is missing.")
+    difference: float | None = optional("difference", "New minus first.", "number")
+    interval_low: float | None = column(
+        "95%", "Paired interval.", "interval", default=None, get=attrgetter("interval_low", "interval_high")
+    )
     interval_high: float | None = None
-    p_value: float | None = None
-    p_value_holm: float | None = None
-    over: str = ""
+    p_value: float | None = optional("p", "Two-sided test of no difference.", "p")
+    p_value_holm: float | None = optional("p, Holm", "Corrected over the social-bias items of a model.", "p")
+    over: str = column("over", "Sampling unit that the interval generalizes over.", default="")
     about: About = "people"
     topic: str = ""
 
@@ -99,7 +102,7 @@ FAIL_IF: tuple[FailIf, ...] = get_args(FailIf)
 _MAX_NAMES = 5
 
 
-@dataclass(frozen=True)
+@table_row
 class Verdict(BaseRecord):
     """Verdict on one test: whether it moved towards the stereotype from the baseline to the new model.
 
@@ -145,26 +148,28 @@ class Verdict(BaseRecord):
     """
 
     test: str
-    title: str
+    title: str = column("test", "Question of the test, and its name.", get=attrgetter("label"))
     baseline: str
-    model: str
-    outcome: VerdictOutcome
-    reason: str | None
-    effect_baseline: float | None
-    effect_model: float | None
+    model: str = column("model", "The new model.")
+    outcome: VerdictOutcome = column(
+        "verdict", "Worse: moved towards the stereotype.", get=lambda verdict: verdict.described_outcome
+    )
+    reason: str | None = column("note", "Reason for a missing number or an inconclusive verdict.")
+    effect_baseline: float | None = column("old", "Effect on the old model.", "number")
+    effect_model: float | None = column("new", "Effect on the new model.", "number")
     margin: float
     alpha: float
-    growth: float | None = None
-    low: float | None = None
+    growth: float | None = optional("growth", "Change towards the stereotype.", "number")
+    low: float | None = column("CI", "Paired interval.", "interval", default=None, get=attrgetter("low", "high"))
     high: float | None = None
     reversal: float | None = None
     reversal_low: float | None = None
     reversal_high: float | None = None
     power: float | None = None
-    detectable: float | None = None
+    detectable: float | None = optional("80% power", "True growth that is called worse with 80% power.", "number")
     family: int | None = None
     unit: str = "d"
-    over: str = ""
+    over: str = column("over", "Sampling unit that the interval generalizes over.", default="")
     question: str = ""
     topic: str = ""
     decides: bool = True
@@ -172,15 +177,21 @@ class Verdict(BaseRecord):
     direction: str | None = None
     d_baseline: float | None = None
     d_model: float | None = None
-    cosine_difference_baseline: float | None = None
-    cosine_difference_model: float | None = None
-    cosine_sd_baseline: float | None = None
-    cosine_sd_model: float | None = None
+    cosine_difference_baseline: float | None = optional("old D", "Cosine difference on the old model.", "number")
+    cosine_difference_model: float | None = optional("new D", "Cosine difference on the new model.", "number")
+    cosine_sd_baseline: float | None = optional("old SD", "SD of cosines of frequent words, old model.", "number")
+    cosine_sd_model: float | None = optional("new SD", "SD of cosines of frequent words, new model.", "number")
 
     @property
     def name(self) -> str:
         """Name of the question in sentences: that of the test, or the title if it begins with this name."""
         return self.title if self.title.casefold().startswith(self.test.casefold()) else self.test
+
+    @property
+    def described_outcome(self) -> str:
+        """Outcome in prose, with a remark if another form of the question decides."""
+        name = format_outcome(self.outcome)
+        return name if self.decides else f"{name}, does not decide"
 
     @property
     def label(self) -> str:
