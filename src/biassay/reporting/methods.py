@@ -245,27 +245,34 @@ def make_paragraphs(
     return [sentences for sentences in found if sentences]
 
 
-def methods_latex(paragraphs: Iterable[Sequence[MethodsSentence]], cited: Iterable[Citation]) -> str:
+def methods_latex(paragraphs: Iterable[Sequence[MethodsSentence]], cited: Sequence[Citation]) -> str:
     """Format paragraphs in LaTeX, which cite works by the keys of the bibliography."""
-    known = {name: work.key for work in cited if work.key for name in _list_names(work)}
 
-    def written(one: MethodsSentence) -> str:
-        keys = dict.fromkeys(known[work] for work in one.works if work in known)
-        return latex.escape(clean_line(one.text)) + (f"~\\cite{{{','.join(keys)}}}." if keys else ".")
+    def write(text: str, works: Sequence[Citation]) -> str:
+        keys = ",".join(work.key for work in works)
+        return latex.escape(clean_line(text)) + (f"~\\cite{{{keys}}}." if keys else ".")
 
-    body = "\n\n".join("\n".join(map(written, sentences)) for sentences in paragraphs)
+    body = "\n\n".join("\n".join(write(*one) for one in _cite(sentences, cited)) for sentences in paragraphs)
     return f"% For the section on methods; the works are in references.bib.\n{body}\n"
 
 
-def methods_markdown(paragraphs: Iterable[Sequence[MethodsSentence]], cited: Iterable[Citation]) -> str:
+def methods_markdown(paragraphs: Iterable[Sequence[MethodsSentence]], cited: Sequence[Citation]) -> str:
     """Format paragraphs in Markdown, which cite works by authors and years."""
-    known = {name: work.short for work in cited if work.key for name in _list_names(work)}
 
-    def written(one: MethodsSentence) -> str:
-        names = "; ".join(dict.fromkeys(known[work] for work in one.works if work in known))
-        return markdown.escape(clean_line(f"{one.text} [{names}]." if names else f"{one.text}."))
+    def write(text: str, works: Sequence[Citation]) -> str:
+        names = "; ".join(dict.fromkeys(work.short for work in works))
+        return markdown.escape(clean_line(f"{text} [{names}]." if names else f"{text}."))
 
-    return "\n\n".join(" ".join(map(written, sentences)) for sentences in paragraphs) + "\n"
+    return "\n\n".join(" ".join(write(*one) for one in _cite(sentences, cited)) for sentences in paragraphs) + "\n"
+
+
+def _cite(sentences: Iterable[MethodsSentence], cited: Iterable[Citation]) -> Iterator[tuple[str, list[Citation]]]:
+    """Yield the text of every sentence with the works that it cites, by key or in the user's words."""
+    known = {work.key: work for work in cited if work.key}
+    known |= {dict(work.fields)["title"]: work for work in known.values() if work.type == "misc"}
+    for one in sentences:
+        works = {known[name].key: known[name] for name in one.works if name in known}
+        yield one.text, list(works.values())
 
 
 def _make_sentences(presenter: Presenter, run: RunData) -> Iterator[MethodsSentence]:
@@ -280,11 +287,6 @@ def _name_published_models(run: RunData) -> Iterator[MethodsSentence]:
     for label, record in zip(record_labels(run), run.manifest.models, strict=True):
         if title := get_published_name(record)[0]:
             yield MethodsSentence(f"The model {label} is {title}", list_works(cite_model(record)))
-
-
-def _list_names(citation: Citation) -> tuple[str, ...]:
-    """Return the key of a work, or the words of the user."""
-    return (citation.key, dict(citation.fields)["title"]) if citation.type == "misc" else (citation.key,)
 
 
 def make_default_methods(run: RunData, uses: Iterable[CitationUse]) -> Iterator[MethodsSentence]:

@@ -9,7 +9,7 @@ from itertools import islice, zip_longest
 from typing import Literal, get_args
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from biassay.io import make_printable
@@ -66,6 +66,9 @@ class _Point:
     """A bullet whose wrapped lines are aligned."""
 
     text: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self.wrap(console, options.max_width)
 
     def wrap(self, console: Console, width: int) -> Iterator[Text]:
         """Yield the lines in a width."""

@@ -393,10 +393,7 @@ def correct_by_model(records: Sequence[ResultRecord], alpha: float) -> tuple[Dec
         correction = holm_by_question(p_values, questions, alpha, floors)
         adjusted |= _drop_nan(dict(zip(tested, correction.adjusted.tolist(), strict=True)))
         families |= {i: {"family": "run", "family_size": correction.n} for i in indices}
-    return tuple(
-        make_decision(record, alpha, p_adjusted=adjusted.get(i), form_of=forms.get(i), **families.get(i, {}))
-        for i, record in enumerate(records)
-    )
+    return _decide(records, alpha, adjusted, families, forms)
 
 
 def correct_rows(records: Sequence[ResultRecord], alpha: float) -> tuple[Decision, ...]:
@@ -410,14 +407,9 @@ def correct_rows(records: Sequence[ResultRecord], alpha: float) -> tuple[Decisio
     """
     tested = [i for i, record in enumerate(records) if record.claim != "descriptive"]
     p_values = [_or_nan(records[i].outcome.p_value) for i in tested]
-    correction = holm(p_values, alpha)
-    adjusted = _drop_nan(dict(zip(tested, correction.adjusted.tolist(), strict=True)))
+    adjusted = _drop_nan(dict(zip(tested, holm(p_values, alpha).adjusted.tolist(), strict=True)))
     family = {"family": "rows", "family_size": sum(not math.isnan(p) for p in p_values)}
-    families = dict.fromkeys(tested, family)
-    return tuple(
-        make_decision(record, alpha, p_adjusted=adjusted.get(i), **families.get(i, {}))
-        for i, record in enumerate(records)
-    )
+    return _decide(records, alpha, adjusted, dict.fromkeys(tested, family), {})
 
 
 def correct_declared(
@@ -457,6 +449,16 @@ def correct_declared(
                 p_value = records[i].outcome.p_value
                 if p_value is not None and records[i].claim != "descriptive":
                     adjusted[i] = level if i == first else max(level, min(1.0, p_value * size * n_forms))
+    return _decide(records, alpha, adjusted, families, forms)
+
+
+def _decide(
+    records: Sequence[ResultRecord],
+    alpha: float,
+    adjusted: Mapping[int, float],
+    families: Mapping[int, Mapping[str, Any]],
+    forms: Mapping[int, str],
+) -> tuple[Decision, ...]:
     return tuple(
         make_decision(record, alpha, p_adjusted=adjusted.get(i), form_of=forms.get(i), **families.get(i, {}))
         for i, record in enumerate(records)
