@@ -204,13 +204,13 @@ def _get_ends(low: Column, high: Column, row: Any) -> tuple[float, float] | None
 def paper_table(spec: TableSpec, run: RunData) -> Table:
     """Make the table of a paper: models across if the table has a key and a value column."""
     columns, rows = read_table(spec, run)
-    labels = model_labels(run)
     if spec.key and spec.value_column:
-        every = spec.get_columns(run)
-        numbers = {(format_item(spec, row, every), labels[model_key(row)]): row for row in rows}
-        number = _column(every, spec.value_column)
-        cells = {index: format_value(number.format, number.value(row)) for index, row in numbers.items()}
-        stub = ", ".join(_column(every, name).label for name in spec.key)
+        every, labels = {column.name: column for column in spec.get_columns(run)}, model_labels(run)
+        number, cells = every[spec.value_column], {}
+        for row in rows:
+            item = ", ".join(format_value("text", every[name].value(row)) for name in spec.key)
+            cells[item, labels[model_key(row)]] = format_value(number.format, number.value(row))
+        stub = ", ".join(every[name].label for name in spec.key)
         return side_by_side(f"{spec.title}. {number.label}: {number.help}", stub, cells)
     texts = [column for column in columns if column.format == "text"]
     others = [column for column in columns if column.format != "text"]
@@ -221,7 +221,10 @@ def paper_table(spec: TableSpec, run: RunData) -> Table:
 
 
 def side_by_side(
-    caption: str, stub: str, cells: Mapping[tuple[str, str], str | tuple[Cell, ...]], heads: tuple[str, ...] = ("",)
+    caption: str,
+    stub: str,
+    cells: Mapping[tuple[str, str], str] | Mapping[tuple[str, str], tuple[Cell, ...]],
+    heads: tuple[str, ...] = ("",),
 ) -> Table:
     """Make a table with items down and models across.
 
@@ -248,29 +251,6 @@ def side_by_side(
         body.append(TableRow((clean_line(item),), tuple(cell for cells in own for cell in cells)))
     spans = tuple(ColumnSpan(clean_line(model), heads) for model in models)
     return Table(clean_line(caption), (clean_line(stub),), spans, (RowGroup("", tuple(body)),))
-
-
-def format_item(spec: TableSpec, row: Any, columns: Sequence[Column]) -> str:
-    """Format the key of a row.
-
-    Parameters
-    ----------
-    spec : TableSpec
-        Table of the row.
-    row : object
-        Record of the table.
-    columns : sequence of Column
-        Columns of the table, among them those of the key.
-
-    Returns
-    -------
-    str
-    """
-    return ", ".join(format_value("text", _column(columns, name).value(row)) for name in spec.key)
-
-
-def _column(columns: Sequence[Column], name: str) -> Column:
-    return next(column for column in columns if column.name == name)
 
 
 def _cleaned(columns: Sequence[Column], row: Any) -> tuple[str, ...]:

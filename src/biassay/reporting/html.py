@@ -70,22 +70,18 @@ def _render_part(report: Report, anchor: str, level: int) -> ReportPart:
     """Render a report as a part of a page; `level` is that of the headings of sections."""
 
     def render(blocks: Sequence[Block], title: str) -> Markup:
-        body = (
-            make_environment()
-            .get_template("blocks.html")
-            .render(
-                blocks=blocks,
-                title=title if level == 2 else f"{title} ({anchor})",
-                anchor=anchor,
-                level=level,
-                kinds=lambda block: type(block).__name__,
-                texts=lambda table: [span.text for span in table.models for _ in span.columns],
-                can_draw=can_draw(),
-                install=format_install_command("figures"),
-                draw=lambda make: Markup(render_for_page(make(PAGE))),
-            )
+        return _render(
+            "blocks.html",
+            blocks=blocks,
+            title=title if level == 2 else f"{title} ({anchor})",
+            anchor=anchor,
+            level=level,
+            kinds=lambda block: type(block).__name__,
+            texts=lambda table: [span.text for span in table.models for _ in span.columns],
+            can_draw=can_draw(),
+            install=format_install_command("figures"),
+            draw=lambda make: Markup(render_for_page(make(PAGE))),
         )
-        return Markup(body)
 
     figure = report.figure or draw_overview(report.findings, report.caption)
     if isinstance(figure, Drawings):
@@ -108,6 +104,11 @@ def make_environment() -> jinja2.Environment:
     )
     environment.filters["breakable"] = lambda text: escape(text).replace("_", Markup("_<wbr>"))
     return environment
+
+
+def _render(template: str, **values: Any) -> Markup:
+    """Render a template, with all values escaped."""
+    return Markup(make_environment().get_template(template).render(**values))
 
 
 def read_asset(name: str) -> str:
@@ -217,27 +218,24 @@ def draw_effects(
     few = len(models) <= MANY_MODELS
     if not few:
         groups = [replace(group, rows=tuple(_in_one_lane(row, scale) for row in group.rows)) for group in groups]
-    return Markup(
-        make_environment()
-        .get_template("effects.html")
-        .render(
-            groups=[(group, _is_open(index, group, rows * lanes)) for index, group in enumerate(groups)],
-            models=models if few else [],
-            title=title,
-            caption=caption,
-            sure=sure,
-            too_few=any(effect.too_few for group in groups for row in group.rows for effect in row.effects),
-            beside=beside if few else "",
-            ends=ends,
-            margin=band,
-            scale=scale,
-            height=_height(lanes) * lanes + 8 if few else 26,
-            place=lambda effect: 4 + _height(lanes) * (effect.model + 0.5) if few else 13,
-            shape=lambda model: model % _N_SHAPES,
-            colour=lambda model: model % N_COLOURS,
-            numbers=len(models) <= _MAX_NUMBERS,
-            intervals=few,
-        )
+    return _render(
+        "effects.html",
+        groups=[(group, _is_open(index, group, rows * lanes)) for index, group in enumerate(groups)],
+        models=models if few else [],
+        title=title,
+        caption=caption,
+        sure=sure,
+        too_few=any(effect.too_few for group in groups for row in group.rows for effect in row.effects),
+        beside=beside if few else "",
+        ends=ends,
+        margin=band,
+        scale=scale,
+        height=_height(lanes) * lanes + 8 if few else 26,
+        place=lambda effect: 4 + _height(lanes) * (effect.model + 0.5) if few else 13,
+        shape=lambda model: model % _N_SHAPES,
+        colour=lambda model: model % N_COLOURS,
+        numbers=len(models) <= _MAX_NUMBERS,
+        intervals=few,
     )
 
 
@@ -338,19 +336,16 @@ def draw_panels(
     bars = [bar for group in groups for panel in group.panels for bar in panel.bars]
     most = reach or max((abs(bar.value - (middle or 0.0)) for bar in bars), default=0.0) or 1.0
     before = [sum(len(group.panels) for group in groups[:index]) for index in range(len(groups))]
-    return Markup(
-        make_environment()
-        .get_template("panels.html")
-        .render(
-            groups=[(g, not n or n + len(g.panels) <= _MAX_OPEN_PANELS) for g, n in zip(groups, before, strict=True)],
-            models=models,
-            title=title,
-            caption=caption,
-            marks=marks,
-            middle=middle is not None,
-            drawn=partial(_style_bar, middle=middle, most=most),
-            colour=lambda model: model % N_COLOURS,
-        )
+    return _render(
+        "panels.html",
+        groups=[(g, not n or n + len(g.panels) <= _MAX_OPEN_PANELS) for g, n in zip(groups, before, strict=True)],
+        models=models,
+        title=title,
+        caption=caption,
+        marks=marks,
+        middle=middle is not None,
+        drawn=partial(_style_bar, middle=middle, most=most),
+        colour=lambda model: model % N_COLOURS,
     )
 
 
@@ -409,19 +404,17 @@ def draw_strips(
     low, high = min([line, *values]), max([line, *values])
     margin = 0.04 * (high - low) or 1.0
     scale = _Scale(low - margin, high + margin, round_step((high - low + 2.0 * margin) / 5.0))
-    template = make_environment().get_template("strips.html")
-    return Markup(
-        template.render(
-            strips=strips,
-            title=title,
-            caption=caption,
-            line=line,
-            axis=axis,
-            ends=ends,
-            key=key,
-            scale=scale,
-            interval=format_interval,
-        )
+    return _render(
+        "strips.html",
+        strips=strips,
+        title=title,
+        caption=caption,
+        line=line,
+        axis=axis,
+        ends=ends,
+        key=key,
+        scale=scale,
+        interval=format_interval,
     )
 
 
@@ -602,10 +595,9 @@ def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] |
     data = json.dumps(
         {part.anchor: part.report.data for part in parts if part.report.data}, ensure_ascii=False, allow_nan=False
     )
-    return (
-        make_environment()
-        .get_template("page.html")
-        .render(
+    return str(
+        _render(
+            "page.html",
             parts=parts,
             compared=compared is not None,
             level=level,
