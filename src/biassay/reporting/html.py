@@ -24,7 +24,6 @@ from biassay.reporting.charts.forest import EVIDENCE_NAMES
 from biassay.reporting.document import Block, Drawings, Report, Section, Table
 from biassay.reporting.findings import (
     SANITY_CHECKS,
-    format_counts,
     format_effect,
     format_evidence,
     make_counts_table,
@@ -436,7 +435,6 @@ _UNITS: Mapping[str, tuple[str, float, Sequence[str]]] = {
     "ss above 50": ("stereotype score (ss) above 50", 50.0, _STEREOTYPE),
 }
 """Name of a scale, the smallest end of its axis, which is the natural limit if there is one, and names of both ends."""
-_MAX_COUNTED_MODELS = 3
 _STARS = ("", " *", " **")
 
 
@@ -519,25 +517,17 @@ def _rank_question(finding: Finding) -> int:
 def _rows(title: str, findings: Sequence[Finding], models: Sequence[str], *, folded: bool = False) -> EffectRows:
     items = group_pairs((finding.item, finding) for finding in findings)
     rows = tuple(_row(same, models) for same in items.values())
-    return EffectRows(
-        title, rows, folded, _count_checks(findings) if title == SANITY_CHECKS else _count_questions(items)
-    )
+    return EffectRows(title, rows, folded, _count_rows(items))
 
 
-def _count_questions(items: Mapping[str, Sequence[Finding]]) -> str:
+def _count_rows(items: Mapping[str, Sequence[Finding]]) -> str:
+    """Count questions and their other forms; of sanity checks, those that passed."""
+    findings = [finding for same in items.values() for finding in same]
+    if all(finding.about == "method" for finding in findings):
+        return f"passed: {sum(map(passes_check, findings))}/{len(findings)}"
     questions = sum(any(finding.form_of is None for finding in same) for same in items.values())
     forms = len(items) - questions
     return format_count(questions, "question") + (f", {format_count(forms, 'variant')}" if forms else "")
-
-
-def _count_checks(findings: Sequence[Finding]) -> str:
-    """Count passed sanity checks per model, or in total if there are many models."""
-    models = list(dict.fromkeys(finding.model for finding in findings))
-    if len(models) > _MAX_COUNTED_MODELS:
-        return format_counts(findings)
-    by_model = {model: [finding for finding in findings if finding.model == model] for model in models}
-    counts = [f"{model} {sum(map(passes_check, own))}/{len(own)}" for model, own in by_model.items()]
-    return f"passed: {', '.join(counts)}" if len(models) > 1 else f"passed: {counts[0].rsplit(' ', 1)[1]}"
 
 
 def _row(findings: Sequence[Finding], models: Sequence[str]) -> EffectRow:

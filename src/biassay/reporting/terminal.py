@@ -311,16 +311,19 @@ def _render_part(table: Table, width: int) -> list[Text]:
         texts = (column.align(text, wide) for column, text, wide in zip(columns, cells, widths, strict=True))
         return (" " * indent + (" " * _GAP).join(texts)).rstrip()
 
-    wrapped = [_wrap(column.head, wide)[::-1] for column, wide in zip(columns, widths, strict=True)]
+    n_stubs = len(table.stub)
+    offset = indent + sum(widths[:n_stubs]) + _GAP * (n_stubs - 1)
+    is_beside = 0 < cell_len(caption) <= offset and any(column.head for column in columns[n_stubs:])
+    shown = ["" if is_beside and i < n_stubs else column.head for i, column in enumerate(columns)]
+    wrapped = [_wrap(head, wide)[::-1] for head, wide in zip(shown, widths, strict=True)]
     heads = [join(line) for line in zip_longest(*wrapped, fillvalue="")][::-1]  # short heads stand below
     lines = [Text(head, style="dim") for head in heads if head]
-    offset = indent + sum(widths[: len(table.stub)]) + _GAP * (len(table.stub) - 1)
-    if caption and lines and cell_len(caption) <= offset and not any(table.stub):  # beside the heads
+    if is_beside:  # the caption replaces the heads of labels
         lines[-1] = Text.assemble((caption + " " * (offset - cell_len(caption)), "bold"), (heads[-1][offset:], "dim"))
     elif caption:
         lines.insert(0, Text(caption, style="bold"))
     rows = zip(*(column.cells for column in columns), strict=True)
-    label = len(table.stub) - 1
+    label = n_stubs - 1
     for group in table.groups:
         if group.title:
             lines.append(Text(make_printable(group.title), style="bold"))
