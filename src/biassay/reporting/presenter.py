@@ -197,7 +197,12 @@ def _hide_descriptive_p_value(column: Column) -> Column:
 
 def _describe_settings(run: RunData) -> dict[str, str]:
     """Describe the settings and inputs of a run by name."""
-    return {name: _short(value) for name, value in (vars(run.manifest.settings) | vars(run.manifest.inputs)).items()}
+    values = _read_fields(run.manifest.settings) | _read_fields(run.manifest.inputs)
+    return {name: _short(value) for name, value in values.items()}
+
+
+def _read_fields(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
 def _short(value: Any) -> str:
@@ -225,7 +230,7 @@ class DefaultPresenter(Presenter):
         specs = [spec for spec in specs if spec.name != DECISIONS.name]  # part of the results
         results = _list_table_blocks([spec for spec in specs if not spec.collapsed], run)
         details = _list_table_blocks([spec for spec in specs if spec.collapsed], run)
-        values = vars(run.manifest.settings).items()
+        values = _read_fields(run.manifest.settings).items()
         settings = [(name, format_value("text", value) or "–") for name, value in values]
         unknown = [
             (f"Out of vocabulary on {label}", ", ".join(record.oov_words))

@@ -563,8 +563,9 @@ class Comparison:
         notes = "".join(f"<p>Not alike: {escape(make_printable(note))}.</p>" for note in self.notes)
         urgent = sorted(self.verdicts, key=lambda verdict: VERDICT_OUTCOMES.index(verdict.outcome))
         shown = [_render_first_rows("", urgent, _VERDICT_FIELDS)] if urgent else []
-        if not urgent:
-            shown = [_render_first_rows(name, rows, list(vars(rows[0]))) for name, rows in self.tables.items() if rows]
+        for name, rows in self.tables.items() if not urgent else ():
+            fields = [field.name for field in dataclasses.fields(rows[0])] if rows else []
+            shown.append(_render_first_rows(name, rows, [one for one in fields if one not in ("baseline", "title")]))
         return f"<div><p><b>{escape(make_printable(summary))}</b></p>{notes}{''.join(shown)}</div>"
 
 
