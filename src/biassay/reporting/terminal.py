@@ -328,18 +328,14 @@ def _render_part(table: Table, width: int) -> list[Text]:
         if group.title:
             lines.append(Text(make_printable(group.title), style="bold"))
         for cells in islice(rows, len(group.rows)):
-            first, *others = _wrap(cells[label], widths[label], "  ") if table.stub else [cells[0]]
+            first, *others = _wrap(cells[label], widths[label]) if table.stub else [cells[0]]
             lines.append(Text(join(first if i == label else text for i, text in enumerate(cells))))
-            lines += [Text(join(text if i == label else "" for i in range(len(cells)))) for text in others]
+            lines += [Text(" " * (offset - widths[label] + _GAP) + text) for text in others]
     return lines + [Text(make_printable(note), style="dim") for note in table.notes]
 
 
-def _wrap(text: str, width: int, hanging: str = "") -> list[str]:
-    """Wrap a text that is too long; lines after the first are indented."""
-    if cell_len(text) <= width:
-        return [text]
-    first, *others = (line.plain.rstrip() for line in Text(text).wrap(Console(), width - len(hanging)))
-    return [first, *(hanging + line for line in others)]
+def _wrap(text: str, width: int) -> list[str]:
+    return [line.plain.rstrip() for line in Text(text).wrap(Console(), width)] if cell_len(text) > width else [text]
 
 
 def _shorten_list(text: str, width: int) -> str:
