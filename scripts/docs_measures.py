@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 
 import biassay
 from biassay.datasets.catalogue import select_tests
-from biassay.results.views import model_key, model_labels
+from biassay.results.run_data import model_key, model_labels
 from biassay.runs.run import Run
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "which-measure.md"

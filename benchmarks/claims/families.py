@@ -13,7 +13,7 @@ import scipy
 
 import biassay
 from biassay.prompts.sentences import make_random_texts, make_texts
-from biassay.reporting.sentences import make_sentence
+from biassay.reporting.findings import make_sentence
 from biassay.stats.crossed import VarianceComponents
 from biassay.stats.multiple_testing import holm_by_question
 from biassay.stats.power import CrossedDesign

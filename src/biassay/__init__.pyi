@@ -3,7 +3,7 @@ from biassay.errors import BiassayError as BiassayError
 from biassay.models.registry import open_encoder as open_encoder
 from biassay.reporting.charts.base import Figure as Figure
 from biassay.results.comparison import Comparison as Comparison
-from biassay.results.findings import Finding as Finding
+from biassay.results.outcomes import Finding as Finding
 from biassay.results.outcomes import Result as Result
 from biassay.runs.api import ask as ask
 from biassay.runs.api import audit as audit

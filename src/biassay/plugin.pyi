@@ -23,7 +23,6 @@ from biassay.prompts.requests import LikelihoodRequest as LikelihoodRequest
 from biassay.prompts.requests import Prompt as Prompt
 from biassay.prompts.requests import Slot as Slot
 from biassay.prompts.sentences import make_texts as make_texts
-from biassay.reporting.default_report import DefaultPresenter as DefaultPresenter
 from biassay.reporting.document import Bullets as Bullets
 from biassay.reporting.document import Definitions as Definitions
 from biassay.reporting.document import Drawings as Drawings
@@ -35,12 +34,13 @@ from biassay.reporting.document import Section as Section
 from biassay.reporting.document import Statement as Statement
 from biassay.reporting.document import Table as Table
 from biassay.reporting.document import Text as Text
+from biassay.reporting.document import make_table as make_table
+from biassay.reporting.presenter import DefaultPresenter as DefaultPresenter
 from biassay.reporting.presenter import Presenter as Presenter
-from biassay.reporting.terminal import make_table as make_table
-from biassay.results.findings import Finding as Finding
 from biassay.results.outcomes import DECISIONS as DECISIONS
 from biassay.results.outcomes import Decision as Decision
 from biassay.results.outcomes import Evidence as Evidence
+from biassay.results.outcomes import Finding as Finding
 from biassay.results.outcomes import Outcome as Outcome
 from biassay.results.outcomes import Result as Result
 from biassay.results.outcomes import ResultRecord as ResultRecord
@@ -53,6 +53,9 @@ from biassay.results.run_data import MODEL_COLUMNS as MODEL_COLUMNS
 from biassay.results.run_data import BaseRecord as BaseRecord
 from biassay.results.run_data import ModelRow as ModelRow
 from biassay.results.run_data import RunData as RunData
+from biassay.results.run_data import RunGroup as RunGroup
+from biassay.results.run_data import model_key as model_key
+from biassay.results.run_data import model_labels as model_labels
 from biassay.results.run_folder import Fault as Fault
 from biassay.results.run_folder import StudySchema as StudySchema
 from biassay.results.tables import Column as Column
@@ -60,9 +63,6 @@ from biassay.results.tables import TableSpec as TableSpec
 from biassay.results.tables import column as column
 from biassay.results.tables import keyword_row as keyword_row
 from biassay.results.tables import table_row as table_row
-from biassay.results.views import RunGroup as RunGroup
-from biassay.results.views import model_key as model_key
-from biassay.results.views import model_labels as model_labels
 from biassay.stats.association import effect_size as effect_size
 from biassay.stats.association import unit_rows as unit_rows
 from biassay.stats.multiple_testing import benjamini_hochberg as benjamini_hochberg

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 
 import biassay
 from biassay.io import dump_json_with_digest
-from biassay.results.run_folder import ArrayFile, pack_arrays
+from biassay.results.run_folder import ArrayFile, save_arrays
 
 from .conftest import Cli
 from .small_tests import write_test, write_vectors
@@ -28,9 +28,9 @@ Edit = Callable[[dict[str, Any]], None]
 
 def pack(arrays: Mapping[str, Any]) -> tuple[bytes, ArrayFile]:
     """Return the content of an array file and its description."""
-    buffer = io.BytesIO()
-    described = pack_arrays(arrays, buffer)
-    return buffer.getvalue(), described
+    with tempfile.TemporaryDirectory() as folder:
+        described = save_arrays(Path(folder), "0", arrays)
+        return (Path(folder) / "arrays" / "0.npz").read_bytes(), described
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from unittest import mock
 
 from biassay.cli import main
 from biassay.cli.progress import ProgressLog
-from biassay.results.views import short_name
+from biassay.results.run_data import short_name
 
 from .cases import CASES, Case, Stop
 from .made_inputs import make_inputs

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import biassay
+from biassay import packages
 from biassay.cli import main
 from biassay.runs.run import Run
 
@@ -21,6 +24,19 @@ is in the garage with his engine. My mother is in the kitchen with her oven."""
 @pytest.fixture(scope="module", autouse=True)
 def _seen(example: None) -> None:
     """All of these tests see the example."""
+
+
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entry points as the file of the example declares them, also if an earlier version of it is installed."""
+    project = Path(__file__).resolve().parents[2] / "examples" / "plugin" / "pyproject.toml"
+    points = {
+        group: tuple(metadata.EntryPoint(name, value, group) for name, value in values.items())
+        for group, values in tomllib.loads(project.read_text("utf-8"))["project"]["entry-points"].items()
+    }
+    original = packages._get_entry_points
+    monkeypatch.setattr(packages, "_get_entry_points", lambda group: points.get(group) or original(group))
+    monkeypatch.setattr(packages, "_loaded", {})
 
 
 @pytest.fixture

@@ -137,23 +137,25 @@ main(sys.argv[2:])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no kill -9")
-@pytest.mark.parametrize("batches", [2, 7])  # five of each model
 def test_a_killed_run_goes_on_where_it_stopped(
-    cli: Cli, book: Path, tmp_path: Path, own_cache: Path, batches: int, measured: Run
+    cli: Cli, book: Path, tmp_path: Path, own_cache: Path, measured: Run
 ) -> None:
     models = [f"short=letters:{book}", f"long=letters:{book}?n=5"]
-    command = [sys.executable, "-c", KILLED, str(batches), "pronouns", *models, "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-c", KILLED, "7", "pronouns", *models, "--out", str(tmp_path / "run")]
     done = subprocess.run(
         command, env={**os.environ, "BIASSAY_CACHE": str(own_cache)}, capture_output=True, check=False
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
-    assert [one.measured for one in biassay.load(tmp_path / "run").manifest.models] == [batches > 5, False]
+    assert [one.measured for one in biassay.load(tmp_path / "run").manifest.models] == [
+        True,
+        False,
+    ]
     assert cli("resume", tmp_path / "run", "--quiet")[0] == 0
     run = biassay.load(tmp_path / "run")
     assert run.manifest.status == "complete"
     assert run.tables == measured.tables
     assert all((run.arrays[name] == array).all() for name, array in measured.arrays.items())
-    assert sum(one.encoded for one in run.manifest.models) == 160 - 16 * (batches % 5)
+    assert sum(one.encoded for one in run.manifest.models) == 160 - 16 * 2
 
 
 def test_report_and_publish(cli: Cli, measured: Run, tmp_path: Path) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -15,24 +13,11 @@ from tests.models.answer_server import body
 from tests.models.api_server import Asked, Endpoint, Reply
 
 import biassay
-from biassay import packages
 from biassay.studies.benchmarks.tasks import get_task, list_benchmarks
 
 no_key = api_server.no_key
-PROJECT = Path(__file__).resolve().parents[2] / "examples" / "plugin" / "pyproject.toml"
+pytestmark = pytest.mark.usefixtures("declared")
 Cli = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(autouse=True)
-def declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Entry points as the file of the example declares them, also if an earlier version of it is installed."""
-    groups = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["entry-points"]
-    points = tuple(
-        metadata.EntryPoint(name, value, "biassay.benchmarks") for name, value in groups["biassay.benchmarks"].items()
-    )
-    original = packages._get_entry_points
-    monkeypatch.setattr(packages, "_get_entry_points", lambda g: points if g == "biassay.benchmarks" else original(g))
-    monkeypatch.setattr(packages, "_loaded", {})
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Reports in a browser: display, tooltips, sorting, filtering and printing."""
+"""Reports in a browser: display, tooltips, printing and accessibility."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Callable
 
 import pytest
+from tests.models.api_server import no_key  # noqa: F401
 from tests.reporting.browser import Opened, violations
 from tests.results.made_runs import altered, with_rows
+from tests.studies.answered_runs import asked, bbq, sentences
 from tests.studies.showing import page_of
 
-from biassay.runs.reports import compare_models
+from biassay.runs.reports import compare_models, render_report
 from biassay.runs.run import Run
 
 pytestmark = pytest.mark.extras
@@ -109,18 +111,6 @@ def test_the_figure_is_seen_first_and_tables_on_demand(width: int, run: Run, ope
     page.wait_for_selector("#texts-tests table >> nth=0", state="visible")
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_axis_stays_visible_while_the_figure_scrolls(width: int, nine: Run, opened: Callable[..., Opened]) -> None:
-    page = opened(nine, width=width).page
-    page.locator("#texts-figure .strip").last.evaluate("(row) => row.scrollIntoView({block: 'start'})")
-    first = page.locator("#texts-figure .strip").first.bounding_box()
-    axis = page.locator("#texts-figure .axis").first.bounding_box()
-    assert first is not None
-    assert axis is not None
-    assert first["y"] < axis["y"]  # the first row has scrolled away
-    assert 0 <= axis["y"] < 900
-
-
 def test_the_figure_shows_every_effect_where_it_is(run: Run, opened: Callable[..., Opened]) -> None:
     page = opened(run).page
     rows = page.evaluate(
@@ -134,18 +124,6 @@ def test_the_figure_shows_every_effect_where_it_is(run: Run, opened: Callable[..
         assert [(place - 50.0) / 48.0 * reach for place in places] == pytest.approx(measured[test], abs=0.003)
 
 
-def test_rows_of_the_figure_are_walked_with_the_keyboard(run: Run, opened: Callable[..., Opened]) -> None:
-    one = opened(run)
-    one.page.locator(".effects .strip").first.focus()
-    first = one.tip
-    one.page.keyboard.press("ArrowDown")
-    assert first is not None
-    assert one.tip is not None
-    assert one.tip != first
-    one.page.keyboard.press("ArrowUp")
-    assert one.tip == first
-
-
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_axe_finds_nothing_against_the_page(run: Run, opened: Callable[..., Opened], width: int, dark: bool) -> None:
@@ -155,3 +133,33 @@ def test_axe_finds_nothing_against_the_page(run: Run, opened: Callable[..., Open
 def test_axe_finds_nothing_against_a_comparison(run: Run, opened: Callable[..., Opened]) -> None:
     found = {"both": run}
     assert violations(opened(page_of(found, compare_models(found)))) == []
+
+
+CUT_LABELS = "[...document.querySelectorAll('.label, th')].filter((one) => one.scrollWidth > one.clientWidth + 1)"
+SHOWN = ("words", "bbq", "stereoset", "compared")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Pages by what they show."""
+    folder = tmp_path_factory.mktemp("answered")
+    old, new = bbq(folder, "old", 20), bbq(folder, "new", 200)
+    runs = {"old": old, "new": new}
+    pages: dict[str, Run] = {
+        "words": asked(folder, "mild", 100),
+        "bbq": old,
+        "stereoset": sentences(folder, "stereoset"),
+    }
+    return {
+        **{name: render_report(run) for name, run in pages.items()},
+        "compared": page_of(runs, compare_models(runs)),
+    }
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_axe_finds_nothing_and_no_label_is_cut(made: dict[str, str], opened: Callable[..., Opened], name: str) -> None:
+    for width, dark in ((1280, False), (390, True)):
+        one = opened(made[name], width=width, dark=dark)
+        assert violations(one) == []
+        assert one.page.evaluate(f"{CUT_LABELS}.map((one) => one.textContent)") == []
+        assert one.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -77,14 +77,6 @@ def test_panels_fit_and_their_names_are_whole(width: int, page_of: Run, opened: 
     assert page.evaluate(CUT) == []
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_panels_are_seen_first(width: int, words: Run, opened: Callable[..., Opened]) -> None:
-    page = opened(words, width=width, folded=True).page
-    box = page.locator(".panels .strip").first.bounding_box()
-    assert box is not None
-    assert box["y"] + box["height"] < 800  # of 900 pixels
-
-
 def test_a_bar_says_what_it_means_to_pointer_finger_and_keyboard(words: Run, opened: Callable[..., Opened]) -> None:
     one = opened(words)
     strips = one.page.locator(".panels .strip")

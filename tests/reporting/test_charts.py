@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
 import sys
 from collections.abc import Callable
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -46,46 +44,6 @@ def test_long_labels_of_a_forest_are_wrapped_and_have_room() -> None:
     assert others == [one.label for one in ROWS[1:]]
     assert figure.spec["height"]["step"] > draw_forest("f", "t", ROWS, PRINT).spec["height"]["step"]
     assert "labelExpr" in json.dumps(figure.spec)
-
-
-def test_the_rows_of_a_forest_are_those_given() -> None:
-    figure = draw_forest("f", "t", ROWS, PRINT)
-    assert figure.spec["data"]["values"] == [
-        {
-            "row": "one",
-            "effect": 0.5,
-            "low": -0.2,
-            "high": 1.2,
-            "found": EVIDENCE_NAMES[2],
-            "tip": "first",
-            "model": "",
-            "place": 0,
-        },
-        {
-            "row": "two",
-            "effect": -1.25,
-            "low": None,
-            "high": None,
-            "found": EVIDENCE_NAMES[0],
-            "tip": "second",
-            "model": "",
-            "place": 1,
-        },
-        {
-            "row": "three",
-            "effect": 1.75,
-            "low": 1.5,
-            "high": 2.5,
-            "found": EVIDENCE_NAMES[1],
-            "tip": "third",
-            "model": "",
-            "place": 2,
-        },
-    ]
-    assert [part["sort"]["field"] for part in parts(figure.spec) if part.get("field") == "row"] == ["place"] * 2
-    domains = [part["scale"]["domain"] for part in parts(figure.spec) if part.get("type") == "quantitative"]
-    assert domains == [[-2.5, 2.5]] * 3  # nothing given lies outside
-    assert figure.description == "t: 3 rows with intervals; significant: 1"
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -207,20 +165,6 @@ def test_a_figure_is_json(make: Callable[[str, Style], Figure], style: Style) ->
     assert held.pop("$schema") == SCHEMA
     assert held == json.loads(json.dumps(figure.spec))
     assert figure.description.startswith(f"{HOSTILE}: ")
-
-
-def test_colours_are_the_variables_of_the_page_or_fixed() -> None:
-    def colours(style: Style) -> list[str]:
-        given = [getattr(style, f.name) for f in dataclasses.fields(style)]
-        return [one for value in given for one in ([value] if isinstance(value, str) else value or ())]
-
-    css = (resources.files("biassay.reporting") / "templates" / "page.css").read_text(encoding="utf-8")
-    for colour in colours(PAGE):
-        found = re.fullmatch(r"var\((--[a-z0-9]+)\)", colour)
-        assert found is not None
-        assert f"{found[1]}:" in css
-    assert all(re.fullmatch(r"#[0-9a-f]{6}", colour) for colour in colours(PRINT))
-    assert (PAGE.background, PRINT.background) == (None, "#ffffff")
 
 
 def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

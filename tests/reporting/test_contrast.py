@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from biassay.reporting.document import read_asset
+from biassay.reporting.html import read_asset
 
 CSS = read_asset("page.css")
 THEMES = {

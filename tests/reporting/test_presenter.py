@@ -14,7 +14,7 @@ from biassay.reporting.document import Report, Statement
 from biassay.reporting.html import render_page
 from biassay.reporting.presenter import Presenter
 from biassay.reporting.publication import publish
-from biassay.results.views import RunGroup
+from biassay.results.run_data import RunGroup
 
 
 class Plain(Presenter):

@@ -15,7 +15,7 @@ from tests.studies.associations.publish_runs import NASTY, SCRIPT, measured_in_c
 from tests.studies.showing import cited as citations
 
 import biassay
-from biassay.reporting.citations import Citation, to_bibtex, to_text
+from biassay.reporting.methods import Citation, to_bibtex, to_text
 from biassay.runs.run import Run
 
 ENTRY = re.compile(r"@([a-z]+)\{([a-z0-9-]+),\n(.*?)\n\}\n", re.DOTALL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -19,10 +18,10 @@ from tests.studies.stereotypes.made_runs import compared_with_people
 
 import biassay
 from biassay.reporting import publication as published
-from biassay.reporting.charts.base import PRINT, SCHEMA, Figure, render_figure
-from biassay.reporting.citations import to_text
+from biassay.reporting.charts.base import PRINT, Figure, render_figure
 from biassay.reporting.latex import to_latex
 from biassay.reporting.markdown import to_markdown
+from biassay.reporting.methods import to_text
 from biassay.runs.reports import compare_models, group_runs, with_presenters
 from biassay.runs.run import Run
 from biassay.studies.associations.compare import difference_table
@@ -95,25 +94,6 @@ def test_the_table_of_differences_is_published_where_models_are_compared(
     write_all(tmp_path / "plain", {"": both})
     added = {"differences.md", "differences.tex", "differences-narrow.tex"}
     assert names(tmp_path / "paper") - names(tmp_path / "plain") == added
-
-
-@pytest.mark.extras
-def test_vega_lite_is_complete(run: Run, contexts: Run, stereotypes: Run, tmp_path: Path) -> None:
-    """It names its schema, holds its data, and makes the same picture again."""
-    library = pytest.importorskip("vl_convert")
-    write_all(tmp_path / "paper", {"a": run, "b": contexts, "c": stereotypes}, formats=("svg",))
-    specs = sorted((tmp_path / "paper" / "figures").glob("*.vl.json"))
-    assert len(specs) > 6
-    for path in specs:
-        text = path.read_text(encoding="utf-8")
-        content = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
-        assert content["$schema"] == SCHEMA
-        assert "layer" in content or "mark" in content
-        held = [content.get("data"), *(layer.get("data") for layer in content.get("layer", ()))]
-        assert any(data and data["values"] for data in held)
-        assert '"url"' not in text
-        svg = Path(str(path).removesuffix(".vl.json") + ".svg")
-        assert library.vegalite_to_svg(text, vl_version="6.4").encode() == svg.read_bytes()
 
 
 def test_names_are_free_and_safe(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

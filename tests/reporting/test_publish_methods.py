@@ -10,16 +10,15 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
-from tests.results.made_runs import altered, as_refused, with_rows
+from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.compared_runs import in_one, other_model
 from tests.studies.associations.publish_runs import NASTY, measured_in_contexts
 from tests.studies.showing import cited
 from tests.studies.stereotypes.made_runs import compared_with_people
 
 import biassay
-from biassay.reporting.citations import to_bibtex
-from biassay.reporting.default_report import DefaultPresenter
-from biassay.reporting.methods import MethodsSentence, make_paragraphs, methods_latex, methods_markdown
+from biassay.reporting.methods import MethodsSentence, make_paragraphs, methods_latex, methods_markdown, to_bibtex
+from biassay.reporting.presenter import DefaultPresenter
 from biassay.results.run_data import RunData
 from biassay.runs.reports import get_presenter
 from biassay.runs.run import Run
@@ -92,26 +91,6 @@ def test_numbers_are_those_of_the_run(all_runs: dict[str, RunData]) -> None:
     assert {"2", "3", "0.05", *map(str, choices)} <= numbers(all_runs["robustness"])
 
 
-def templates_told(measure: str, chosen: tuple[str, ...]) -> str:
-    """Return the methods sentences about a run with 35 templates."""
-    templates = {f"t{i}": f"{{Group}} are {i} {{trait}}." for i in range(35)}
-    run = compared_with_people(templates=templates, measures=(measure,))
-    rows = [dataclasses.replace(row, templates=tuple(templates), chosen=chosen) for row in run.tables["measures"]]
-    one = dataclasses.replace(run, tables={**run.tables, "measures": tuple(rows)})
-    return " ".join(sentence.text for sentence in sentences(one))
-
-
-def test_only_templates_that_were_used_are_told() -> None:
-    told = templates_told("ilps", ("t7",))
-    assert 'means over the template "[Group] are 7 [trait]."' in told
-    assert "we chose these from 35 templates as those that agree best with people's ratings of pilot groups" in told
-    two = templates_told("ilps", ("t7", "t9"))
-    assert 'means over "[Group] are 7 [trait]." and "[Group] are 9 [trait]."; we chose these from 35' in two
-    every = templates_told("ilps", tuple(f"t{i}" for i in range(35)))
-    assert "means over all 35 templates" in every
-    assert "we chose" not in every
-
-
 def test_names_are_escaped(run: Run) -> None:
     for name in NASTY:
         models = tuple(dataclasses.replace(one, text=name, name=name) for one in run.manifest.models)
@@ -167,13 +146,3 @@ def test_what_is_missing_and_unfinished_is_said(run: Run) -> None:
     refused = with_rows(run, [as_refused(run.results[0]), *run.results[1:]], status="running")
     assert "1 result is missing" in latex(refused)
     assert "not finished" in latex(refused)
-
-
-def test_what_was_asked_beside_the_effects_is_told(run: Run) -> None:
-    assert any("1,000 random sets of English" in one.text for one in sentences(run))
-    changed = [altered(row, margin=0.07, random_sets=None, metric="own") for row in run.results]
-    texts = [one.text for one in sentences(with_rows(run, changed))]
-    assert not any("random" in text and "sets" in text for text in texts)
-    assert any("smaller than 0.07" in text for text in texts)
-    assert any("metric own" in text for text in texts)
-    assert not any("cosines" in text for text in texts)

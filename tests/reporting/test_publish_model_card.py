@@ -1,13 +1,14 @@
-"""A section for a model card: the hub's own library reads its metadata, and the numbers are those of the records."""
+"""Model cards and results for the hub, read as the hub's own library reads them."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
-from tests.results.made_runs import altered, with_rows
+from tests.results.made_runs import altered, as_refused, with_rows
 from tests.studies.associations.publish_runs import (
     NASTY,
     SCRIPT,
@@ -17,12 +18,14 @@ from tests.studies.associations.publish_runs import (
     with_first,
 )
 from tests.studies.showing import card_of as model_card
+from tests.studies.showing import write_all
 
 import biassay
 from biassay.errors import UnknownNameError, UsageError
-from biassay.reporting.model_card import format_scalar
-from biassay.reporting.sentences import make_points
-from biassay.results.views import model_labels
+from biassay.reporting import publication as published
+from biassay.reporting.findings import make_points
+from biassay.reporting.model_card import CardMetric, IndexEntry, format_eval_results, format_scalar
+from biassay.results.run_data import model_labels
 from biassay.runs.run import Run
 
 
@@ -70,26 +73,6 @@ def test_the_hub_reads_the_numbers_of_a_run(run: Run) -> None:
     assert name == "glove"
     assert numbers == numbers_of(run, "glove")
     assert all(isinstance(value, float) for value in numbers.values())
-
-
-@pytest.mark.extras
-def test_the_helper_of_the_hub_makes_the_same_entry(run: Run) -> None:
-    hub: Any = pytest.importorskip("huggingface_hub")
-    one = next(e for e in hub.ModelCard(model_card(run)).data.eval_results if e.dataset_type == "weat6")
-    made = hub.metadata_eval_result(
-        model_pretty_name="glove",
-        task_pretty_name=one.task_name,
-        task_id=one.task_type,
-        metrics_pretty_name=one.metric_name,
-        metrics_id=one.metric_type,
-        metrics_value=one.metric_value,
-        dataset_pretty_name=one.dataset_name,
-        dataset_id=one.dataset_type,
-    )
-    (index,) = made["model-index"]
-    assert index["name"] == "glove"
-    assert index["results"][0]["metrics"][0]["value"] == one.metric_value
-    assert index["results"][0]["dataset"] == {"type": "weat6", "name": one.dataset_name}
 
 
 @pytest.mark.extras
@@ -155,3 +138,42 @@ def test_one_of_several_models_must_be_named(run: Run) -> None:
 )
 def test_scalars_are_what_every_reader_takes_them_for(value: float | str, text: str) -> None:
     assert format_scalar(value) == text
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(published, "can_draw", lambda: False)
+
+
+def entries(text: str) -> list[Any]:
+    yaml = pytest.importorskip("yaml")
+    hub = pytest.importorskip("huggingface_hub")
+    content = yaml.safe_load(text)
+    for one in content:
+        assert {*one} == {"dataset", "value", "date", "notes"}
+        assert {*one["dataset"]} == {"id", "task_id"}
+    return list(hub.parse_eval_result_entries(content))
+
+
+@pytest.mark.extras
+@pytest.mark.usefixtures("no_figures")
+def test_the_hubs_library_reads_effects_and_dates(run: Run, tmp_path: Path) -> None:
+    write_all(tmp_path / "paper", {"": run})
+    (file,) = (tmp_path / "paper" / ".eval_results").iterdir()
+    found = entries(file.read_text(encoding="utf-8"))
+    measured = {row.test: row for row in run.results if row.effect_size is not None}
+    assert {one.task_id: one.value for one in found} == {
+        test: float(f"{row.effect_size:.6g}") for test, row in measured.items()
+    }
+    for one in found:
+        assert one.dataset_id == "biassay/associations"
+        assert one.date == run.manifest.finished
+        assert f"{measured[one.task_id].p_value:.6g}" in one.notes
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_what_is_no_number_is_no_result(run: Run, tmp_path: Path) -> None:
+    write_all(tmp_path / "paper", {"": with_rows(run, [as_refused(row) for row in run.results])})
+    assert not (tmp_path / "paper" / ".eval_results").exists()
+    metrics = (CardMetric("a", "A", float("nan")), CardMetric("b", "B", 1.0))
+    assert format_eval_results([IndexEntry("t", "T", "d", "D", "", {}, metrics)], "x/y", "2026-01-01") == ""

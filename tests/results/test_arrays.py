@@ -7,6 +7,7 @@ import hashlib
 import io
 import math
 import os
+import tempfile
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ import pytest
 from tests.damage import damages
 
 from biassay.errors import RunFolderError
-from biassay.results.run_folder import ArrayFile, load_arrays, pack_arrays, save_arrays
+from biassay.results.run_folder import ArrayFile, load_arrays, save_arrays
 
 SHAPES = {"t/samples": (3,), "t/grid": (2, 3)}
 GIVEN = {"t/samples": np.array([math.nan, -0.0, 1e-320]), "t/grid": np.arange(6.0).reshape(2, 3)}
@@ -26,9 +27,9 @@ GIVEN = {"t/samples": np.array([math.nan, -0.0, 1e-320]), "t/grid": np.arange(6.
 
 def pack(arrays: Mapping[str, Any]) -> tuple[bytes, ArrayFile]:
     """Return the content of an array file and its description."""
-    buffer = io.BytesIO()
-    described = pack_arrays(arrays, buffer)
-    return buffer.getvalue(), described
+    with tempfile.TemporaryDirectory() as folder:
+        described = save_arrays(Path(folder), "0", arrays)
+        return (Path(folder) / "arrays" / "0.npz").read_bytes(), described
 
 
 CONTENT, DESCRIBED = pack(GIVEN)

@@ -7,8 +7,7 @@ from tests.results.made_runs import record, result, run_of
 
 from biassay.errors import UnknownNameError
 from biassay.results.comparison import choose_baseline
-from biassay.results.run_data import belongs_to, group_rows_by_model
-from biassay.results.views import model_labels, record_labels, short_name
+from biassay.results.run_data import belongs_to, group_rows_by_model, model_labels, record_labels, short_name
 
 Given = tuple[str, str, dict[str, str]]
 """Text, name and settings of a model."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
@@ -19,18 +18,16 @@ from tests.results.made_runs import (
     consistent,
     contexts,
     over_contexts,
-    record,
     result,
     run_of,
     some_samples,
-    with_rows,
 )
 
 from biassay.errors import RunFolderError
-from biassay.results.codec import structure_record, to_json
-from biassay.results.run_data import FORMAT_VERSION, Manifest
+from biassay.results.run_data import FORMAT_VERSION
+from biassay.results.run_folder import structure_record, to_json
 from biassay.runs.folders import load_run_data
-from biassay.runs.run import Run, load
+from biassay.runs.run import load
 from biassay.studies.associations.results import AssociationRecord
 
 FILES = ("manifest.json", "results.json")
@@ -89,12 +86,6 @@ def test_numbers_keep_their_value_in_json(value: float | None) -> None:
         assert isinstance(back, float)
         assert math.isnan(back) if math.isnan(value) else back == value
         assert math.copysign(1, back) == math.copysign(1, value) or math.isnan(value)
-
-
-def test_not_computed_and_nan_are_told_apart() -> None:
-    assert [json.loads(to_json(result(p=p)))["outcome"]["p_value"] for p in (None, math.nan)] == [None, "NaN"]
-    assert result(p=None) != result(p=math.nan)
-    assert result(p=math.nan) == result(p=float("nan"))
 
 
 def test_a_record_of_the_wrong_shape_names_the_file() -> None:
@@ -213,14 +204,6 @@ def test_json_of_a_run_holds_manifest_tables_and_findings() -> None:
     assert [row["evidence"] for row in printed["results"]] == [row.evidence for row in RUN.results]
     assert printed["findings"] == [json.loads(to_json(one)) for one in RUN.findings()]
     assert printed["manifest"]["inputs"]["contexts"]["file"] == "c.parquet"
-
-
-def test_models_of_a_run_are_named_in_its_rows() -> None:
-    settings = {"layer": "-1", "pool": "mean"}
-    assert record("m", settings=settings).options == "layer=-1;pool=mean"
-    assert isinstance(dataclasses.replace(RUN.manifest, run_id="x"), Manifest)
-    assert repr(with_rows(RUN, RUN.results)) == "Run(associations of m; 2 rows, complete)"
-    assert isinstance(RUN, Run)
 
 
 @pytest.mark.parametrize("part", ["tables", "arrays"])

@@ -115,16 +115,6 @@ def test_a_table_shows_itself_and_an_unknown_one_is_refused() -> None:
     assert isinstance(run, Run)
 
 
-def test_a_person_sees_some_columns_first_and_a_comparison_shows_itself() -> None:
-    assert {*RESULTS.default_columns} < {column.name for column in RESULTS.get_columns(run_of("one", []))}
-    head = repr(run_of("one", [result()]).table()).splitlines()[0].split()
-    assert set(head) == set(RESULTS.default_columns)
-    one = run_of("one", [result("<b>m</b>", "t"), result("other", "t")])
-    page = one.compare()._repr_html_()
-    assert page.count("<tr>") == 2
-    assert "<b>m" not in page
-
-
 def test_a_long_table_is_written_in_pieces_whose_rows_are_made_as_they_come() -> None:
     columns = [
         Column("real", "real", "A number.", "number"),

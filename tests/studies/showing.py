@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from biassay.reporting.citations import Citation, collect_citations
 from biassay.reporting.html import render_page
+from biassay.reporting.methods import Citation, collect_citations
 from biassay.reporting.model_card import render_model_card
 from biassay.reporting.publication import publish
 from biassay.results.comparison import Comparison

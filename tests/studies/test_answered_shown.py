@@ -17,7 +17,7 @@ from tests.studies.showing import card_of, page_of, printed, write_all
 
 from biassay.reporting.formats import format_decimal, format_interval, format_p
 from biassay.results.outcomes import Outcome
-from biassay.results.views import RunGroup
+from biassay.results.run_data import RunGroup
 from biassay.runs.reports import compare_models
 from biassay.runs.run import Run
 from biassay.stats.benchmark_scores import bbq_ambiguous_bias, bbq_bias

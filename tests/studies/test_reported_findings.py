@@ -17,9 +17,9 @@ from tests.studies.showing import page_of, printed
 
 import biassay
 from biassay.reporting.document import ColumnSpan, Table
+from biassay.reporting.findings import make_statements
 from biassay.reporting.formats import format_decimal
 from biassay.reporting.markdown import to_markdown
-from biassay.reporting.sentences import make_statements
 from biassay.runs.reports import render_report
 from biassay.runs.run import Run
 from biassay.studies.associations import metrics

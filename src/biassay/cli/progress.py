@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.text import Text
 
 from biassay.io import make_printable
-from biassay.results.views import short_name
+from biassay.results.run_data import short_name
 from biassay.runs.progress import Listener, NullListener, ProgressClock, describe_step, format_duration
 
 _SECONDS_BETWEEN_LINES = 5.0

@@ -7,7 +7,7 @@ import click
 from biassay.cli.listings import print_json, print_rows
 from biassay.cli.options import json_option, multi_option
 from biassay.reporting.formats import format_decimal, format_interval, format_p
-from biassay.results.views import model_labels
+from biassay.results.run_data import model_labels
 from biassay.runs.relate import relate
 from biassay.runs.run import load
 

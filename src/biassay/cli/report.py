@@ -15,9 +15,9 @@ from biassay.cli.options import apply_options, json_option, quiet_option, settin
 from biassay.cli.progress import make_listener
 from biassay.errors import format_install_command
 from biassay.reporting.charts.base import can_draw
+from biassay.reporting.findings import make_statements
 from biassay.reporting.formats import format_count
 from biassay.reporting.publication import FIGURE_FORMATS
-from biassay.reporting.sentences import make_statements
 from biassay.reporting.terminal import WIDTH, render_statements
 from biassay.runs.compare import WrittenReport, report_runs
 from biassay.runs.reports import print_group, with_presenters

@@ -20,7 +20,7 @@ from biassay.errors import UsageError
 from biassay.reporting.formats import format_count
 from biassay.results.comparison import GATE, MARGIN, check_limits
 from biassay.results.outcomes import Result
-from biassay.results.views import model_key
+from biassay.results.run_data import model_key
 from biassay.runs.compare import restrict_to_tests
 from biassay.runs.folders import load_run_data
 from biassay.stats.crossed import VarianceComponents

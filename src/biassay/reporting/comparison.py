@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from statistics import median
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 from markupsafe import Markup
 
 from biassay.grouping import group_pairs
 from biassay.reporting.document import (
-    Cell,
-    ColumnSpan,
     Report,
     RowGroup,
     Section,
     Statement,
     Table,
-    TableRow,
     Text,
+    drop_empty_columns,
+    make_table,
+    side_by_side,
 )
 from biassay.reporting.formats import (
     MANY_MODELS,
@@ -32,10 +34,9 @@ from biassay.reporting.formats import (
     format_percent,
     unit_name,
 )
-from biassay.reporting.html_figures import Effect, EffectRow, EffectRows, draw_effects
+from biassay.reporting.html import Effect, EffectRow, EffectRows, draw_effects
 from biassay.reporting.markdown import escape, to_markdown
 from biassay.reporting.methods import MethodsSentence
-from biassay.reporting.terminal import make_table, side_by_side
 from biassay.results.comparison import (
     CONFIDENCE,
     DIFFERENCES,
@@ -47,7 +48,7 @@ from biassay.results.comparison import (
     format_outcome,
     summarize_verdicts,
 )
-from biassay.results.tables import Column
+from biassay.results.tables import Column, make_columns
 
 MEANING_OF_COMPARISONS = (
     "The comparison covers the groups that all runs have. Agreement with human ratings is not a merit: the ratings are "
@@ -115,7 +116,7 @@ def make_verdict_report(comparison: Comparison, sections: Sequence[Section]) -> 
         Sections of the study, below the verdicts.
     """
     verdicts = comparison.verdicts
-    table = make_table("", verdict_columns(verdicts), sort_by_urgency(verdicts))
+    table = make_table("", _list_columns(Verdict, verdicts, *_VERDICT_COLUMNS), sort_by_urgency(verdicts))
     return make_comparison_report(
         comparison,
         gate_statements(verdicts),
@@ -126,20 +127,22 @@ def make_verdict_report(comparison: Comparison, sections: Sequence[Section]) -> 
     )
 
 
+_TERMINAL_COLUMNS = ("title", "effect_baseline", "effect_model", "growth", "low", "detectable")
+
+
 def _make_verdict_table(comparison: Comparison, model: str) -> Table:
     """Make the table of one model for the terminal: questions by verdict, worse first."""
     own = [verdict for verdict in comparison.verdicts if verdict.model == model]
+    columns = make_columns(Verdict, *_TERMINAL_COLUMNS)
+    table = make_table("", columns, [])
     count = sum(map(_is_counted, own))
     groups = []
     for outcome in VERDICT_OUTCOMES:
-        same = sort_by_urgency(_list_deciding(own, outcome))
-        title = f"{format_outcome(outcome).capitalize()} ({len(same)} of {count})"
-        groups += [RowGroup(title, tuple(map(_make_verdict_row, same)))] if same else []
-    heads = ("old", "new", "growth", f"{format_percent(1.0 - own[0].alpha)} CI", "power")
+        if same := sort_by_urgency(_list_deciding(own, outcome)):
+            title = f"{format_outcome(outcome).capitalize()} ({len(same)} of {count})"
+            groups.append(RowGroup(title, make_table("", columns, same).rows))
     label = model if len(comparison.models) > 1 else ""
-    return Table(
-        "", (label,), tuple(map(ColumnSpan, heads)), tuple(groups), signs=tuple(_list_verdict_notes(comparison))
-    )
+    return replace(table, stub=(label,), groups=tuple(groups), signs=tuple(_list_verdict_notes(comparison)))
 
 
 def _is_counted(verdict: Verdict) -> bool:
@@ -149,17 +152,6 @@ def _is_counted(verdict: Verdict) -> bool:
 
 def _list_deciding(verdicts: Sequence[Verdict], outcome: str) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.outcome == outcome and _is_counted(verdict)]
-
-
-def _make_verdict_row(verdict: Verdict) -> TableRow:
-    cells = (
-        format_decimal(verdict.effect_baseline),
-        format_decimal(verdict.effect_model),
-        format_decimal(verdict.growth),
-        "–" if verdict.low is None else format_interval(verdict.low, verdict.high),
-        format_decimal(verdict.detectable) if verdict.outcome == "inconclusive" else "",
-    )
-    return TableRow((verdict.label,), tuple(map(Cell, cells)))
 
 
 _MAX_REASONS = 3
@@ -194,7 +186,7 @@ def _list_verdict_notes(comparison: Comparison) -> Iterator[str]:
         yield (
             f"growth: new minus old{towards}; "
             f"{level} CI{over}{_describe_uncounted(verdicts)}; margin {family.margin:.3g}. "
-            "power: growth at which an inconclusive question is called worse with 80% power; – if none."
+            "80% power: true growth that is called worse with 80% power; – if none."
         )
 
 
@@ -257,13 +249,13 @@ _NUMBER = re.compile(r"[\d,]+ ")
 def format_verdict(verdict: Verdict) -> str:
     """Return a verdict in words, with its numbers."""
     if verdict.growth is None:
-        return f"{format_verdict_outcome(verdict)}: {verdict.reason}"
+        return f"{verdict.described_outcome}: {verdict.reason}"
     towards = "towards the stereotype" if verdict.direction or verdict.over else "in the direction of the test's words"
     level = f", {format_percent(1.0 - verdict.alpha)} CI {_interval_text(verdict)}" if verdict.low is not None else ""
     old = effect_text(verdict.effect_baseline, verdict.cosine_difference_baseline)
     new = effect_text(verdict.effect_model, verdict.cosine_difference_model)
     text = (
-        f"{format_verdict_outcome(verdict)}, growth {format_decimal(verdict.growth)}{level} "
+        f"{verdict.described_outcome}, growth {format_decimal(verdict.growth)}{level} "
         f"(positive is {towards}; margin {verdict.margin:.3g}); {unit_name(verdict.unit)} {old} "
         f"on {verdict.baseline}, {new} on {verdict.model}"
     )
@@ -275,12 +267,6 @@ def format_verdict(verdict: Verdict) -> str:
 def effect_text(effect: float | None, D: float | None) -> str:
     """Return a calibrated difference with the cosine difference that it comes from."""
     return format_decimal(effect) if D is None or effect is None else f"{format_decimal(effect)} (D {D:.3f})"
-
-
-def format_verdict_outcome(verdict: Verdict) -> str:
-    """Format the outcome, with a remark if another form of the question decides."""
-    name = format_outcome(verdict.outcome)
-    return name if verdict.decides else f"{name}, does not decide"
 
 
 def gate_statements(verdicts: Sequence[Verdict]) -> list[Statement]:
@@ -303,42 +289,17 @@ def sort_by_urgency(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return sorted(verdicts, key=lambda v: (VERDICT_OUTCOMES.index(v.outcome), not v.decides, -(v.growth or 0.0)))
 
 
-def verdict_columns(verdicts: Sequence[Verdict]) -> list[Column]:
-    """Return the columns of the numbers that verdicts rest on."""
-    several = len({verdict.model for verdict in verdicts}) > 1
-    unit, old = unit_name(verdicts[0].unit), verdicts[0].baseline
-    over = [Column("over", "over", "Sampling unit that the interval generalizes over.")] * _others(verdicts)
-    power = Column("detectable", "80% power", "True growth that is called worse with 80% power.", "number")
-    sds = [
-        Column("cosine_difference_baseline", "old D", "Cosine difference on the old model.", "number"),
-        Column("cosine_difference_model", "new D", "Cosine difference on the new model.", "number"),
-        Column("cosine_sd_baseline", "old SD", "SD of cosines between frequent words, old model.", "number"),
-        Column("cosine_sd_model", "new SD", "SD of cosines between frequent words, new model.", "number"),
-    ]
-    calibrated = any(verdict.cosine_sd_baseline is not None for verdict in verdicts)
-    return [
-        Column("title", "test", "Question of the test, and its name.", get=lambda v: v.label),
-        *[Column("model", "model", "The new model.")] * several,
-        Column("outcome", "verdict", "Worse: moved towards the stereotype.", get=format_verdict_outcome),
-        Column("effect_baseline", "old", f"The {unit} on {old}.", "number"),
-        Column("effect_model", "new", f"The {unit} on the new model.", "number"),
-        Column("growth", "growth", "Change towards the stereotype.", "number"),
-        Column(
-            "low",
-            "interval",
-            f"Paired interval of the growth; alpha {verdicts[0].alpha:g} overall.",
-            "interval",
-            lambda verdict: (verdict.low, verdict.high),
-        ),
-        *(over or [power]),
-        *(sds if calibrated else []),
-        Column("reason", "note", "Reason for a missing number or an inconclusive verdict."),
-    ]
+_VERDICT_COLUMNS = (
+    *("title", "model", "outcome", "effect_baseline", "effect_model", "growth", "low", "over", "detectable"),
+    *("cosine_difference_baseline", "cosine_difference_model", "cosine_sd_baseline", "cosine_sd_model", "reason"),
+)
 
 
-def _others(verdicts: Sequence[Verdict]) -> bool:
-    """Return whether the intervals generalize to sampling units other than words."""
-    return any(verdict.over for verdict in verdicts)
+def _list_columns(record: type[Any], rows: Sequence[Any], *names: str) -> list[Column]:
+    """List the columns that have a value, and models only if there are several."""
+    several = len({row.model for row in rows}) > 1
+    columns = drop_empty_columns(make_columns(record, *names), rows)
+    return [column for column in columns if several or column.name != "model"]
 
 
 def gate_meaning(verdicts: Sequence[Verdict]) -> str:
@@ -381,23 +342,13 @@ def gate_power(verdicts: Sequence[Verdict]) -> str:
 
 def gate_markdown(verdicts: Sequence[Verdict], gaps: Sequence[PowerGap] = ()) -> str:
     """Write the sentence, and a table with one row per test."""
-    rows = tuple(
-        TableRow(
-            (clean_line(v.test), clean_line(v.title), clean_line(v.model)), tuple(map(Cell, (*_numbers(v), _short(v))))
-        )
-        for v in sort_by_urgency(verdicts)
-    )
     unit = unit_name(verdicts[0].unit)
-    spans = tuple(ColumnSpan(column) for column in ("old", "new", "growth", "interval", "verdict"))
-    table = Table(
-        f"{unit[0].upper()}{unit[1:]}. {gate_meaning(verdicts)}",
-        ("test", "about", "model"),
-        spans,
-        (RowGroup("", rows),),
-    )
-    power = f"{escape(gate_power(verdicts))}\n\n" if gate_power(verdicts) else ""
-    low = "".join(f"**{escape(clean_line(f'{gap}.'))}**\n\n" for gap in gaps)
-    return f"**{escape(summarize_verdicts(verdicts))}**\n\n{low}{power}{to_markdown(table)}"
+    caption = f"{unit[0].upper()}{unit[1:]}. {gate_meaning(verdicts)}"
+    columns = [Column("test", "name", "Name of the test."), *_list_columns(Verdict, verdicts, *_VERDICT_COLUMNS)]
+    table = make_table(caption, columns, sort_by_urgency(verdicts))
+    low = [f"**{escape(clean_line(f'{gap}.'))}**" for gap in gaps]
+    power = filter(None, [escape(gate_power(verdicts))])
+    return "\n\n".join([f"**{escape(summarize_verdicts(verdicts))}**", *low, *power, to_markdown(table)])
 
 
 def gate_junit(verdicts: Sequence[Verdict], failed: Collection[Verdict], gaps: Sequence[PowerGap] = ()) -> str:
@@ -448,23 +399,8 @@ def _add_failure(case: Xml.Element, kind: str, text: str) -> None:
     Xml.SubElement(case, "failure", type=kind, message=text).text = text
 
 
-def _numbers(verdict: Verdict) -> tuple[str, str, str, str]:
-    old = effect_text(verdict.effect_baseline, verdict.cosine_difference_baseline)
-    return (
-        old,
-        effect_text(verdict.effect_model, verdict.cosine_difference_model),
-        format_decimal(verdict.growth),
-        _interval_text(verdict),
-    )
-
-
 def _interval_text(verdict: Verdict) -> str:
     return "–" if verdict.low is None else format_interval(verdict.low, verdict.high)
-
-
-def _short(verdict: Verdict) -> str:
-    why = _explain(verdict)
-    return f"{format_verdict_outcome(verdict)} ({why})" if why else format_verdict_outcome(verdict)
 
 
 def _explain(verdict: Verdict) -> str:
@@ -494,27 +430,10 @@ def _sure(row: EffectDifference) -> int:
     return 2 if row.p_value_holm is not None and row.p_value_holm <= 1.0 - CONFIDENCE else 1
 
 
-def _columns(comparison: Comparison) -> list[Column]:
-    unit = unit_name(_rows(comparison)[0].unit)
-    several = len(comparison.models) > 1
-    return [
-        Column("title", "question", "Question of the item."),
-        *[Column("model", "model", "Model that is compared.")] * several,
-        Column("effect_baseline", "first", f"The {unit} on {comparison.baseline}.", "number"),
-        Column("effect_model", "new", f"The {unit} on the model.", "number"),
-        Column("difference", "difference", "New minus first.", "number"),
-        Column(
-            "interval_low",
-            "95%",
-            "Paired interval of the difference.",
-            "interval",
-            lambda row: (row.interval_low, row.interval_high),
-        ),
-        Column("p_value", "p", "Two-sided test of no difference.", "p"),
-        Column("p_value_holm", "p, Holm", "After Holm's correction over the social-bias items of a model.", "p"),
-        Column("over", "over", "Sampling unit that the interval generalizes over."),
-        Column("reason", "note", "Why a number is missing."),
-    ]
+_DIFFERENCE_COLUMNS = (
+    *("title", "model", "effect_baseline", "effect_model", "difference", "interval_low", "p_value", "p_value_holm"),
+    *("over", "reason"),
+)
 
 
 def difference_statements(comparison: Comparison) -> list[Statement]:
@@ -549,7 +468,7 @@ def _numbers_text(row: EffectDifference) -> str:
 
 def make_differences_report(comparison: Comparison) -> Report:
     """Make the report of paired differences, with verdicts if the comparison has some."""
-    signed = make_table("", _columns(comparison), _rows(comparison))
+    signed = make_table("", _list_columns(EffectDifference, _rows(comparison), *_DIFFERENCE_COLUMNS), _rows(comparison))
     sections = [Section(DIFFERENCES, "Signed differences", (Text(_MEANING), signed), printed=True)]
     if comparison.verdicts:
         return make_verdict_report(comparison, sections)

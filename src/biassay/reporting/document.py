@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
+from functools import partial
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from biassay.errors import format_install_command
-from biassay.reporting.charts.base import PAGE, Drawing, can_draw, render_for_page
-from biassay.results.findings import Finding
-
-if TYPE_CHECKING:
-    import jinja2
-
+from biassay.reporting.charts.base import Drawing
+from biassay.reporting.formats import clean_line, format_value
+from biassay.results.outcomes import Finding
+from biassay.results.run_data import RunData, model_key, model_labels
+from biassay.results.tables import Column, TableSpec
 
 Shade = Literal[0, 1, 2, 3]
 _SHADES: tuple[tuple[float, Shade], ...] = ((0.8, 3), (0.5, 2), (0.2, 1))
@@ -131,6 +129,132 @@ class Table:
     def map_rows(self, change: Callable[[TableRow], TableRow]) -> Table:
         """Return the table with every row changed by a function."""
         return replace(self, groups=tuple(replace(group, rows=tuple(map(change, group.rows))) for group in self.groups))
+
+
+def make_table(title: str, columns: Sequence[Column], rows: Sequence[Any], most: int | None = None) -> Table:
+    """Make a table of records: leading text columns name the rows, and `most` limits their number.
+
+    Parameters
+    ----------
+    title : str
+    columns : sequence of Column
+    rows : sequence
+        Records.
+    most : int, optional
+        Largest number of rows.
+    """
+    n_stubs = next((i for i, column in enumerate(columns) if column.format != "text"), len(columns)) or 1
+    n_stubs = min(n_stubs, 2)
+    body = tuple(
+        TableRow(_cleaned(columns[:n_stubs], row), tuple(map(Cell, _cleaned(columns[n_stubs:], row))))
+        for row in rows[:most]
+    )
+    spans = tuple(ColumnSpan(clean_line(column.label), text=column.format == "text") for column in columns[n_stubs:])
+    more = len(rows) - len(body)
+    return Table(
+        clean_line(title),
+        tuple(clean_line(column.label) for column in columns[:n_stubs]),
+        spans,
+        (RowGroup("", body),),
+        signs=(f"and {more:,} more rows",) if more > 0 else (),
+        help={clean_line(column.label): column.help for column in columns},
+    )
+
+
+def read_table(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
+    """Return the columns that are not empty, and the rows."""
+    rows = spec.get_rows(run)
+    return drop_empty_columns(spec.get_columns(run), rows), rows
+
+
+def read_default_columns(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
+    """Return the default columns that are not empty, and the rows."""
+    columns, rows = read_table(spec, run)
+    return [column for column in columns if not spec.default_columns or column.name in spec.default_columns], rows
+
+
+def drop_empty_columns(columns: Iterable[Column], rows: Sequence[Any]) -> list[Column]:
+    """Select the columns that are not empty."""
+    return [column for column in columns if any(column.value(row) not in ("", None, (), {}) for row in rows)]
+
+
+def join_intervals(columns: Iterable[Column]) -> list[Column]:
+    """Replace the two ends of an interval by one column, which is empty if there is no interval."""
+    by_name = {column.name: column for column in columns}
+    joined = []
+    for name, column in by_name.items():
+        if name.endswith("ci_low"):
+            text = (
+                column.help.removesuffix(": lower end.").removeprefix("Lower end of ").removeprefix("the ").rstrip(".")
+            )
+            label = column.label.removesuffix("low").removesuffix(", ") or "95%"
+            ends = partial(_get_ends, column, by_name[name.replace("ci_low", "ci_high")])
+            joined.append(
+                Column(name.replace("ci_low", "interval"), label, f"{text[:1].upper()}{text[1:]}.", "interval", ends)
+            )
+        elif not name.endswith("ci_high"):
+            joined.append(column)
+    return joined
+
+
+def _get_ends(low: Column, high: Column, row: Any) -> tuple[float, float] | None:
+    return None if low.value(row) is None else (low.value(row), high.value(row))
+
+
+def paper_table(spec: TableSpec, run: RunData) -> Table:
+    """Make the table of a paper: models across if the table has a key and a value column."""
+    columns, rows = read_table(spec, run)
+    if spec.key and spec.value_column:
+        every, labels = {column.name: column for column in spec.get_columns(run)}, model_labels(run)
+        number, cells = every[spec.value_column], {}
+        for row in rows:
+            item = ", ".join(format_value("text", every[name].value(row)) for name in spec.key)
+            cells[item, labels[model_key(row)]] = format_value(number.format, number.value(row))
+        stub = ", ".join(every[name].label for name in spec.key)
+        return side_by_side(f"{spec.title}. {number.label}: {number.help}", stub, cells)
+    texts = [column for column in columns if column.format == "text"]
+    others = [column for column in columns if column.format != "text"]
+    body = tuple(TableRow(_cleaned(texts, row), tuple(map(Cell, _cleaned(others, row)))) for row in rows)
+    spans = tuple(ColumnSpan(clean_line(column.label)) for column in others)
+    caption = " ".join([f"{spec.title}.", *(f"{column.label}: {column.help}" for column in others)])
+    return Table(clean_line(caption), tuple(clean_line(column.label) for column in texts), spans, (RowGroup("", body),))
+
+
+def side_by_side(
+    caption: str,
+    stub: str,
+    cells: Mapping[tuple[str, str], str] | Mapping[tuple[str, str], tuple[Cell, ...]],
+    heads: tuple[str, ...] = ("",),
+) -> Table:
+    """Make a table with items down and models across.
+
+    Parameters
+    ----------
+    caption : str
+        Caption of the table.
+    stub : str
+        Heading of the column of items.
+    cells : dict of (str, str) to str or tuple of Cell
+        Text, or one cell per column, by item and model. Missing cells are shown as a dash.
+    heads : tuple of str
+        Headings of the columns of a model.
+
+    Returns
+    -------
+    Table
+    """
+    items, models = (list(dict.fromkeys(index[side] for index in cells)) for side in (0, 1))
+    body = []
+    for item in items:
+        of_models = (cells.get((item, model), (Cell("–"),) * len(heads)) for model in models)
+        own = ((Cell(cells),) if isinstance(cells, str) else cells for cells in of_models)
+        body.append(TableRow((clean_line(item),), tuple(cell for cells in own for cell in cells)))
+    spans = tuple(ColumnSpan(clean_line(model), heads) for model in models)
+    return Table(clean_line(caption), (clean_line(stub),), spans, (RowGroup("", tuple(body)),))
+
+
+def _cleaned(columns: Sequence[Column], row: Any) -> tuple[str, ...]:
+    return tuple(clean_line(format_value(column.format, column.value(row))) for column in columns)
 
 
 def drop_spare_columns(table: Table) -> Table:
@@ -326,84 +450,3 @@ class Report:
     tone: str = ""
     tables: Sequence[Table] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class RenderedSection:
-    """A heading with its rendered content, collapsed unless `open` is True."""
-
-    anchor: str
-    title: str
-    body: Markup
-    open: bool = False
-
-
-@dataclass(frozen=True)
-class ReportPart:
-    """The rendered report of one kind of run."""
-
-    anchor: str
-    report: Report
-    sections: Sequence[RenderedSection]
-    figure: Markup | None
-    counts: Table | None
-
-
-@dataclass(frozen=True)
-class Renderer:
-    """Render reports in HTML as parts of a page; `level` is that of the headings of sections."""
-
-    environment: jinja2.Environment
-    anchor: str
-    level: int
-
-    def report(self, report: Report) -> ReportPart:
-        """Render a report as a part of the HTML report."""
-        from biassay.reporting.findings import draw_overview
-        from biassay.reporting.summary import make_counts_table
-
-        figure = report.figure or draw_overview(report.findings, report.caption)
-        if isinstance(figure, Drawings):
-            figure = self._render_blocks((figure,), "At a glance")
-        sections = [self.blocks(section) for section in report.sections]
-        return ReportPart(self.anchor, report, sections, figure, make_counts_table(report.findings))
-
-    def blocks(self, section: Section) -> RenderedSection:
-        """Render the blocks of a section."""
-        title = section.title if self.level == 2 else f"{section.title} ({self.anchor})"
-        body = self._render_blocks(section.blocks, title)
-        return RenderedSection(f"{self.anchor}-{section.name}", section.title, body, not section.collapsed)
-
-    def _render_blocks(self, blocks: Sequence[Block], title: str) -> Markup:
-        body = self.environment.get_template("blocks.html").render(
-            blocks=blocks,
-            title=title,
-            anchor=self.anchor,
-            level=self.level,
-            kinds=lambda block: type(block).__name__,
-            texts=lambda table: [span.text for span in table.models for _ in span.columns],
-            can_draw=can_draw(),
-            install=format_install_command("figures"),
-            draw=lambda make: Markup(render_for_page(make(PAGE))),
-        )
-        return Markup(body)
-
-
-def make_environment() -> jinja2.Environment:
-    """Make a template environment that escapes all values."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("biassay.reporting"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["breakable"] = lambda text: escape(text).replace("_", Markup("_<wbr>"))
-    return environment
-
-
-def read_asset(name: str) -> str:
-    """Read a file from the templates folder."""
-    return (resources.files("biassay.reporting") / "templates" / name).read_text(encoding="utf-8")

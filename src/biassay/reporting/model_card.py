@@ -6,14 +6,14 @@ import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from biassay.errors import UnknownNameError, UsageError
 from biassay.io import make_printable
-from biassay.reporting.citations import collect_citations
+from biassay.reporting.findings import make_points, summarize_findings
 from biassay.reporting.markdown import escape
-from biassay.reporting.sentences import make_points, summarize_findings
-from biassay.results.findings import Finding
+from biassay.reporting.methods import collect_citations, get_version
+from biassay.results.outcomes import Finding
 from biassay.results.run_data import RunData
 
 if TYPE_CHECKING:
@@ -67,35 +67,35 @@ def format_scalar(value: str | float | int) -> str:
     return f"{digits}{'' if '.' in digits else '.0'}{e}{exponent}"
 
 
+def _iter_yaml(value: Any, indent: str) -> Iterator[str]:
+    """Yield the lines of nested dicts and lists of dicts, in block style."""
+    if isinstance(value, list):
+        for item in value:
+            first, *rest = _iter_yaml(item, f"{indent}  ")
+            yield from (f"{indent}- {first.lstrip()}", *rest)
+        return
+    for key, item in value.items():
+        if isinstance(item, dict | list):
+            yield f"{indent}{key}:"
+            yield from _iter_yaml(item, indent + ("  " if isinstance(item, dict) else ""))
+        else:
+            yield f"{indent}{key}: {format_scalar(item)}"
+
+
 def format_model_index(name: str, entries: Iterable[IndexEntry]) -> str:
     """Format the block with its two fences; empty if no entry has a finite number."""
-    lines = [line for entry in entries for line in _entry(entry)]
-    if not lines:
-        return ""
-    return "\n".join(["---", "model-index:", f"- name: {format_scalar(name)}", "  results:", *lines, "---"]) + "\n"
-
-
-def _entry(entry: IndexEntry) -> Iterator[str]:
-    metrics = [metric for metric in entry.metrics if metric.finite]
-    if not metrics:
-        return
-    yield "  - task:"
-    yield f"      type: {format_scalar(entry.task)}"
-    yield f"      name: {format_scalar(entry.task_name)}"
-    yield "    dataset:"
-    yield f"      type: {format_scalar(entry.dataset)}"
-    yield f"      name: {format_scalar(entry.dataset_name)}"
-    if entry.config:
-        yield f"      config: {format_scalar(entry.config)}"
-    if entry.args:
-        yield "      args:"
-        yield from (f"        {format_scalar(key)}: {format_scalar(value)}" for key, value in entry.args.items())
-    yield "    metrics:"
-    for metric in metrics:
-        assert metric.value is not None
-        yield f"    - type: {format_scalar(metric.type)}"
-        yield f"      name: {format_scalar(metric.name)}"
-        yield f"      value: {format_scalar(metric.value)}"
+    results = []
+    for entry in entries:
+        args = {format_scalar(key): value for key, value in entry.args.items()}
+        dataset = {"type": entry.dataset, "name": entry.dataset_name, "config": entry.config, "args": args}
+        metrics = [{"type": one.type, "name": one.name, "value": one.value} for one in entry.metrics if one.finite]
+        if metrics:
+            about = {key: value for key, value in dataset.items() if value}
+            results.append(
+                {"task": {"type": entry.task, "name": entry.task_name}, "dataset": about, "metrics": metrics}
+            )
+    index = {"model-index": [{"name": name, "results": results}]}
+    return "\n".join(["---", *_iter_yaml(index, ""), "---"]) + "\n" if results else ""
 
 
 def format_eval_results(entries: Iterable[IndexEntry], dataset: str, date: str) -> str:
@@ -116,23 +116,20 @@ def format_eval_results(entries: Iterable[IndexEntry], dataset: str, date: str) 
     -------
     str
     """
-    lines = [line for entry in entries for line in _result(entry, dataset, date)]
-    return _TOP + "\n".join(lines) + "\n" if lines else ""
-
-
-def _result(entry: IndexEntry, dataset: str, date: str) -> Iterator[str]:
-    first, *others = entry.metrics
-    if not first.finite:
-        return
-    assert first.value is not None
-    beside = [f"{metric.name}: {metric.value:.6g}" for metric in others if metric.finite and metric.value is not None]
-    about = [f"{entry.dataset_name}: {first.name}", *beside, *(f"{name} {value}" for name, value in entry.args.items())]
-    yield "- dataset:"
-    yield f"    id: {format_scalar(dataset)}"
-    yield f"    task_id: {format_scalar(f'{entry.dataset}.{entry.config}' if entry.config else entry.dataset)}"
-    yield f"  value: {format_scalar(first.value)}"
-    yield f"  date: {format_scalar(date)}"
-    yield f"  notes: {format_scalar('; '.join(about))}"
+    results = []
+    for entry in entries:
+        first, *others = entry.metrics
+        beside = [f"{one.name}: {one.value:.6g}" for one in others if one.finite and one.value is not None]
+        about = [
+            f"{entry.dataset_name}: {first.name}",
+            *beside,
+            *(f"{key} {value}" for key, value in entry.args.items()),
+        ]
+        task = f"{entry.dataset}.{entry.config}" if entry.config else entry.dataset
+        if first.finite:
+            named = {"dataset": {"id": dataset, "task_id": task}, "value": first.value}
+            results.append({**named, "date": date, "notes": "; ".join(about)})
+    return _TOP + "\n".join(_iter_yaml(results, "")) + "\n" if results else ""
 
 
 _OTHER = "This run did not measure other groups or languages, or what the model does in an application."
@@ -252,8 +249,3 @@ def _list_left_out(entries: Iterable[IndexEntry], known: Collection[str]) -> lis
         for none, reason in reasons.items()
         if (names := [name for is_none, name in missing if is_none is none])
     ]
-
-
-def get_version(run: RunData) -> str:
-    """Return the version of biassay that measured the run."""
-    return run.manifest.versions.get("biassay", "unknown")

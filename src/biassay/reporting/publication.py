@@ -10,15 +10,21 @@ from pathlib import Path
 
 from biassay.io import write_atomically
 from biassay.reporting.charts.base import PRINT, Drawing, can_draw, render_figure
-from biassay.reporting.citations import collect_citations, to_bibtex, to_text
 from biassay.reporting.document import Table
 from biassay.reporting.latex import to_latex, to_narrow_latex
 from biassay.reporting.markdown import escape, to_markdown
-from biassay.reporting.methods import make_paragraphs, methods_latex, methods_markdown
+from biassay.reporting.methods import (
+    collect_citations,
+    make_paragraphs,
+    methods_latex,
+    methods_markdown,
+    to_bibtex,
+    to_text,
+)
 from biassay.reporting.model_card import format_eval_results, render_model_card
 from biassay.reporting.presenter import Presenter, Shown
 from biassay.results.comparison import Comparison
-from biassay.results.views import record_labels
+from biassay.results.run_data import record_labels
 
 FIGURE_FORMATS = ("svg", "pdf", "png")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.+-]+")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from itertools import islice, zip_longest
+from typing import Literal, get_args
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -15,7 +15,6 @@ from rich.text import Text
 from biassay.io import make_printable
 from biassay.reporting.document import (
     Bullets,
-    Cell,
     ColumnSpan,
     Definitions,
     Heading,
@@ -26,14 +25,8 @@ from biassay.reporting.document import (
     TableRow,
     narrow_table,
 )
-from biassay.reporting.document import RowGroup as Rows
 from biassay.reporting.document import Text as TextBlock
-from biassay.reporting.formats import (
-    clean_line,
-    format_value,
-    shorten,
-)
-from biassay.reporting.summary import (
+from biassay.reporting.findings import (
     describe_power,
     format_title,
     list_skipped,
@@ -41,10 +34,10 @@ from biassay.reporting.summary import (
     make_counts_table,
     make_evidence_table,
 )
-from biassay.results.findings import Finding
-from biassay.results.run_data import RunData
-from biassay.results.tables import Column, TableSpec
-from biassay.results.views import model_key, model_labels
+from biassay.reporting.formats import (
+    shorten,
+)
+from biassay.results.outcomes import Finding
 
 _GAP = 2
 WIDTH = 100
@@ -53,46 +46,6 @@ MAX_LINES = 26
 """Lines of a report without --all: one screen with the lines before and after it."""
 MAX_ROWS = 30
 """Rows of a table in the terminal without --all."""
-
-
-def read_table(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
-    """Return the columns that are not empty, and the rows."""
-    rows = spec.get_rows(run)
-    return drop_empty_columns(spec.get_columns(run), rows), rows
-
-
-def read_default_columns(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
-    """Return the default columns that are not empty, and the rows."""
-    columns, rows = read_table(spec, run)
-    return [column for column in columns if not spec.default_columns or column.name in spec.default_columns], rows
-
-
-def drop_empty_columns(columns: Iterable[Column], rows: Sequence[Any]) -> list[Column]:
-    """Select the columns that are not empty."""
-    return [column for column in columns if any(column.value(row) not in ("", None, (), {}) for row in rows)]
-
-
-def join_intervals(columns: Iterable[Column]) -> list[Column]:
-    """Replace the two ends of an interval by one column, which is empty if there is no interval."""
-    by_name = {column.name: column for column in columns}
-    joined = []
-    for name, column in by_name.items():
-        if name.endswith("ci_low"):
-            text = (
-                column.help.removesuffix(": lower end.").removeprefix("Lower end of ").removeprefix("the ").rstrip(".")
-            )
-            label = column.label.removesuffix("low").removesuffix(", ") or "95%"
-            ends = partial(_get_ends, column, by_name[name.replace("ci_low", "ci_high")])
-            joined.append(
-                Column(name.replace("ci_low", "interval"), label, f"{text[:1].upper()}{text[1:]}.", "interval", ends)
-            )
-        elif not name.endswith("ci_high"):
-            joined.append(column)
-    return joined
-
-
-def _get_ends(low: Column, high: Column, row: Any) -> tuple[float, float] | None:
-    return None if low.value(row) is None else (low.value(row), high.value(row))
 
 
 def render_statements(statements: Iterable[Statement]) -> Iterator[Text | _Point]:
@@ -121,82 +74,6 @@ class _Point:
         """Yield the lines in a width."""
         for index, line in enumerate(self.text.wrap(console, max(width - 4, 1))):
             yield Text.assemble("    " if index else "  • ", line)
-
-
-def paper_table(spec: TableSpec, run: RunData) -> Table:
-    """Make the table of a paper: models across if the table has a key and a value column."""
-    columns, rows = read_table(spec, run)
-    labels = model_labels(run)
-    if spec.key and spec.value_column:
-        every = spec.get_columns(run)
-        numbers = {(format_item(spec, row, every), labels[model_key(row)]): row for row in rows}
-        number = _column(every, spec.value_column)
-        cells = {index: format_value(number.format, number.value(row)) for index, row in numbers.items()}
-        stub = ", ".join(_column(every, name).label for name in spec.key)
-        return side_by_side(f"{spec.title}. {number.label}: {number.help}", stub, cells)
-    texts = [column for column in columns if column.format == "text"]
-    others = [column for column in columns if column.format != "text"]
-    body = tuple(TableRow(_cleaned(texts, row), tuple(map(Cell, _cleaned(others, row)))) for row in rows)
-    spans = tuple(ColumnSpan(clean_line(column.label)) for column in others)
-    caption = " ".join([f"{spec.title}.", *(f"{column.label}: {column.help}" for column in others)])
-    return Table(clean_line(caption), tuple(clean_line(column.label) for column in texts), spans, (Rows("", body),))
-
-
-def side_by_side(
-    caption: str, stub: str, cells: Mapping[tuple[str, str], str | tuple[Cell, ...]], heads: tuple[str, ...] = ("",)
-) -> Table:
-    """Make a table with items down and models across.
-
-    Parameters
-    ----------
-    caption : str
-        Caption of the table.
-    stub : str
-        Heading of the column of items.
-    cells : dict of (str, str) to str or tuple of Cell
-        Text, or one cell per column, by item and model. Missing cells are shown as a dash.
-    heads : tuple of str
-        Headings of the columns of a model.
-
-    Returns
-    -------
-    Table
-    """
-    items, models = (list(dict.fromkeys(index[side] for index in cells)) for side in (0, 1))
-    body = []
-    for item in items:
-        of_models = (cells.get((item, model), (Cell("–"),) * len(heads)) for model in models)
-        own = ((Cell(cells),) if isinstance(cells, str) else cells for cells in of_models)
-        body.append(TableRow((clean_line(item),), tuple(cell for cells in own for cell in cells)))
-    spans = tuple(ColumnSpan(clean_line(model), heads) for model in models)
-    return Table(clean_line(caption), (clean_line(stub),), spans, (Rows("", tuple(body)),))
-
-
-def format_item(spec: TableSpec, row: Any, columns: Sequence[Column]) -> str:
-    """Format the key of a row.
-
-    Parameters
-    ----------
-    spec : TableSpec
-        Table of the row.
-    row : object
-        Record of the table.
-    columns : sequence of Column
-        Columns of the table, among them those of the key.
-
-    Returns
-    -------
-    str
-    """
-    return ", ".join(format_value("text", _column(columns, name).value(row)) for name in spec.key)
-
-
-def _column(columns: Sequence[Column], name: str) -> Column:
-    return next(column for column in columns if column.name == name)
-
-
-def _cleaned(columns: Sequence[Column], row: Any) -> tuple[str, ...]:
-    return tuple(clean_line(format_value(column.format, column.value(row))) for column in columns)
 
 
 _MIN_TEXT = 10  # width to which a text is shortened if a table is too wide
@@ -342,105 +219,119 @@ def render_table(table: Table, width: int, *, brief: bool = False) -> list[Text]
     brief : bool
         If True, leave out columns that do not fit, and name them.
     """
-    fitting = _render_whole(table, width, shorten_names=not set(table.stub) & set(table.spare))
-    if fitting is None and set(table.stub) & set(table.spare):
+    if not _fits(table, width) and set(table.stub) & set(table.spare):
         table = replace(table.map_rows(lambda row: replace(row, stub=row.stub[:-1])), stub=table.stub[:-1])
-        fitting = _render_whole(table, width)
-    if fitting is None and len(table.models) > 1 and any(len(span.columns) > 1 for span in table.models):
-        fitting = _render_whole(narrow_table(table), width)
-    if fitting is not None:
-        return fitting
-    lines: list[Text] = []
+    if not _fits(table, width) and len(table.models) > 1 and any(len(span.columns) > 1 for span in table.models):
+        table = narrow_table(table)
     first, *others = _split_table(table, width)
+    lines = _render_part(first, width)
     if brief and others:
-        names = [make_printable(_head(span)) for part in others for span in part.models]
-        return [*(_render_whole(first, width, force=True) or []), Text(f"  … {', '.join(names)}: --all", style="dim")]
-    for part in (first, *others):
-        lines += [Text("")] * bool(lines) + (_render_whole(part, width, force=True) or [])
+        names = [make_printable(span.title) for part in others for span in part.models]
+        return [*lines, Text(f"  … {', '.join(names)}: --all", style="dim")]
+    for part in others:
+        lines += [Text(""), *_render_part(part, width)]
     return lines
 
 
-def _render_whole(table: Table, width: int, *, shorten_names: bool = True, force: bool = False) -> list[Text] | None:
-    stubs = [[make_printable(text) for text in row.stub] for row in table.rows]
-    cells = [[make_printable(f"{cell.text}{cell.mark}") for cell in row.cells] for row in table.rows]
-    names = (name for span in table.models for name in (span.columns if len(span.columns) > 1 else (_head(span),)))
-    heads, stub = list(map(make_printable, names)), list(map(make_printable, table.stub))
-    left = [span.text for span in table.models for _ in span.columns]
-    spans = any(span.title and len(span.columns) > 1 for span in table.models)
-    stub_widths = [max([cell_len(head), *(cell_len(row[i]) for row in stubs)]) for i, head in enumerate(stub)]
-    widths = [max([cell_len(head), *(cell_len(row[i]) for row in cells)]) for i, head in enumerate(heads)]
-    indent = 2 if table.caption or any(group.title for group in table.groups) else 0
-    total = indent + sum(stub_widths) + sum(widths) + _GAP * (len(stub_widths) + len(widths) - 1)
-    last, head_lines = len(stub_widths) - 1, [[head] for head in heads]
+_Kind = Literal["name", "label", "text", "number"]
 
-    def narrow(columns: list[int], index: int, least: int) -> None:
-        nonlocal total
-        spare = min(total - width, columns[index] - least)
-        if spare > 0:
-            columns[index], total = columns[index] - spare, total - spare
 
-    for i, is_text in enumerate(left):  # lists of names first, then heads, then labels
-        if is_text:
-            narrow(widths, i, max([_MIN_TEXT, *map(cell_len, heads[i].split())]))
-            head_lines[i] = _wrap(heads[i], widths[i])
-    for i, head in enumerate(heads):
-        if not left[i]:
-            narrow(widths, i, max([*(cell_len(row[i]) for row in cells), *map(cell_len, head.split()), 0]))
-            head_lines[i] = _wrap(head, widths[i])
-    if stubs and stub_widths:
-        narrow(stub_widths, last, _WIDE_STUB)
-        for i in reversed(range(last if shorten_names else 0)):
-            narrow(stub_widths, i, _MIN_NAME)
-        narrow(stub_widths, last, _MIN_STUB)
-    if total > width and not force:
-        return None
-    offset = indent + sum(stub_widths) + _GAP * (len(stub_widths) - 1)
-    lines: list[Text] = []
-    caption = make_printable(table.caption)
-    if spans:
-        lines.append(Text(" " * offset + _join_spans(table, widths), style="bold"))
-    if caption and cell_len(caption) > offset:  # the caption needs its own line
-        lines.append(Text(caption, style="bold"))
-        caption = ""
-    if caption or any(heads) or any(stub):
-        stub_heads = "  ".join(_pad(shorten(head, wide), wide) for head, wide in zip(stub, stub_widths, strict=True))
-        first = Text(_pad(caption or " " * indent + stub_heads, offset), style="bold" if caption else "dim")
-        n_lines = max(map(len, head_lines), default=1)
-        padded = [[""] * (n_lines - len(head)) + head for head in head_lines]
-        above = [[column[i] for column in padded] for i in range(n_lines)]
-        lines += [_join_cells(Text(" " * offset), line, widths, left, "dim") for line in above[:-1]]
-        lines.append(_join_cells(first, above[-1], widths, left, "dim"))
-    index = 0
+@dataclass(frozen=True)
+class _Column:
+    """The texts of one column, and whether they are names, labels, which may wrap, other texts or numbers."""
+
+    head: str
+    cells: tuple[str, ...]
+    kind: _Kind
+
+    @property
+    def widest(self) -> int:
+        return max(cell_len(self.head), *map(cell_len, self.cells), 0)
+
+    @property
+    def least(self) -> int:
+        """Return the width to which the column is narrowed if the table is too wide."""
+        words = max([0, *map(cell_len, self.head.split())])
+        if self.kind == "number":
+            return max([words, *map(cell_len, self.cells)])
+        return max(_MIN_TEXT, words) if self.kind == "text" else _MIN_STUB if self.kind == "label" else _MIN_NAME
+
+    def align(self, text: str, width: int) -> str:
+        """Shorten or fill a text to a width."""
+        text = _shorten_list(text, width) if self.kind == "text" else shorten(text, width, middle=self.kind == "name")
+        filled = " " * (width - cell_len(text))
+        return filled + text if self.kind == "number" else text + filled
+
+
+def _list_columns(table: Table) -> list[_Column]:
+    heads = [*table.stub, *(name for span in table.models for name in _list_heads(span, len(table.models)))]
+    rows = [[*row.stub, *(f"{cell.text}{cell.mark}" for cell in row.cells)] for row in table.rows]
+    kinds = ["name"] * (len(table.stub) - 1) + ["label"] * bool(table.stub)
+    kinds += ["text" if span.text else "number" for span in table.models for _ in span.columns]
+    return [
+        _Column(make_printable(head), tuple(make_printable(row[i]) for row in rows), kind)  # type: ignore[arg-type]
+        for i, (head, kind) in enumerate(zip(heads, kinds, strict=True))
+    ]
+
+
+def _list_heads(span: ColumnSpan, models: int) -> list[str]:
+    """List the heads of the columns of a model, with its name if there are several or if it is all there is."""
+    return [" ".join(filter(None, (span.title if models > 1 or not name else "", name))) for name in span.columns]
+
+
+def _choose_widths(columns: Sequence[_Column], width: int) -> list[int]:
+    """Choose the widths of columns: lists of names give way first, then heads, then labels."""
+    widths = [column.widest for column in columns]
+    kinds = {kind: [i for i, one in enumerate(columns) if one.kind == kind] for kind in get_args(_Kind)}
+    steps = [(i, columns[i].least) for i in (*kinds["text"], *kinds["number"])]
+    steps += [(i, _WIDE_STUB) for i in kinds["label"]]
+    steps += [(i, columns[i].least) for i in (*reversed(kinds["name"]), *kinds["label"])]
+    for index, least in steps:
+        too_wide = sum(widths) + _GAP * (len(widths) - 1) - width
+        widths[index] -= max(0, min(too_wide, widths[index] - least))
+    return widths
+
+
+def _get_indent(table: Table) -> int:
+    return 2 if table.caption or any(group.title for group in table.groups) else 0
+
+
+def _fits(table: Table, width: int) -> bool:
+    room = width - _get_indent(table)
+    widths = _choose_widths(_list_columns(table), room)
+    return sum(widths) + _GAP * (len(widths) - 1) <= room
+
+
+def _render_part(table: Table, width: int) -> list[Text]:
+    """Render a table whose columns fit."""
+    columns, indent, caption = _list_columns(table), _get_indent(table), make_printable(table.caption)
+    widths = _choose_widths(columns, width - indent)
+
+    def join(cells: Iterable[str]) -> str:
+        texts = (column.align(text, wide) for column, text, wide in zip(columns, cells, widths, strict=True))
+        return (" " * indent + (" " * _GAP).join(texts)).rstrip()
+
+    n_stubs = len(table.stub)
+    offset = indent + sum(widths[:n_stubs]) + _GAP * (n_stubs - 1)
+    is_beside = 0 < cell_len(caption) <= offset and any(column.head for column in columns[n_stubs:])
+    shown = ["" if is_beside and i < n_stubs else column.head for i, column in enumerate(columns)]
+    wrapped = [_wrap(head, wide)[::-1] for head, wide in zip(shown, widths, strict=True)]
+    heads = [join(line) for line in zip_longest(*wrapped, fillvalue="")][::-1]  # short heads stand below
+    lines = [Text(head, style="dim") for head in heads if head]
+    if is_beside:  # the caption replaces the heads of labels
+        lines[-1] = Text.assemble((caption + " " * (offset - cell_len(caption)), "bold"), (heads[-1][offset:], "dim"))
+    elif caption:
+        lines.insert(0, Text(caption, style="bold"))
+    rows = zip(*(column.cells for column in columns), strict=True)
+    label = n_stubs - 1
     for group in table.groups:
         if group.title:
             lines.append(Text(make_printable(group.title), style="bold"))
-        for _ in group.rows:
-            *leading, label = stubs[index] or [""]
-            wrapped = _wrap(label, stub_widths[-1]) if stub_widths else [""]
-            shortened = [shorten(text, wide, middle=True) for text, wide in zip(leading, stub_widths, strict=False)]
-            texts = map(_pad, [*shortened, wrapped[0] if wrapped else ""], stub_widths)
-            lines.append(_join_cells(Text(" " * indent + (" " * _GAP).join(texts)), cells[index], widths, left, ""))
-            lines += [Text(" " * (offset - stub_widths[-1] + _GAP) + text) for text in wrapped[1:]]
-            index += 1
-    lines += [Text(make_printable(note), style="dim") for note in table.notes]
-    return lines
-
-
-def _head(span: ColumnSpan) -> str:
-    return " ".join(filter(None, (span.title, *span.columns)))
-
-
-def _pad(text: str, width: int) -> str:
-    return text + " " * max(0, width - cell_len(text))
-
-
-def _join_cells(first: Text, cells: Sequence[str], widths: Sequence[int], left: Sequence[bool], style: str) -> Text:
-    for text, wide, is_left in zip(cells, widths, left, strict=True):
-        text = _shorten_list(text, wide) if is_left else shorten(text, wide)
-        filled = " " * (wide - cell_len(text))
-        first.append(" " * _GAP + (text + filled if is_left else filled + text), style=style)
-    first.rstrip()
-    return first
+        for cells in islice(rows, len(group.rows)):
+            first, *others = _wrap(cells[label], widths[label]) if table.stub else [cells[0]]
+            lines.append(Text(join(first if i == label else text for i, text in enumerate(cells))))
+            lines += [Text(" " * (offset - widths[label] + _GAP) + text) for text in others]
+    return lines + [Text(make_printable(note), style="dim") for note in table.notes]
 
 
 def _wrap(text: str, width: int) -> list[str]:
@@ -456,23 +347,14 @@ def _shorten_list(text: str, width: int) -> str:
     return shorten(text if kept == text or cell_len(kept) > width - 2 else f"{kept} …", width)
 
 
-def _join_spans(table: Table, widths: Sequence[int]) -> str:
-    """Join the titles of the models, each above its columns."""
-    text, start = "", 0
-    for span in table.models:
-        own = widths[start : start + len(span.columns)]
-        wide = sum(own) + _GAP * (len(own) - 1)
-        text += " " * _GAP + shorten(make_printable(span.title), wide, middle=True).rjust(wide)
-        start += len(span.columns)
-    return text
-
-
 def _split_table(table: Table, width: int) -> Iterator[Table]:
     """Split the columns of a table into parts that fit; every part repeats the stubs."""
-    columns = [(span, index) for span in table.models for index in range(len(span.columns))]
+    if _fits(table, width):
+        yield table
+        return
     parts: list[list[int]] = [[]]
-    for position in range(len(columns)):
-        if parts[-1] and _render_whole(_select_columns(table, [*parts[-1], position]), width) is None:
+    for position in range(sum(len(span.columns) for span in table.models)):
+        if parts[-1] and not _fits(_select_columns(table, [*parts[-1], position]), width):
             parts.append([])
         parts[-1].append(position)
     for number, part in enumerate(parts):
@@ -484,40 +366,7 @@ def _split_table(table: Table, width: int) -> Iterator[Table]:
 
 
 def _select_columns(table: Table, positions: Sequence[int]) -> Table:
-    columns = [(span, name) for span in table.models for name in span.columns]
-    spans = tuple(
-        ColumnSpan(" ".join(filter(None, (span.title, name))), text=span.text)
-        for span, name in (columns[position] for position in positions)
-    )
+    heads = [(name, span) for span in table.models for name in _list_heads(span, len(table.models))]
+    spans = tuple(ColumnSpan(name, text=span.text) for name, span in (heads[position] for position in positions))
     fewer = table.map_rows(lambda row: TableRow(row.stub, tuple(row.cells[i] for i in positions)))
     return replace(fewer, models=spans)
-
-
-def make_table(title: str, columns: Sequence[Column], rows: Sequence[Any], most: int | None = None) -> Table:
-    """Make a table of records: leading text columns name the rows, and `most` limits their number.
-
-    Parameters
-    ----------
-    title : str
-    columns : sequence of Column
-    rows : sequence
-        Records.
-    most : int, optional
-        Largest number of rows.
-    """
-    n_stubs = next((i for i, column in enumerate(columns) if column.format != "text"), len(columns)) or 1
-    n_stubs = min(n_stubs, 2)
-    body = tuple(
-        TableRow(_cleaned(columns[:n_stubs], row), tuple(map(Cell, _cleaned(columns[n_stubs:], row))))
-        for row in rows[:most]
-    )
-    spans = tuple(ColumnSpan(clean_line(column.label), text=column.format == "text") for column in columns[n_stubs:])
-    more = len(rows) - len(body)
-    return Table(
-        clean_line(title),
-        tuple(clean_line(column.label) for column in columns[:n_stubs]),
-        spans,
-        (Rows("", body),),
-        signs=(f"and {more:,} more rows",) if more > 0 else (),
-        help={clean_line(column.label): column.help for column in columns},
-    )

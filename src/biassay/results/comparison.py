@@ -7,23 +7,23 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from biassay.datasets.catalogue import load_catalogue
 from biassay.errors import MeasurementError, UnknownNameError, UsageError
 from biassay.grouping import group_pairs
 from biassay.io import make_printable
-from biassay.results.codec import to_json
 from biassay.results.outcomes import About, Result
-from biassay.results.run_data import BaseRecord, RunData
-from biassay.results.tables import render_html_table, to_data_frame
-from biassay.results.views import RunGroup, short_name
+from biassay.results.run_data import BaseRecord, RunData, RunGroup, short_name
+from biassay.results.run_folder import to_json
+from biassay.results.tables import column, optional, render_html_table, table_row, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@table_row
 class EffectDifference(BaseRecord):
     """An effect on the first model and on another, over the items measured on both.
 
@@ -32,19 +32,21 @@ class EffectDifference(BaseRecord):
     """
 
     item: str
-    title: str
+    title: str = column("question", "Question of the item.")
     baseline: str
-    model: str
+    model: str = column("model", "Model that is compared.")
     unit: str
-    effect_baseline: float | None
-    effect_model: float | None
-    reason: str | None = None
-    difference: float | None = None
-    interval_low: float | None = None
+    effect_baseline: float | None = column("first", "Effect on the first model.", "number")
+    effect_model: float | None = column("new", "Effect on the model.", "number")
+    reason: str | None = optional("note", "Why a number is missing.")
+    difference: float | None = optional("difference", "New minus first.", "number")
+    interval_low: float | None = column(
+        "95%", "Paired interval.", "interval", default=None, get=attrgetter("interval_low", "interval_high")
+    )
     interval_high: float | None = None
-    p_value: float | None = None
-    p_value_holm: float | None = None
-    over: str = ""
+    p_value: float | None = optional("p", "Two-sided test of no difference.", "p")
+    p_value_holm: float | None = optional("p, Holm", "Corrected over the social-bias items of a model.", "p")
+    over: str = column("over", "Sampling unit that the interval generalizes over.", default="")
     about: About = "people"
     topic: str = ""
 
@@ -100,7 +102,7 @@ FAIL_IF: tuple[FailIf, ...] = get_args(FailIf)
 _MAX_NAMES = 5
 
 
-@dataclass(frozen=True)
+@table_row
 class Verdict(BaseRecord):
     """Verdict on one test: whether it moved towards the stereotype from the baseline to the new model.
 
@@ -146,26 +148,28 @@ class Verdict(BaseRecord):
     """
 
     test: str
-    title: str
+    title: str = column("test", "Question of the test, and its name.", get=attrgetter("label"))
     baseline: str
-    model: str
-    outcome: VerdictOutcome
-    reason: str | None
-    effect_baseline: float | None
-    effect_model: float | None
+    model: str = column("model", "The new model.")
+    outcome: VerdictOutcome = column(
+        "verdict", "Worse: moved towards the stereotype.", get=lambda verdict: verdict.described_outcome
+    )
+    reason: str | None = column("note", "Reason for a missing number or an inconclusive verdict.")
+    effect_baseline: float | None = column("old", "Effect on the old model.", "number")
+    effect_model: float | None = column("new", "Effect on the new model.", "number")
     margin: float
     alpha: float
-    growth: float | None = None
-    low: float | None = None
+    growth: float | None = optional("growth", "Change towards the stereotype.", "number")
+    low: float | None = column("CI", "Paired interval.", "interval", default=None, get=attrgetter("low", "high"))
     high: float | None = None
     reversal: float | None = None
     reversal_low: float | None = None
     reversal_high: float | None = None
     power: float | None = None
-    detectable: float | None = None
+    detectable: float | None = optional("80% power", "True growth that is called worse with 80% power.", "number")
     family: int | None = None
     unit: str = "d"
-    over: str = ""
+    over: str = column("over", "Sampling unit that the interval generalizes over.", default="")
     question: str = ""
     topic: str = ""
     decides: bool = True
@@ -173,15 +177,21 @@ class Verdict(BaseRecord):
     direction: str | None = None
     d_baseline: float | None = None
     d_model: float | None = None
-    cosine_difference_baseline: float | None = None
-    cosine_difference_model: float | None = None
-    cosine_sd_baseline: float | None = None
-    cosine_sd_model: float | None = None
+    cosine_difference_baseline: float | None = optional("old D", "Cosine difference on the old model.", "number")
+    cosine_difference_model: float | None = optional("new D", "Cosine difference on the new model.", "number")
+    cosine_sd_baseline: float | None = optional("old SD", "SD of cosines of frequent words, old model.", "number")
+    cosine_sd_model: float | None = optional("new SD", "SD of cosines of frequent words, new model.", "number")
 
     @property
     def name(self) -> str:
         """Name of the question in sentences: that of the test, or the title if it begins with this name."""
         return self.title if self.title.casefold().startswith(self.test.casefold()) else self.test
+
+    @property
+    def described_outcome(self) -> str:
+        """Outcome in prose, with a remark if another form of the question decides."""
+        name = format_outcome(self.outcome)
+        return name if self.decides else f"{name}, does not decide"
 
     @property
     def label(self) -> str:
@@ -383,22 +393,20 @@ def _group_by_model(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
     return group_pairs((verdict.model, verdict) for verdict in verdicts)
 
 
+_NAMED_OUTCOMES: tuple[VerdictOutcome, ...] = ("worse", "missing", "inconclusive", "better", "no_worse", "not_measured")
+
+
 def _summarize_model(verdicts: Sequence[Verdict]) -> str:
+    """Name the verdict on a model, then the questions by outcome; those that are no worse are only counted."""
     model, baseline = verdicts[0].model, verdicts[0].baseline
     counted = [verdict for verdict in verdicts if verdict.decides or verdict.outcome == "missing"]
     tests = group_pairs((verdict.outcome, verdict.name) for verdict in counted)
-    if "inconclusive" in tests and not {"worse", "missing"} & tests.keys():
-        return _summarize_inconclusive(model, baseline, tests, len(counted))
     parts = [
-        (len(tests[outcome]), f"{format_outcome(outcome)}{f' ({_join_names(tests[outcome])})' if named else ''}")
-        for outcome, named in (
-            ("worse", True),
-            ("missing", True),
-            ("better", True),
-            ("no_worse", False),
-            ("inconclusive", True),
-            ("not_measured", True),
+        (
+            len(tests[outcome]),
+            format_outcome(outcome) + ("" if outcome == "no_worse" else f" ({_join_names(tests[outcome])})"),
         )
+        for outcome in _NAMED_OUTCOMES
         if outcome in tests
     ]
     questions = f"{parts[0][0]} of {len(counted)} question{'' if len(counted) == 1 else 's'} {parts[0][1]}"
@@ -406,41 +414,16 @@ def _summarize_model(verdicts: Sequence[Verdict]) -> str:
     return f"{model} {_summarize_outcomes(tests, counted)} {baseline}: {', '.join([questions, *rest])}."
 
 
-def _summarize_outcomes(tests: dict[VerdictOutcome, list[str]], verdicts: Sequence[Verdict]) -> str:
+def _summarize_outcomes(tests: Mapping[VerdictOutcome, Sequence[str]], verdicts: Sequence[Verdict]) -> str:
     if "worse" in tests:
         return f"is worse ({_explain_worse([verdict for verdict in verdicts if verdict.outcome == 'worse'])}) than"
     if not {"inconclusive", "no_worse", "better"} & tests.keys():
         return "could not be compared on any question with"
     if "missing" in tests:
         return "could not be compared on every question with"
+    if "inconclusive" in tests:
+        return "is inconclusive, which is not a pass, compared with"
     return "is better (farther from the stereotype) than" if "better" in tests else "is no worse than"
-
-
-def _summarize_inconclusive(model: str, baseline: str, tests: dict[VerdictOutcome, list[str]], total: int) -> str:
-    """State how many questions are inconclusive, with names if they are few, then the verdict on the others."""
-    names = tests["inconclusive"]
-    listed = f" ({', '.join(names)})" if len(names) <= _MAX_NAMES else ""
-    number = f"{len(names)} of {total} question{'' if total == 1 else 's'}"
-    others = total - len(names)
-    if not others:
-        return f"Inconclusive, which is not a pass: {number} on {model} compared with {baseline}{listed}."
-    if others == len(tests.get("no_worse", ())):
-        rest = f"{model} is no worse than {baseline} on the other{'' if others == 1 else f' {others}'}"
-    else:
-        parts = [
-            f"{text} {len(tests[outcome])} ({_join_names(tests[outcome])})"
-            for outcome, text in _VERBS.items()
-            if outcome in tests
-        ]
-        rest = f"Compared with {baseline}, {model} {', '.join(parts)}"
-    return f"Inconclusive, which is not a pass: {number}{listed}. {rest}."
-
-
-_VERBS: dict[VerdictOutcome, str] = {
-    "better": "is better (farther from the stereotype) on",
-    "no_worse": "is no worse on",
-    "not_measured": "was not measured on",
-}
 
 
 def _explain_worse(verdicts: Sequence[Verdict]) -> str:
@@ -578,55 +561,21 @@ class Comparison:
         """Render the verdicts with their numbers, or the differences if there are none."""
         summary = self.verdict or f"{', '.join(self.models)} compared with {self.baseline}"
         notes = "".join(f"<p>Not alike: {escape(make_printable(note))}.</p>" for note in self.notes)
-        shown = (
-            [_render_verdicts(self.verdicts)]
-            if self.verdicts
-            else [_render_table(*table) for table in self.tables.items()]
-        )
+        urgent = sorted(self.verdicts, key=lambda verdict: VERDICT_OUTCOMES.index(verdict.outcome))
+        shown = [_render_first_rows("", urgent, _VERDICT_FIELDS)] if urgent else []
+        for name, rows in self.tables.items() if not urgent else ():
+            fields = [field.name for field in dataclasses.fields(rows[0])] if rows else []
+            shown.append(_render_first_rows(name, rows, [one for one in fields if one not in ("baseline", "title")]))
         return f"<div><p><b>{escape(make_printable(summary))}</b></p>{notes}{''.join(shown)}</div>"
 
 
-def _render_verdicts(verdicts: Sequence[Verdict]) -> str:
-    """Sort verdicts, failing tests first."""
-    several = len({verdict.model for verdict in verdicts}) > 1
-    old, unit = verdicts[0].baseline, verdicts[0].unit
-    head = {
-        "test": "Tested association, and its name in biassay.",
-        **({"model": "The new model."} if several else {}),
-        f"{unit}, {old}": "On the old model.",
-        f"{unit}, new" if several else f"{unit}, {verdicts[0].model}": "On the new model.",
-        "growth": "Change towards the stereotype, over the items that both models have.",
-        "interval": "Interval of the growth, simultaneous over all questions.",
-        "verdict": f"Worse: moved towards the stereotype by more than {verdicts[0].margin:.3g}.",
-    }
-    ordered = sorted(verdicts, key=lambda one: (VERDICT_OUTCOMES.index(one.outcome), -(one.growth or 0.0)))
-    lines = [
-        [
-            point.label,
-            *([point.model] if several else []),
-            *map(_format_cell, (point.effect_baseline, point.effect_model, point.growth)),
-            "–" if point.low is None or point.high is None else f"{point.low:.2f} to {point.high:.2f}",
-            format_outcome(point.outcome) if point.decides else f"{format_outcome(point.outcome)} (does not decide)",
-        ]
-        for point in ordered
-    ]
-    return _render_first_rows("", head, lines)
+_VERDICT_FIELDS = ("label", "model", "outcome", "effect_baseline", "effect_model", "growth", "low", "high", "reason")
 
 
-def _render_table(name: str, rows: Sequence[Any]) -> str:
-    if not rows:
-        return ""
-    names = [field.name for field in dataclasses.fields(rows[0]) if field.name not in ("baseline", "title")]
-    return _render_first_rows(
-        name, dict.fromkeys(names, ""), [[_format_cell(getattr(row, name)) for name in names] for row in rows]
-    )
-
-
-def _render_first_rows(title: str, head: Mapping[str, str], lines: Sequence[Sequence[str]]) -> str:
-    more = f"<p>and {len(lines) - _MAX_ROWS:,} more rows</p>" if len(lines) > _MAX_ROWS else ""
-    return (
-        render_html_table(title, head, [[make_printable(cell) for cell in line] for line in lines[:_MAX_ROWS]]) + more
-    )
+def _render_first_rows(title: str, rows: Sequence[Any], fields: Sequence[str]) -> str:
+    lines = [[make_printable(_format_cell(getattr(row, name))) for name in fields] for row in rows[:_MAX_ROWS]]
+    more = f"<p>and {len(rows) - _MAX_ROWS:,} more rows</p>" if len(rows) > _MAX_ROWS else ""
+    return render_html_table(title, dict.fromkeys(fields, ""), lines) + more
 
 
 def _format_cell(value: Any) -> str:

@@ -31,8 +31,7 @@ from biassay.results.comparison import (
     choose_baseline,
 )
 from biassay.results.outcomes import Outcome, ResultRecord
-from biassay.results.run_data import RunData
-from biassay.results.views import RunSlice, group_each, label_models, split_by_model
+from biassay.results.run_data import RunData, RunSlice, group_each, label_models, split_by_model
 from biassay.stats.clusters import cluster_estimate
 from biassay.stats.model_difference import Contrast, explain_inconclusive, judge_contrasts
 from biassay.stats.multiple_testing import holm

@@ -1,17 +1,20 @@
-"""Write, read and check run folders with their array files."""
+"""Write, read and check run folders: records as JSON, tables and arrays."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import io
+import json
 import math
 import os
+import reprlib
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +24,213 @@ from biassay.errors import RunFolderError
 from biassay.io import (
     atomic_writer,
     check_digest,
+    dump_json_with_digest,
     iter_json_chunks,
     open_file,
     read_json,
     write_atomically,
     write_chunks,
 )
-from biassay.results.codec import DAMAGE_HINT, format_stored_value, structure_record, to_json_bytes, unstructure_record
 from biassay.results.run_data import FORMAT_VERSION, Manifest, RunData, group_rows_by_model, make_model_index_finder
 from biassay.results.tables import TableSpec, iter_tsv
+
+if TYPE_CHECKING:
+    from cattrs.preconf.json import JsonConverter
+
+_T = TypeVar("_T")
+_MAX_INT = 2**63 - 1
+_MAX_FLOAT = 1e150  # squares of larger numbers overflow
+_MAX_FAULTS = 3  # faults that an error lists
+DAMAGE_HINT = "copy the whole folder of the run again, or make the run again"
+"""Advice for missing or damaged files of a run."""
+_SHORT_REPR = reprlib.Repr()
+_SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+@cache
+def _make_converter() -> JsonConverter:
+    from cattrs.preconf.json import make_converter  # imported only when a run is read
+
+    converter = make_converter()
+    converter.register_structure_hook(float, lambda value, _: _load_float(value))
+    converter.register_structure_hook(int, lambda value, _: _load_int(value))
+    converter.register_structure_hook(bool, lambda value, _: _load_bool(value))
+    converter.register_structure_hook(str, lambda value, _: _load_text(value))
+    converter.register_structure_hook(str | dict[str, Any], lambda value, _: _load_text_or_dict(value))
+    converter.register_structure_hook(float | None, lambda value, _: None if value is None else _load_float(value))
+    converter.register_structure_hook_func(lambda kind: _get_origin(kind) is Literal, _load_literal)
+    converter.register_structure_hook_func(lambda kind: _get_origin(kind) is tuple, _load_tuple)
+    converter.register_structure_hook_factory(
+        lambda kind: _get_origin(kind) is dict, lambda kind: _make_dict_loader(converter, kind)
+    )
+    return converter
+
+
+def _get_origin(kind: Any) -> Any:
+    return get_origin(kind)
+
+
+def _dump_float(value: float) -> float | str:
+    """Convert NaN and infinities, which JSON cannot express, to strings."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _load_float(value: Any) -> float:
+    if isinstance(value, str) and value in _SPECIAL_FLOATS:
+        return _SPECIAL_FLOATS[value]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MAX_FLOAT:
+        raise ValueError(f"expected a number within ±{_MAX_FLOAT:g}, got {format_stored_value(value)}")
+    return float(value)
+
+
+def _load_int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _MAX_INT:
+        raise ValueError(f"expected a whole number below 2^63, got {format_stored_value(value)}")
+    return value
+
+
+def _load_bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, got {format_stored_value(value)}")
+    return value
+
+
+def _load_text(value: Any) -> str:
+    """Check that a text can be written as UTF-8, which half of a surrogate pair cannot."""
+    if not isinstance(value, str) or not (value.isascii() or value.isprintable() or _is_utf8(value)):
+        raise ValueError(f"expected a text, got {format_stored_value(value)}")
+    return value
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _load_text_or_dict(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return _load_text(value)
+    if not _is_utf8(json.dumps(value, ensure_ascii=False)):
+        raise ValueError("expected a dict of texts that can be written as UTF-8")
+    return value
+
+
+def _load_literal(value: Any, kind: Any) -> str:
+    if not isinstance(value, str) or value not in get_args(kind):
+        raise ValueError(f"expected {' or '.join(map(repr, get_args(kind)))}, got {format_stored_value(value)}")
+    return value
+
+
+def _load_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
+    parts = get_args(kind)
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"expected a list, got {format_stored_value(value)}")
+    if parts[-1] is ...:
+        return tuple(_make_converter().structure(value, list[parts[0]]))  # type: ignore[valid-type]
+    if len(value) != len(parts):
+        raise ValueError(f"expected {len(parts)} values, got {len(value)}")
+    return tuple(_make_converter().structure(one, part) for one, part in zip(value, parts, strict=True))
+
+
+def _make_dict_loader(converter: JsonConverter, kind: Any) -> Callable[[Any, Any], Any]:
+    from cattrs.gen import make_mapping_structure_fn
+
+    structure = make_mapping_structure_fn(kind, converter)
+
+    def read(value: Any, _: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"expected names and values, got {format_stored_value(value)}")
+        return structure(value, kind)
+
+    return read
+
+
+def format_stored_value(value: Any) -> str:
+    """Return a value as an error shows it, shortened."""
+    return _SHORT_REPR.repr(value)
+
+
+def unstructure_record(record: Any) -> Any:
+    """Return a record as plain data that JSON can hold."""
+    if isinstance(record, float):
+        return _dump_float(record)
+    if record is None or isinstance(record, str | int):
+        return record
+    if isinstance(record, Mapping):
+        return {key: unstructure_record(value) for key, value in record.items()}
+    if isinstance(record, list | tuple | Set):
+        return [unstructure_record(value) for value in record]
+    if is_dataclass(record):
+        return {field.name: unstructure_record(getattr(record, field.name)) for field in fields(record)}
+    return record
+
+
+def to_json(record: Any) -> str:
+    """Return a record as JSON."""
+    return json.dumps(unstructure_record(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_json_bytes(record: Any) -> bytes:
+    """Return a record as JSON with a digest, so that damage is detected."""
+    return dump_json_with_digest(unstructure_record(record)).encode()
+
+
+def structure_record(content: object, kind: type[_T], where: str) -> _T:
+    """Read a record from parsed JSON.
+
+    Parameters
+    ----------
+    content : object
+        Parsed JSON.
+    kind : type
+        The type to read.
+    where : str
+        The file, and the part of it that `content` is; every error begins with it.
+
+    Raises
+    ------
+    RunFolderError
+        Names the file, the field, and the error in its value.
+    """
+    from cattrs import transform_error
+    from cattrs.errors import BaseValidationError
+
+    try:
+        return _make_converter().structure(content, kind)
+    except (
+        BaseValidationError,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        if not isinstance(error, BaseValidationError):
+            raise RunFolderError(
+                f"{where}: not a record of biassay: {_format_fault(error, None)}; {DAMAGE_HINT}"
+            ) from error
+        told = [line.rpartition(" @ ") for line in transform_error(error, path="", format_exception=_format_fault)]
+        faults = [f"{field.removeprefix('.')}: {fault}" if field else fault for fault, _, field in told]
+        more = f"; and {len(faults) - _MAX_FAULTS} more" if len(faults) > _MAX_FAULTS else ""
+        listed = f"{'; '.join(faults[:_MAX_FAULTS])}{more}"
+        raise RunFolderError(f"{where}: not a record of biassay: {listed}; {DAMAGE_HINT}") from error
+
+
+def _format_fault(error: BaseException, _: type | None) -> str:
+    if isinstance(error, KeyError):
+        return "missing"
+    if isinstance(error, RecursionError):
+        return "brackets are nested too deeply"
+    return str(error) if isinstance(error, ValueError) else f"not as expected ({type(error).__name__})"
+
 
 ARRAYS_FOLDER = "arrays"
 _Array = NDArray[np.float64]
@@ -37,7 +238,6 @@ _MAX_OVERHEAD = (
     1_024  # bytes per array, beyond its values and twice its name: the header and two entries of the archive
 )
 _MAX_LENGTH = 2**40  # length of an array along any dimension
-_CHUNK_BYTES = 1 << 24  # bytes
 # What zipfile raises when an archive was altered, the last two for a method of compression that there is not and for a
 # flag that says it is encrypted. All of them become one error that names the file.
 DAMAGE_ERRORS = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RuntimeError)
@@ -81,58 +281,22 @@ def save_arrays(folder: Path, model_index: str, arrays: Mapping[str, _Array]) ->
     ArrayFile
         Description of the file for the results.
     """
-    (folder / ARRAYS_FOLDER).mkdir(exist_ok=True)
-    with atomic_writer(folder / array_path(model_index)) as file:
-        return pack_arrays(arrays, file)
-
-
-def pack_arrays(arrays: Mapping[str, _Array], file: BinaryIO | None = None) -> ArrayFile:
-    """Write arrays to a file and return its description. Equal arrays give equal bytes.
-
-    Parameters
-    ----------
-    arrays : mapping
-        Arrays by name.
-    file : binary file, optional
-        If None, nothing is written.
-    """
-    sink = _DigestWriter(file)
-    with zipfile.ZipFile(sink, "w") as archive:
+    path = folder / array_path(model_index)
+    path.parent.mkdir(exist_ok=True)
+    with atomic_writer(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
-            dtype = "<f4" if array.dtype == np.float32 else "<f8"
-            values = np.ascontiguousarray(array, dtype=dtype)
-            header = make_npy_header(values.shape, dtype)
-            info = zipfile.ZipInfo(f"{name}.npy")
-            info.file_size = len(header) + values.nbytes  # decides before the first byte whether sizes need 64 bits
+            values = np.ascontiguousarray(array, "<f4" if array.dtype == np.float32 else "<f8")
+            info = zipfile.ZipInfo(f"{name}.npy")  # without a date: equal arrays give equal bytes
+            info.file_size = values.nbytes + _MAX_OVERHEAD  # decides before the first byte whether sizes need 64 bits
             with archive.open(info, "w") as member:
-                member.write(header)
-                for block in _iter_bytes(values):
-                    member.write(block)
-    return ArrayFile(sink.sha256.hexdigest(), {name: array.shape for name, array in arrays.items()})
+                np.lib.format.write_array(member, values, allow_pickle=False)
+    return _describe_arrays(path, arrays)
 
 
-class _DigestWriter(io.RawIOBase):
-    """Pass bytes on to a file and hash them. It cannot seek, so every byte is written once."""
-
-    def __init__(self, file: BinaryIO | None) -> None:
-        self.sha256 = hashlib.sha256()
-        self._file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self.sha256.update(content)
-        if self._file is not None:
-            self._file.write(content)
-        return len(content)
-
-
-def _iter_bytes(values: NDArray[np.floating]) -> Iterator[memoryview]:
-    """Yield the bytes of an array, some at a time: zipfile would copy them all."""
-    content = memoryview(values.data).cast("B") if values.size else memoryview(b"")
-    for start in range(0, len(content), _CHUNK_BYTES):
-        yield content[start : start + _CHUNK_BYTES]
+def _describe_arrays(path: Path, arrays: Mapping[str, _Array]) -> ArrayFile:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return ArrayFile(digest, {name: array.shape for name, array in arrays.items()})
 
 
 def load_arrays(folder: Path, files: Mapping[str, ArrayFile]) -> dict[str, _Array]:
@@ -280,8 +444,9 @@ def write_results(folder: Path, run: RunData, schema: StudySchema, model_indices
     changed = None if model_indices is None else set(model_indices)
     files = {}
     for model_index, arrays in run.arrays_by_model().items():
-        is_new = changed is None or int(model_index) in changed
-        files[model_index] = save_arrays(folder, model_index, arrays) if is_new else pack_arrays(arrays)
+        path = folder / array_path(model_index)
+        is_new = changed is None or int(model_index) in changed or not path.exists()
+        files[model_index] = save_arrays(folder, model_index, arrays) if is_new else _describe_arrays(path, arrays)
     stored = {name: map(unstructure_record, run.tables.get(name, ())) for name in schema.stored}
     measured = [record.text for record in run.manifest.models if record.measured]
     about = {"format_version": FORMAT_VERSION, "run_id": run.manifest.run_id, "measured": measured}

@@ -20,11 +20,9 @@ from biassay.io import atomic_folder, content_digest, write_atomically
 from biassay.models.registry import get_capabilities, parse_model
 from biassay.reporting.html import REPORT_FILE, render_page
 from biassay.reporting.publication import FIGURE_FORMATS, publish
-from biassay.results.codec import to_json
 from biassay.results.comparison import ALPHA, GATE, MARGIN, Comparison, check_limits
-from biassay.results.run_data import RunData
-from biassay.results.run_folder import MANIFEST_JSON, RESULTS_JSON, to_json_data
-from biassay.results.views import RunGroup, make_unique, record_labels, select_model
+from biassay.results.run_data import RunData, RunGroup, make_unique, record_labels, select_model
+from biassay.results.run_folder import MANIFEST_JSON, RESULTS_JSON, to_json, to_json_data
 from biassay.runs.fetch import RunOptions
 from biassay.runs.folders import load_run_data, name_folders
 from biassay.runs.models import check_unique_names, get_given_name, parse_model_specs

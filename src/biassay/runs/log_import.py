@@ -10,9 +10,8 @@ from pathlib import Path
 from biassay.errors import UsageError
 from biassay.grouping import group_pairs
 from biassay.io import atomic_folder
-from biassay.results.run_data import ModelRecord, RunData
+from biassay.results.run_data import ModelRecord, RunData, make_unique
 from biassay.results.run_folder import write_run
-from biassay.results.views import make_unique
 from biassay.runs.folders import ensure_empty
 from biassay.runs.progress import Listener, PathLike, default_listener
 from biassay.runs.reports import write_report

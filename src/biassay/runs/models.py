@@ -34,9 +34,8 @@ from biassay.models.registry import (
     refuse_scorer,
 )
 from biassay.models.vector_files import HasVocabulary
-from biassay.results.run_data import ModelRecord
+from biassay.results.run_data import ModelRecord, make_unique, make_unique_labels
 from biassay.results.run_folder import MANIFEST_JSON
-from biassay.results.views import make_unique, make_unique_labels
 from biassay.runs.progress import Listener, announce_step
 
 _GIVEN_NAME = re.compile(r"[^:?=/\s][^:?=]*")  # no part of a model string before its first equals sign

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any, Protocol
 
-from biassay.results.views import short_name
+from biassay.results.run_data import short_name
 
 PathLike = str | os.PathLike[str]
 _BYTES = "bytes"

@@ -10,7 +10,7 @@ from typing import Any
 from biassay.errors import UsageError
 from biassay.results.outcomes import Result
 from biassay.results.paired_comparison import get_standard_error
-from biassay.results.views import model_key, model_labels
+from biassay.results.run_data import model_key, model_labels
 from biassay.runs.run import Run
 from biassay.stats.errors_in_variables import FEWEST_MODELS, CorrectedCorrelation, correlate_with_errors
 from biassay.stats.multiple_testing import holm

@@ -15,8 +15,15 @@ from biassay.reporting.html import REPORT_FILE, render_page
 from biassay.reporting.presenter import Presenter, Shown
 from biassay.reporting.terminal import MAX_LINES, print_report
 from biassay.results.comparison import ALPHA, describe_departures, make_missing_verdicts
-from biassay.results.run_data import RunData
-from biassay.results.views import RunGroup, check_distinct_runs, label_models, record_labels, select_model, short_name
+from biassay.results.run_data import (
+    RunData,
+    RunGroup,
+    check_distinct_runs,
+    label_models,
+    record_labels,
+    select_model,
+    short_name,
+)
 from biassay.runs.progress import format_duration
 from biassay.studies.registry import get_study
 

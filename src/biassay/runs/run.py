@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from biassay.errors import UnknownNameError, UsageError
 from biassay.reporting.formats import format_count, format_value
-from biassay.results.codec import to_json
-from biassay.results.run_data import RunData
-from biassay.results.run_folder import StudySchema, to_json_data, write_run
+from biassay.results.run_data import ModelKey, RunData, model_key, model_labels, record_labels
+from biassay.results.run_folder import StudySchema, to_json, to_json_data, write_run
 from biassay.results.tables import Column, format_tsv, render_html_table, to_data_frame
-from biassay.results.views import ModelKey, model_key, model_labels, record_labels
 from biassay.runs.folders import load_run_data
 from biassay.runs.progress import PathLike
 from biassay.studies.registry import get_study
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
     from biassay.reporting.charts.base import Figure
     from biassay.results.comparison import Comparison
-    from biassay.results.findings import Finding
+    from biassay.results.outcomes import Finding
 
 
 _MAX_ROWS_SHOWN = 60

@@ -26,12 +26,10 @@ from biassay.models.backend import Capability
 from biassay.models.base import Model
 from biassay.packages import import_object
 from biassay.prompts.requests import LikelihoodRequest, Prompt
-from biassay.results.findings import Finding, make_outcome_findings
-from biassay.results.outcomes import DECISIONS, Decision, ResultRecord, correct_by_model
-from biassay.results.run_data import RunData, group_rows_by_model
+from biassay.results.outcomes import DECISIONS, Decision, Finding, ResultRecord, correct_by_model, make_outcome_findings
+from biassay.results.run_data import RunData, group_rows_by_model, model_key
 from biassay.results.run_folder import MANIFEST_JSON, Fault, StudySchema
 from biassay.results.tables import TableSpec, column
-from biassay.results.views import model_key
 from biassay.studies.settings import validate_settings
 
 if TYPE_CHECKING:
@@ -236,7 +234,7 @@ class Study(ABC):
     package: str = "biassay"
     schema: StudySchema
 
-    presenter_path = "biassay.reporting.default_report:DefaultPresenter"
+    presenter_path = "biassay.reporting.presenter:DefaultPresenter"
     """Module and class of its `Presenter`, imported with the first report."""
 
     @cached_property

@@ -12,7 +12,7 @@ from tests.results.made_runs import result, run_of
 import biassay
 from biassay.errors import UsageError
 from biassay.reporting.document import Cell
-from biassay.reporting.summary import make_counts_table
+from biassay.reporting.findings import make_counts_table
 
 HIGH = 0.4
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.results.made_runs import altered, as_by_text, as_by_word, as_papers, decided, result, run_of
 
-from biassay.reporting.sentences import make_points, summarize_findings
+from biassay.reporting.findings import make_points, summarize_findings
 from biassay.studies.associations.findings import get_mark, margin_as_d
 
 LOW, HIGH = 0.001, 0.4

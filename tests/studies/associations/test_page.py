@@ -15,7 +15,7 @@ from tests.studies.showing import printed
 
 import biassay
 from biassay.reporting.document import Heading, Report, Table
-from biassay.results.views import RunGroup
+from biassay.results.run_data import RunGroup
 from biassay.runs.reports import get_presenter, render_report
 from biassay.runs.run import Run
 from biassay.studies.associations.findings import (

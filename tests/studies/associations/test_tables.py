@@ -19,7 +19,7 @@ import biassay
 from biassay.errors import UsageError
 from biassay.reporting.document import Cell, Table
 from biassay.reporting.formats import format_p
-from biassay.results.views import RunGroup
+from biassay.results.run_data import RunGroup
 from biassay.runs.run import Run
 from biassay.studies.associations.findings import format_fixed_words_p, format_published_p
 from biassay.studies.associations.report import AssociationPresenter, associations_table, pooled_table

@@ -10,7 +10,7 @@ import pytest
 
 import biassay
 from biassay.errors import BiassayError, UnknownNameError
-from biassay.reporting.sentences import make_points
+from biassay.reporting.findings import make_points
 from biassay.runs.run import Run
 from biassay.studies.robustness.results import Specification
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import biassay
 from biassay.datasets.abc_model import AbcStimuli, list_paired_groups, load_abc
-from biassay.results.views import RunSlice, split_by_model
+from biassay.results.run_data import RunSlice, split_by_model
 from biassay.runs.run import Run
 from biassay.studies.stereotypes.results import split_by_measure
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from biassay.results.outcomes import Outcome
-from biassay.results.run_data import FORMAT_VERSION, Manifest, ModelRecord, belongs_to
-from biassay.results.views import RunSlice
+from biassay.results.run_data import FORMAT_VERSION, Manifest, ModelRecord, RunSlice, belongs_to
 from biassay.runs.run import Run
 from biassay.studies.stereotypes.results import (
     AgreementResult,

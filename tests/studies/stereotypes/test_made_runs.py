@@ -15,7 +15,7 @@ from biassay.errors import UsageError
 from biassay.reporting import publication as published
 from biassay.reporting.model_card import render_model_card
 from biassay.reporting.publication import publish
-from biassay.results.findings import Finding
+from biassay.results.outcomes import Finding
 from biassay.results.run_data import ModelRecord
 from biassay.runs.reports import compare_models, group_runs, with_presenters
 from biassay.runs.run import Run

@@ -14,7 +14,7 @@ import pytest
 from tests.reporting.pages import Page
 from tests.studies.showing import printed
 
-from biassay.results.views import split_by_model
+from biassay.results.run_data import split_by_model
 from biassay.runs.reports import render_report
 from biassay.runs.run import Run
 from biassay.studies.stereotypes.results import find_closest_measure

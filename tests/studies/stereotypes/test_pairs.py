@@ -12,7 +12,7 @@ from biassay.datasets.abc_model import list_paired_groups
 from biassay.errors import UsageError
 from biassay.models.registry import open_model
 from biassay.prompts.requests import Blank
-from biassay.results.views import RunSlice
+from biassay.results.run_data import RunSlice
 from biassay.runs.run import Run
 from biassay.studies.stereotypes.cloze_items import make_cloze, make_prior_cloze
 

@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 
 import biassay
 from biassay.errors import InsufficientVocabularyError, StimulusError, UnknownNameError, UsageError
-from biassay.results.views import RunSlice
+from biassay.results.run_data import RunSlice
 from biassay.runs.progress import NullListener
 from biassay.runs.run import Run
 

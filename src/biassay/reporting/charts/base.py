@@ -216,6 +216,36 @@ def place_names(field: str, order: str | Sequence[str], axis: dict[str, Any]) ->
     return {"field": field, "type": "nominal", "sort": sort, "axis": axis}
 
 
+def make_layer(mark: str, encoding: dict[str, Any], **style: Any) -> dict[str, Any]:
+    """Make a layer of marks; `style` are further properties of the mark.
+
+    Parameters
+    ----------
+    mark : str
+    encoding : dict
+    **style
+    """
+    return {"mark": {"type": mark, **style}, "encoding": encoding}
+
+
+def draw_intervals(
+    channel: str, axis: dict[str, Any], shared: dict[str, Any], mark: str = "rule", **style: Any
+) -> dict[str, Any]:
+    """Make the layer of the intervals from the field `low` to the field `high`, where there are any.
+
+    Parameters
+    ----------
+    channel : {"x", "y"}
+    axis, shared : dict
+        Encodings of the axis and of other channels.
+    mark : str
+    **style
+        Properties of the mark.
+    """
+    ends = {channel: {"field": "low", **axis}, f"{channel}2": {"field": "high"}}
+    return {"transform": [{"filter": "isValid(datum.low)"}], **make_layer(mark, {**ends, **shared}, **style)}
+
+
 def draw_zero(style: Style, channel: str, encoding: dict[str, Any], dash: Sequence[int] = (3, 3)) -> dict[str, Any]:
     """Make the layer of a dashed line at 0, drawn once and not once per row.
 
@@ -227,10 +257,10 @@ def draw_zero(style: Style, channel: str, encoding: dict[str, Any], dash: Sequen
         Encoding of the axis.
     dash : sequence of int
     """
+    encoding = {channel: {"datum": 0, **encoding}}
     return {
         "data": {"values": [{}]},
-        "mark": {"type": "rule", "color": style.soft, "strokeDash": list(dash), "aria": False},
-        "encoding": {channel: {"datum": 0, **encoding}},
+        **make_layer("rule", encoding, color=style.soft, strokeDash=list(dash), aria=False),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.reporting.charts.base import TIP, Figure, Style, draw_zero, encode_groups, make_figure
+from biassay.reporting.charts.base import TIP, Figure, Style, draw_zero, encode_groups, make_figure, make_layer
 
 P_LEVELS = (0.001, 0.01, 0.05)
 P_NAMES = ("p < 0.001", "p < 0.01", "p < 0.05", "p ≥ 0.05")
@@ -82,31 +82,21 @@ def draw_distribution(
         "axis": {"values": [-2, -1, 0, 1, 2], "format": "d", "grid": False},
     }
     key = {"title": "mean p of the samples", "orient": "bottom"} if legend else None
+    bars = {
+        "x": {"field": "left", "bin": {"binned": True, "step": (_RIGHT - _LEFT) / _BINS}, **x},
+        "x2": {"field": "right"},
+        "y": {"field": "count", "type": "quantitative", "axis": None},
+        "color": encode_groups("level", P_NAMES, style.levels, key),
+        "description": TIP,
+    }
     layers: list[dict[str, Any]] = [
-        {
-            "mark": {"type": "bar", "binSpacing": 0.5},
-            "encoding": {
-                "x": {"field": "left", "bin": {"binned": True, "step": (_RIGHT - _LEFT) / _BINS}, **x},
-                "x2": {"field": "right"},
-                "y": {"field": "count", "type": "quantitative", "axis": None},
-                "color": encode_groups("level", P_NAMES, style.levels, key),
-                "description": TIP,
-            },
-        },
+        make_layer("bar", bars, binSpacing=0.5),
         draw_zero(style, "x", x, dash=(2, 3)),
     ]
     if math.isfinite(pooled):
-        mark = {"type": "rule", "color": style.ink, "strokeWidth": 1.5}
-        layers.append(
-            {
-                "data": {"values": [{}]},
-                "mark": mark,
-                "encoding": {
-                    "x": {"datum": max(_LEFT, min(_RIGHT, pooled)), **x},
-                    "description": {"value": f"pooled effect {pooled:.2f}"},
-                },
-            }
-        )
+        line = {"x": {"datum": max(_LEFT, min(_RIGHT, pooled)), **x}}
+        line["description"] = {"value": f"pooled effect {pooled:.2f}"}
+        layers.append({"data": {"values": [{}]}, **make_layer("rule", line, color=style.ink, strokeWidth=1.5)})
     data = {"values": compute_bins(samples)}
     description = _describe(title, samples, pooled)
     return make_figure(name, description, title, style, width=300, height=110, data=data, layer=layers)

@@ -13,9 +13,11 @@ from biassay.reporting.charts.base import (
     TIP,
     Figure,
     Style,
+    draw_intervals,
     draw_zero,
     encode_groups,
     make_figure,
+    make_layer,
     place_names,
 )
 from biassay.reporting.formats import format_count
@@ -115,15 +117,8 @@ def draw_forest(
         shared["yOffset"] = {"field": "model", "type": "nominal", "sort": models}
     layers = [
         draw_zero(style, "x", x),
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}, **shared},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 50, "opacity": 1},
-            "encoding": {"x": {"field": "effect", **x}, "shape": shape, **shared},
-        },
+        draw_intervals("x", x, shared, strokeWidth=2),
+        make_layer("point", {"x": {"field": "effect", **x}, "shape": shape, **shared}, filled=True, size=50, opacity=1),
     ]
     return make_figure(
         name,

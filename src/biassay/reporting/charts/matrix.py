@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from biassay.reporting.charts.base import LABELS_ONLY, TIP, Figure, Style, encode_groups, make_figure, place_names
+from biassay.reporting.charts.base import (
+    LABELS_ONLY,
+    TIP,
+    Figure,
+    Style,
+    encode_groups,
+    make_figure,
+    make_layer,
+    place_names,
+)
 from biassay.reporting.charts.forest import EVIDENCE_NAMES, split_labels, wrap_label
 from biassay.reporting.formats import format_count
 
@@ -92,14 +101,8 @@ def draw_matrix(
         "value": style.ink,
     }
     layers = [
-        {
-            "mark": {"type": "rect", "stroke": style.line},
-            "encoding": {"fill": colour, "description": TIP},
-        },
-        {
-            "mark": {"type": "text", "fontSize": 9, "aria": False},
-            "encoding": {"text": {"field": "text"}, "color": white},
-        },
+        make_layer("rect", {"fill": colour, "description": TIP}, stroke=style.line),
+        make_layer("text", {"text": {"field": "text"}, "color": white}, fontSize=9, aria=False),
     ]
     after = sum(cell.found == 2 for cell in cells)
     size = f"{format_count(len(tests), 'test')} on {format_count(len(models), 'model')}"

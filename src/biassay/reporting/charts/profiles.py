@@ -6,7 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from biassay.reporting.charts.base import LABELS_ONLY, TIP, Figure, Style, encode_groups, make_figure, place_names
+from biassay.reporting.charts.base import (
+    LABELS_ONLY,
+    TIP,
+    Figure,
+    Style,
+    encode_groups,
+    make_figure,
+    make_layer,
+    place_names,
+)
 
 WHO = ("people", "model")
 
@@ -53,7 +62,8 @@ def draw_profile(
     }
     y = place_names("pair", pairs, {**LABELS_ONLY, "labelLimit": 0})
     colours = [style.dimensions[i % len(style.dimensions)] for i in range(len(names))]
-    colour = encode_groups("dimension", names, colours)
+    shared = {"y": y, "color": encode_groups("dimension", names, colours)}
+    shape = encode_groups("who", WHO, ("circle", "square"))
     points = [
         {**row, "who": who, "at": row[who], "tip": row[f"{who}_tip"]}
         for row in rows
@@ -63,19 +73,23 @@ def draw_profile(
     layers: list[dict[str, Any]] = [
         {
             "data": {"values": [row for row in rows if None not in (row["people"], row["model"])]},
-            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.5, "aria": False},
-            "encoding": {"x": {"field": "people", **x}, "x2": {"field": "model"}, "y": y, "color": colour},
+            **make_layer(
+                "rule",
+                {"x": {"field": "people", **x}, "x2": {"field": "model"}, **shared},
+                strokeWidth=2,
+                opacity=0.5,
+                aria=False,
+            ),
         },
         {
             "data": {"values": points},
-            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-            "encoding": {
-                "x": {"field": "at", **x},
-                "y": y,
-                "color": colour,
-                "shape": encode_groups("who", WHO, ("circle", "square")),
-                "description": TIP,
-            },
+            **make_layer(
+                "point",
+                {"x": {"field": "at", **x}, "shape": shape, "description": TIP, **shared},
+                filled=True,
+                size=55,
+                opacity=1,
+            ),
         },
     ]
     return make_figure(name, _describe(title, rows), title, style, width=190, height={"step": 14}, layer=layers)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from biassay.reporting.charts.base import TIP, Figure, Style, encode_groups, make_figure
+from biassay.reporting.charts.base import TIP, Figure, Style, encode_groups, make_figure, make_layer
 
 
 @dataclass(frozen=True)
@@ -65,31 +65,23 @@ def draw_roc(name: str, title: str, curves: Mapping[str, RocCurve], style: Style
         }
         for label, c in curves.items()
     ]
-    x = {"field": "x", "type": "quantitative", "title": "false positive rate", "scale": {"domain": [0, 1]}}
-    y = {"field": "y", "type": "quantitative", "title": "true positive rate", "scale": {"domain": [0, 1]}}
+    axes = {
+        field: {"field": field, "type": "quantitative", "title": f"{name} positive rate", "scale": {"domain": [0, 1]}}
+        for field, name in (("x", "false"), ("y", "true"))
+    }
     legend = {"title": None, "orient": "bottom", "columns": 1, "symbolType": "stroke"}
     colours = [style.curves[i % len(style.curves)] for i in range(len(labels))]
-    colour, axes = encode_groups("task", labels, colours, legend), {"x": x, "y": y}
+    colour = encode_groups("task", labels, colours, legend)
+    order = {"field": "order", "type": "quantitative"}
     point = {**axes, "color": {**colour, "legend": None}, "description": TIP}
     layers: list[dict[str, Any]] = [
         {
             "data": {"values": [{"x": 0, "y": 0}, {"x": 1, "y": 1}]},
-            "mark": {"type": "line", "color": style.soft, "strokeDash": [2, 3], "strokeWidth": 1, "aria": False},
-            "encoding": axes,
+            **make_layer("line", axes, color=style.soft, strokeDash=[2, 3], strokeWidth=1, aria=False),
         },
-        {
-            "mark": {"type": "line", "strokeWidth": 1.5, "aria": False},
-            "encoding": {**axes, "color": colour, "order": {"field": "order", "type": "quantitative"}},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 14, "opacity": 1},
-            "encoding": point,
-        },
-        {
-            "data": {"values": chosen},
-            "mark": {"type": "point", "size": 90, "strokeWidth": 2},
-            "encoding": point,
-        },
+        make_layer("line", {**axes, "color": colour, "order": order}, strokeWidth=1.5, aria=False),
+        make_layer("point", point, filled=True, size=14, opacity=1),
+        {"data": {"values": chosen}, **make_layer("point", point, size=90, strokeWidth=2)},
     ]
     areas = "; ".join(f"{label} has an area under the curve of {c.area:.2f}" for label, c in curves.items())
     config, data = {**style.config, "axisY": {}}, {"values": points}

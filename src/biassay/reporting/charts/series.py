@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from biassay.reporting.charts.base import TIP, Figure, Style, make_figure, place_names
+from biassay.reporting.charts.base import TIP, Figure, Style, draw_intervals, make_figure, make_layer, place_names
 from biassay.reporting.formats import format_decimal, format_interval
 from biassay.results.comparison import SeriesPoint
 
@@ -50,32 +50,17 @@ def draw_series(
     x_axis = {"title": None, "labelLimit": 90, "labelOverlap": True}
     x = {**place_names("checkpoint", labels, x_axis), "scale": {"type": "point"}}
     y = {"type": "quantitative", "title": None, "axis": {"tickCount": 4}}
+    trend, growth = ({"x": x, "y": {"field": field, **y}} for field in ("trend", "growth"))
     lines = [(0.0, [1, 0])] + [(sign * margin, [3, 3]) for sign in (-1.0, 1.0)]
     layers: list[dict[str, Any]] = [
-        {
-            "mark": {"type": "rule", "color": style.soft, "strokeDash": dash, "strokeWidth": 0.7, "aria": False},
-            "encoding": {"y": {"datum": at, **y}},
-        }
+        make_layer("rule", {"y": {"datum": at, **y}}, color=style.soft, strokeDash=dash, strokeWidth=0.7, aria=False)
         for at, dash in lines
     ]
     layers += [
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "area", "color": style.found[1], "opacity": 0.25, "aria": False},
-            "encoding": {"x": x, "y": {"field": "low", **y}, "y2": {"field": "high"}},
-        },
-        {
-            "mark": {"type": "line", "color": style.curves[1], "strokeDash": [6, 3], "strokeWidth": 1.5, "aria": False},
-            "encoding": {"x": x, "y": {"field": "trend", **y}},
-        },
-        {
-            "mark": {"type": "line", "color": style.found[2], "strokeWidth": 1.5, "aria": False},
-            "encoding": {"x": x, "y": {"field": "growth", **y}},
-        },
-        {
-            "mark": {"type": "point", "color": style.found[2], "filled": True, "size": 30, "opacity": 1},
-            "encoding": {"x": x, "y": {"field": "growth", **y}, "description": TIP},
-        },
+        draw_intervals("y", y, {"x": x}, "area", color=style.found[1], opacity=0.25, aria=False),
+        make_layer("line", trend, color=style.curves[1], strokeDash=[6, 3], strokeWidth=1.5, aria=False),
+        make_layer("line", growth, color=style.found[2], strokeWidth=1.5, aria=False),
+        make_layer("point", {**growth, "description": TIP}, color=style.found[2], filled=True, size=30, opacity=1),
     ]
     header = {"title": None, "labelColor": style.ink, "labelFontSize": 11, "labelLimit": 210, "labelAnchor": "start"}
     ends = "; ".join(

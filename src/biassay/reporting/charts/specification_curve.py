@@ -11,9 +11,11 @@ from biassay.reporting.charts.base import (
     TIP,
     Figure,
     Style,
+    draw_intervals,
     draw_zero,
     encode_groups,
     make_figure,
+    make_layer,
     place_names,
 )
 
@@ -84,28 +86,20 @@ def draw_specification_curve(
         "axis": None,
     }
     y = {"type": "quantitative", "title": axis}
+    rows_axis = place_names("choice", "row", {**LABELS_ONLY, "labelLimit": 0, "minExtent": extent})
+    shared = {"x": x, "color": colour}
     upper = [
         draw_zero(style, "y", y),
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 1.2},
-            "encoding": {"x": x, "y": {"field": "low", **y}, "y2": {"field": "high"}, "color": colour},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 30, "opacity": 1},
-            "encoding": {"x": x, "y": {"field": "effect", **y}, "color": colour, "description": TIP},
-        },
+        draw_intervals("y", y, shared, strokeWidth=1.2),
+        make_layer(
+            "point", {"y": {"field": "effect", **y}, "description": TIP, **shared}, filled=True, size=30, opacity=1
+        ),
     ]
     lower = {
         "width": 520,
         "height": {"step": 13},
         "data": {"values": chosen},
-        "mark": {"type": "tick", "orient": "vertical", "thickness": 2, "size": 9, "aria": False},
-        "encoding": {
-            "x": x,
-            "y": place_names("choice", "row", {**LABELS_ONLY, "labelLimit": 0, "minExtent": extent}),
-            "color": colour,
-        },
+        **make_layer("tick", {"y": rows_axis, **shared}, orient="vertical", thickness=2, size=9, aria=False),
     }
     description = (
         f"{title}: {len(shown)} specifications, {sum(point.significant for point in shown)} of them significant"

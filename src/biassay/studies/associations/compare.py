@@ -20,7 +20,18 @@ from biassay.reporting.charts.base import Drawing
 from biassay.reporting.charts.forest import ForestRow, draw_forest
 from biassay.reporting.charts.series import draw_series
 from biassay.reporting.comparison import make_comparison_report, make_verdict_report, sort_by_urgency
-from biassay.reporting.document import Block, Cell, Drawings, Report, Section, Statement, Table, Text
+from biassay.reporting.document import (
+    Block,
+    Cell,
+    Drawings,
+    Report,
+    Section,
+    Statement,
+    Table,
+    Text,
+    make_table,
+    side_by_side,
+)
 from biassay.reporting.formats import (
     MANY_MODELS,
     format_count,
@@ -29,7 +40,6 @@ from biassay.reporting.formats import (
     format_interval,
     format_percent,
 )
-from biassay.reporting.terminal import make_table, side_by_side
 from biassay.results.comparison import (
     CONFIDENCE,
     FEWEST_CHECKPOINTS,
@@ -44,9 +54,19 @@ from biassay.results.comparison import (
     format_outcome,
 )
 from biassay.results.outcomes import Result
-from biassay.results.run_data import BaseRecord, ModelRecord, RunData, belongs_to, copy_fields, none_if_nan
+from biassay.results.run_data import (
+    BaseRecord,
+    ModelKey,
+    ModelRecord,
+    RunData,
+    RunGroup,
+    belongs_to,
+    copy_fields,
+    model_key,
+    model_labels,
+    none_if_nan,
+)
 from biassay.results.tables import Column
-from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import crossed_effect
 from biassay.stats.model_difference import Direction, ModelDifference, compare_tables, explain_inconclusive

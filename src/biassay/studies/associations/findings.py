@@ -25,10 +25,8 @@ from biassay.reporting.formats import (
     topic_name,
 )
 from biassay.reporting.model_card import CardMetric, IndexEntry, get_version
-from biassay.results.findings import Finding, make_outcome_finding
-from biassay.results.outcomes import Evidence, Result
-from biassay.results.run_data import RunData
-from biassay.results.views import model_key, model_labels
+from biassay.results.outcomes import Evidence, Finding, Result, make_outcome_finding
+from biassay.results.run_data import RunData, model_key, model_labels
 from biassay.stats.power import d_from_D
 from biassay.studies.associations.results import (
     CROSSED,

@@ -21,7 +21,6 @@ from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.distribution import P_NAMES, draw_distribution
 from biassay.reporting.charts.forest import ForestRow, draw_forest, make_distinct
 from biassay.reporting.charts.matrix import CHECK_PASSED, MatrixCell, draw_matrix
-from biassay.reporting.citations import CitationUse
 from biassay.reporting.document import (
     Block,
     Bullets,
@@ -39,8 +38,10 @@ from biassay.reporting.document import (
     TableRow,
     Text,
     get_shade,
+    make_table,
+    side_by_side,
 )
-from biassay.reporting.findings import rank_evidence
+from biassay.reporting.findings import format_title, make_statements, rank_evidence
 from biassay.reporting.formats import (
     MANY_MODELS,
     clean_line,
@@ -55,18 +56,13 @@ from biassay.reporting.formats import (
     format_value,
     shorten,
 )
-from biassay.reporting.methods import MethodsSentence, list_provenance, list_works
+from biassay.reporting.methods import CitationUse, MethodsSentence, list_provenance, list_works
 from biassay.reporting.model_card import ModelCard, make_card
 from biassay.reporting.presenter import Presenter
-from biassay.reporting.sentences import make_statements
-from biassay.reporting.summary import format_title
-from biassay.reporting.terminal import make_table, side_by_side
 from biassay.results.comparison import Comparison, SeriesPoint, Verdict
-from biassay.results.findings import Finding
-from biassay.results.outcomes import Result
-from biassay.results.run_data import RunData, belongs_to
+from biassay.results.outcomes import Finding, Result
+from biassay.results.run_data import ModelKey, RunData, RunGroup, belongs_to, model_key, model_labels
 from biassay.results.tables import Column, format_tsv, make_columns
-from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
 from biassay.stats.rank_correlation import RankCorrelation, correlate_ranks
 from biassay.studies.associations.compare import (
     compare_associations,

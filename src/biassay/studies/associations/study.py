@@ -25,9 +25,8 @@ from biassay.errors import StimulusError, UnknownNameError, UsageError, format_e
 from biassay.models.backend import Capability
 from biassay.prompts.sentences import TestTexts, get_assumed_words, hash_texts, make_random_texts, make_texts
 from biassay.reporting.formats import format_count
-from biassay.results.findings import Finding
-from biassay.results.outcomes import DECISIONS, Decision, ResultRecord
-from biassay.results.run_data import RunData, TestRecord, group_rows_by_model
+from biassay.results.outcomes import DECISIONS, Decision, Finding, ResultRecord
+from biassay.results.run_data import RunData, TestRecord, group_rows_by_model, select_tests_of_run
 from biassay.results.run_folder import (
     RESULTS_JSON,
     Fault,
@@ -37,7 +36,6 @@ from biassay.results.run_folder import (
     find_unknown,
     make_row_fault,
 )
-from biassay.results.views import select_tests_of_run
 from biassay.stats.random_effects import pooled_mean
 from biassay.studies.associations.measure import (
     Measurement,

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from biassay.reporting.formats import format_examples
 from biassay.results.comparison import MARGIN, EffectDifference
 from biassay.results.paired_comparison import CombinedEffect, PairedItem
-from biassay.results.run_data import RunData
-from biassay.results.views import RunSlice, label_models, split_by_model
+from biassay.results.run_data import RunData, RunSlice, label_models, split_by_model
 from biassay.stats.name_audit import FOUR_FIFTHS, NameAudit, Selection, combine_selections, name_audit
 from biassay.studies.audit.inputs import AuditInputsRecord
 from biassay.studies.audit.responses import average_queries, name_array

@@ -12,9 +12,7 @@ from markupsafe import Markup
 from biassay.datasets.lexicons import lexicon_names, load_lexicon
 from biassay.grouping import group_pairs
 from biassay.io import make_printable
-from biassay.reporting.citations import CitationUse
 from biassay.reporting.comparison import make_differences_report, methods_of_differences
-from biassay.reporting.default_report import DefaultPresenter, make_record_table
 from biassay.reporting.document import (
     Block,
     Bullets,
@@ -28,6 +26,7 @@ from biassay.reporting.document import (
     Table,
     TableRow,
     Text,
+    make_table,
 )
 from biassay.reporting.formats import (
     format_count,
@@ -37,16 +36,15 @@ from biassay.reporting.formats import (
     format_p_relation,
     format_percent,
 )
-from biassay.reporting.html_figures import Strip, draw_strips
-from biassay.reporting.methods import MethodsSentence, format_models, make_seed_sentence
-from biassay.reporting.model_card import ModelCard, get_version, make_card
-from biassay.reporting.terminal import make_table
+from biassay.reporting.html import Strip, draw_strips
+from biassay.reporting.methods import CitationUse, MethodsSentence, format_models, get_version, make_seed_sentence
+from biassay.reporting.model_card import ModelCard, make_card
+from biassay.reporting.presenter import DefaultPresenter, make_record_table
 from biassay.results.comparison import Comparison
 from biassay.results.outcomes import Outcome, Result
 from biassay.results.paired_comparison import PairedItem
-from biassay.results.run_data import ModelRecord, RunData
+from biassay.results.run_data import ModelRecord, RunData, RunGroup, RunSlice, model_key, split_by_model
 from biassay.results.tables import Column, make_columns
-from biassay.results.views import RunGroup, RunSlice, model_key, split_by_model
 from biassay.stats.name_audit import FOUR_FIFTHS
 from biassay.studies.audit.compare import describe_compared, pair_audit_groups
 from biassay.studies.audit.responses import RESPONSE_KINDS

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import (
     DECISIONS,
+    Finding,
     Outcome,
     Result,
     ResultRecord,
     make_alternative_columns,
+    make_outcome_finding,
     make_result_columns,
 )
-from biassay.results.run_data import RevisionRow, RunData
+from biassay.results.run_data import RevisionRow, RunData, model_key, model_labels
 from biassay.results.tables import Column, TableSpec, column, keyword_row, make_columns, optional, table_row
-from biassay.results.views import model_key, model_labels
 from biassay.studies.study import declare_reply
 
 _CAPITALIZED = {

@@ -13,7 +13,7 @@ from biassay.models.backend import Capability
 from biassay.models.base import Model
 from biassay.models.registry import get_required_consents
 from biassay.reporting.formats import format_count
-from biassay.results.findings import Finding
+from biassay.results.outcomes import Finding
 from biassay.results.run_data import RunData
 from biassay.results.run_folder import StudySchema
 from biassay.stats.name_audit import LEAST_DOCUMENTS, AuditComponents

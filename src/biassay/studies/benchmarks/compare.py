@@ -19,8 +19,7 @@ from biassay.results.paired_comparison import (
     models_by_label,
     pair_records,
 )
-from biassay.results.run_data import RunData, none_if_nan
-from biassay.results.views import RunSlice, label_models, split_by_model
+from biassay.results.run_data import RunData, RunSlice, label_models, none_if_nan, split_by_model
 from biassay.stats.clusters import Floats, cluster_estimate, crossed_cluster_estimate
 from biassay.studies.benchmarks.findings import get_run_task, get_scale_name
 from biassay.studies.benchmarks.results import (

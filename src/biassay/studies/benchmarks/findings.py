@@ -7,12 +7,10 @@ from typing import Any
 
 from biassay.grouping import group_pairs
 from biassay.reporting.document import Statement
+from biassay.reporting.findings import format_title
 from biassay.reporting.formats import format_count, format_decimal, format_interval, unit_name
-from biassay.reporting.summary import format_title
-from biassay.results.findings import Finding, make_outcome_finding
-from biassay.results.outcomes import Result
-from biassay.results.run_data import RunData
-from biassay.results.views import model_key, model_labels
+from biassay.results.outcomes import Finding, Result, make_outcome_finding
+from biassay.results.run_data import RunData, model_key, model_labels
 from biassay.studies.benchmarks.results import (
     ALL_CATEGORIES,
     BenchmarkResult,

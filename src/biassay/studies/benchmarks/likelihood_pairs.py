@@ -23,8 +23,7 @@ from biassay.errors import UsageError
 from biassay.models.base import TokenLikelihoods
 from biassay.prompts.requests import LikelihoodRequest
 from biassay.results.outcomes import Outcome
-from biassay.results.run_data import none_if_nan
-from biassay.results.views import RunSlice
+from biassay.results.run_data import RunSlice, none_if_nan
 from biassay.stats.benchmark_scores import (
     code_preferences,
     divide_totals,

@@ -12,18 +12,9 @@ from markupsafe import Markup
 
 from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing
-from biassay.reporting.citations import CitationUse
 from biassay.reporting.comparison import methods_of_differences
-from biassay.reporting.default_report import DefaultPresenter
 from biassay.reporting.document import Report, Table
-from biassay.reporting.findings import (
-    draw_forests,
-    format_counts,
-    get_scale,
-    make_effect,
-    make_findings_table,
-    select_drawable,
-)
+from biassay.reporting.findings import draw_forests, format_counts, make_findings_table, select_drawable
 from biassay.reporting.formats import (
     MANY_MODELS,
     format_count,
@@ -31,14 +22,14 @@ from biassay.reporting.formats import (
     format_interval,
     format_percent,
 )
-from biassay.reporting.html_figures import Effect, EffectRow, EffectRows, draw_effects
-from biassay.reporting.methods import MethodsSentence, format_models, join_names, make_seed_sentence
+from biassay.reporting.html import Effect, EffectRow, EffectRows, draw_effects, get_scale, make_effect
+from biassay.reporting.methods import CitationUse, MethodsSentence, format_models, join_names, make_seed_sentence
 from biassay.reporting.model_card import CardMetric, IndexEntry, ModelCard, get_version, make_card
+from biassay.reporting.presenter import DefaultPresenter
 from biassay.results.comparison import Comparison
-from biassay.results.findings import Finding
+from biassay.results.outcomes import Finding
 from biassay.results.paired_comparison import PairedItem
-from biassay.results.run_data import RunData
-from biassay.results.views import RunGroup, model_key, model_labels, record_labels
+from biassay.results.run_data import RunData, RunGroup, model_key, model_labels, record_labels
 from biassay.studies.benchmarks.compare import describe_compared, pair_categories
 from biassay.studies.benchmarks.findings import (
     COMMON_TERMS,

@@ -8,11 +8,16 @@ from typing import Any
 
 from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.models.backend import Capability
-from biassay.results.codec import format_stored_value
-from biassay.results.findings import Finding
-from biassay.results.outcomes import Decision, correct_by_model, make_decision
+from biassay.results.outcomes import Decision, Finding, correct_by_model, make_decision
 from biassay.results.run_data import RunData
-from biassay.results.run_folder import MANIFEST_JSON, Fault, StudySchema, find_unknown, make_row_fault
+from biassay.results.run_folder import (
+    MANIFEST_JSON,
+    Fault,
+    StudySchema,
+    find_unknown,
+    format_stored_value,
+    make_row_fault,
+)
 from biassay.studies.benchmarks.results import ALL_CATEGORIES, TABLES
 from biassay.studies.benchmarks.settings import BenchmarkSettings
 from biassay.studies.benchmarks.tasks import get_task, get_task_package

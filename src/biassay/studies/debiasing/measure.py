@@ -17,8 +17,16 @@ from biassay.prompts.sentences import load_frequent_words
 from biassay.results.comparison import EffectDifference
 from biassay.results.outcomes import Outcome
 from biassay.results.paired_comparison import make_differences
-from biassay.results.run_data import FORMAT_VERSION, Manifest, ModelRecord, RunData, copy_fields, get_model_fields
-from biassay.results.views import model_key, model_labels
+from biassay.results.run_data import (
+    FORMAT_VERSION,
+    Manifest,
+    ModelRecord,
+    RunData,
+    copy_fields,
+    get_model_fields,
+    model_key,
+    model_labels,
+)
 from biassay.stats.association import unit_rows
 from biassay.stats.probe import compare_probes, probe_classes
 from biassay.stats.rank_correlation import correlate_ranks

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from biassay.grouping import group_pairs
-from biassay.reporting.citations import CitationUse
-from biassay.reporting.default_report import DefaultPresenter
 from biassay.reporting.document import Cell, ColumnSpan, Report, RowGroup, Section, Statement, Table, TableRow
-from biassay.results.run_data import RunData
-from biassay.results.views import RunGroup, model_key, model_labels
+from biassay.reporting.methods import CitationUse
+from biassay.reporting.presenter import DefaultPresenter
+from biassay.results.run_data import RunData, RunGroup, model_key, model_labels
 from biassay.studies.debiasing.results import (
     AFTER,
     BEFORE,

@@ -8,9 +8,8 @@ from typing import Any
 from biassay.errors import UsageError
 from biassay.grouping import group_pairs
 from biassay.results.comparison import Comparison, choose_baseline, find_setting_differences, read_compared
-from biassay.results.run_data import BaseRecord, RunData
+from biassay.results.run_data import BaseRecord, RunData, group_each, label_models
 from biassay.results.tables import column, table_row
-from biassay.results.views import group_each, label_models
 from biassay.studies.discovery.results import GroupView, list_group_views
 
 _COMPARED_SETTINGS = {

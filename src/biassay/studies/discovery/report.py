@@ -13,7 +13,6 @@ from markupsafe import Markup
 from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.roc import RocCurve, draw_roc
-from biassay.reporting.citations import CitationUse, cite_source
 from biassay.reporting.comparison import make_comparison_report
 from biassay.reporting.document import (
     Block,
@@ -28,11 +27,16 @@ from biassay.reporting.document import (
     Table,
     TableRow,
     Text,
+    drop_empty_columns,
+    make_table,
 )
+from biassay.reporting.findings import make_sentence
 from biassay.reporting.formats import clean_line, format_count, format_decimal, format_p, format_percent, format_value
-from biassay.reporting.html_figures import Bar, Panel, Panels, draw_panels
+from biassay.reporting.html import Bar, Panel, Panels, draw_panels
 from biassay.reporting.methods import (
+    CitationUse,
     MethodsSentence,
+    cite_source,
     format_models,
     join_names,
     list_works,
@@ -41,12 +45,9 @@ from biassay.reporting.methods import (
 )
 from biassay.reporting.model_card import CardMetric, IndexEntry, ModelCard, get_version, make_card
 from biassay.reporting.presenter import Presenter
-from biassay.reporting.sentences import make_sentence
-from biassay.reporting.terminal import drop_empty_columns, make_table
 from biassay.results.comparison import Comparison
-from biassay.results.run_data import RunData
+from biassay.results.run_data import RunData, RunGroup, model_key, record_labels, split_by_model
 from biassay.results.tables import Column, drop_columns, make_columns, select_columns
-from biassay.results.views import RunGroup, model_key, record_labels, split_by_model
 from biassay.studies.discovery.compare import SharedWords, compare_discoveries
 from biassay.studies.discovery.measure import CURVE_ARRAYS
 from biassay.studies.discovery.results import (

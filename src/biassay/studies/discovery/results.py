@@ -12,19 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import UnknownNameError
-from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import (
     DECISIONS,
     Decision,
     Evidence,
+    Finding,
     Outcome,
     Result,
     ResultRecord,
     get_decided,
     make_alternative_columns,
+    make_outcome_finding,
     make_result_columns,
 )
-from biassay.results.run_data import ModelRow, RunData, copy_fields
+from biassay.results.run_data import ModelRow, RunData, copy_fields, model_key, split_by_model
 from biassay.results.tables import (
     Column,
     TableSpec,
@@ -33,7 +34,6 @@ from biassay.results.tables import (
     make_columns,
     table_row,
 )
-from biassay.results.views import model_key, split_by_model
 from biassay.studies.discovery.settings import DiscoverySettings
 
 DUAL_USE = (

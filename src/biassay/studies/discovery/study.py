@@ -18,8 +18,7 @@ from biassay.errors import StimulusError, UsageError
 from biassay.io import read_text
 from biassay.models.backend import Capability
 from biassay.models.word_vectors import frequent_words
-from biassay.results.findings import Finding
-from biassay.results.outcomes import Decision, ResultRecord
+from biassay.results.outcomes import Decision, Finding, ResultRecord
 from biassay.results.run_data import RunData, group_rows_by_model
 from biassay.results.run_folder import (
     MANIFEST_JSON,

@@ -19,11 +19,9 @@ from biassay.grouping import group_pairs
 from biassay.models.backend import Capability
 from biassay.models.base import Reply
 from biassay.prompts.requests import Prompt
-from biassay.results.findings import Finding, make_outcome_finding
-from biassay.results.outcomes import Outcome, ResultRecord
-from biassay.results.run_data import RunData, copy_fields, get_model_fields
+from biassay.results.outcomes import Finding, Outcome, ResultRecord, make_outcome_finding
+from biassay.results.run_data import RunData, copy_fields, get_model_fields, model_key, model_labels
 from biassay.results.run_folder import Fault, StudySchema, find_orphans
-from biassay.results.views import model_key, model_labels
 from biassay.stats.clusters import Floats
 from biassay.stats.specification_curve import JointResult, joint_sign_test, joint_test
 from biassay.studies.benchmarks.results import ALL_CATEGORIES

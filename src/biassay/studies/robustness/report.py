@@ -10,9 +10,7 @@ from typing import Any, ClassVar
 
 from biassay.reporting.charts.base import Drawing, can_draw
 from biassay.reporting.charts.specification_curve import CurvePoint, draw_specification_curve
-from biassay.reporting.citations import CitationUse
-from biassay.reporting.default_report import DefaultPresenter, make_record_table
-from biassay.reporting.document import Cell, Drawings, Report, Section, Table
+from biassay.reporting.document import Cell, Drawings, Report, Section, Table, side_by_side
 from biassay.reporting.findings import rank_evidence
 from biassay.reporting.formats import (
     format_count,
@@ -21,13 +19,20 @@ from biassay.reporting.formats import (
     format_p,
     format_value,
 )
-from biassay.reporting.methods import MethodsSentence, format_models, join_names, list_works, make_seed_sentence
+from biassay.reporting.methods import (
+    CitationUse,
+    MethodsSentence,
+    format_models,
+    join_names,
+    list_works,
+    make_seed_sentence,
+)
 from biassay.reporting.model_card import get_version
-from biassay.reporting.terminal import MAX_ROWS, side_by_side
-from biassay.results.findings import Finding
-from biassay.results.run_data import RunData
+from biassay.reporting.presenter import DefaultPresenter, make_record_table
+from biassay.reporting.terminal import MAX_ROWS
+from biassay.results.outcomes import Finding
+from biassay.results.run_data import RunData, RunGroup, model_key, model_labels
 from biassay.results.tables import TableSpec
-from biassay.results.views import RunGroup, model_key, model_labels
 from biassay.studies.associations.findings import format_label
 from biassay.studies.associations.paper import count_tests, make_crossed_sentence, make_skipped_sentence
 from biassay.studies.associations.report import CROSSED_CITATIONS

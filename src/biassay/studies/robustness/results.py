@@ -10,16 +10,17 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from biassay.reporting.formats import format_count, format_decimal, format_interval
-from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import (
     DECISIONS,
+    Finding,
     Outcome,
     Result,
     ResultRecord,
     make_alternative_columns,
+    make_outcome_finding,
     make_result_columns,
 )
-from biassay.results.run_data import RevisionRow, RunData, TestRecord, none_if_nan
+from biassay.results.run_data import RevisionRow, RunData, TestRecord, model_key, model_labels, none_if_nan
 from biassay.results.tables import (
     Column,
     TableSpec,
@@ -29,7 +30,6 @@ from biassay.results.tables import (
     select_columns,
     table_row,
 )
-from biassay.results.views import model_key, model_labels
 from biassay.stats.specification_curve import JointResult
 from biassay.studies.associations.findings import describe_direction, format_claim, format_label
 

@@ -17,7 +17,7 @@ from biassay.errors import DegenerateError
 from biassay.grouping import group_pairs
 from biassay.models.backend import Capability
 from biassay.prompts.sentences import TestTexts, find_shared_templates, make_random_texts, make_texts
-from biassay.results.findings import Finding
+from biassay.results.outcomes import Finding
 from biassay.results.run_data import RunData
 from biassay.results.run_folder import Fault, StudySchema, find_orphans, make_row_fault
 from biassay.stats.association import compute_directions

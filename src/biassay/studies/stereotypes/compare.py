@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from biassay.errors import UsageError
 from biassay.results.comparison import Comparison, choose_baseline, find_setting_differences, read_compared
 from biassay.results.paired_comparison import models_by_label
-from biassay.results.run_data import BaseRecord, RunData, none_if_nan
+from biassay.results.run_data import BaseRecord, RunData, RunSlice, group_each, none_if_nan
 from biassay.results.tables import column, table_row
-from biassay.results.views import RunSlice, group_each
 from biassay.stats.kendall import tau_difference
 from biassay.studies.stereotypes.results import format_measure, get_pilot_groups, split_by_measure
 

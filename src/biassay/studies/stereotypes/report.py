@@ -13,9 +13,7 @@ from markupsafe import Markup
 from biassay.grouping import group_pairs
 from biassay.reporting.charts.base import Drawing, Figure, Style
 from biassay.reporting.charts.profiles import draw_profile
-from biassay.reporting.citations import CitationUse, cite_source
 from biassay.reporting.comparison import make_comparison_report
-from biassay.reporting.default_report import make_record_table
 from biassay.reporting.document import (
     Block,
     Cell,
@@ -29,8 +27,11 @@ from biassay.reporting.document import (
     Table,
     TableRow,
     Text,
+    drop_empty_columns,
+    join_intervals,
+    make_table,
 )
-from biassay.reporting.findings import draw_overview
+from biassay.reporting.findings import list_skipped, make_points, make_statements, summarize_findings
 from biassay.reporting.formats import (
     MANY_MODELS,
     clean_line,
@@ -39,9 +40,11 @@ from biassay.reporting.formats import (
     format_interval,
     format_value,
 )
-from biassay.reporting.html_figures import Bar, Panel, Panels, draw_panels
+from biassay.reporting.html import Bar, Panel, Panels, draw_overview, draw_panels
 from biassay.reporting.methods import (
+    CitationUse,
     MethodsSentence,
+    cite_source,
     format_models,
     join_names,
     list_works,
@@ -49,16 +52,11 @@ from biassay.reporting.methods import (
     make_seed_sentence,
 )
 from biassay.reporting.model_card import CardMetric, IndexEntry, ModelCard, get_version, make_card
-from biassay.reporting.presenter import Presenter
-from biassay.reporting.sentences import make_points, make_statements, summarize_findings
-from biassay.reporting.summary import list_skipped
-from biassay.reporting.terminal import drop_empty_columns, join_intervals, make_table
+from biassay.reporting.presenter import Presenter, make_record_table
 from biassay.results.comparison import Comparison
-from biassay.results.findings import Finding
-from biassay.results.outcomes import Outcome, Result, join_decisions
-from biassay.results.run_data import RunData
+from biassay.results.outcomes import Finding, Outcome, Result, join_decisions
+from biassay.results.run_data import RunData, RunGroup, RunSlice, model_labels, split_by_model
 from biassay.results.tables import Column, make_columns, select_columns
-from biassay.results.views import RunGroup, RunSlice, model_labels, split_by_model
 from biassay.studies.stereotypes.compare import AgreementDifference, compare_stereotypes
 from biassay.studies.stereotypes.results import (
     TABLES,

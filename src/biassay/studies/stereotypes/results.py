@@ -7,19 +7,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from biassay.results.findings import Finding, make_outcome_finding
 from biassay.results.outcomes import (
     DECISIONS,
     Evidence,
+    Finding,
     Outcome,
     Result,
     ResultRecord,
     get_decided,
     make_alternative_columns,
     make_outcome_columns,
+    make_outcome_finding,
     make_result_columns,
 )
-from biassay.results.run_data import BaseRecord, ModelRow, RunData, belongs_to, none_if_nan
+from biassay.results.run_data import (
+    BaseRecord,
+    ModelRow,
+    RunData,
+    RunSlice,
+    belongs_to,
+    model_key,
+    model_labels,
+    none_if_nan,
+)
 from biassay.results.tables import (
     Column,
     TableSpec,
@@ -29,7 +39,6 @@ from biassay.results.tables import (
     optional,
     table_row,
 )
-from biassay.results.views import RunSlice, model_key, model_labels
 from biassay.studies.study import ContextsRecord
 
 Interval = tuple[float, float] | None

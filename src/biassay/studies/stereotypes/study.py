@@ -26,9 +26,8 @@ from biassay.datasets.abc_model import (
 from biassay.errors import InsufficientVocabularyError, UnknownNameError, UsageError
 from biassay.grouping import group_pairs
 from biassay.models.backend import Capability
-from biassay.results.findings import Finding
-from biassay.results.outcomes import Decision, ResultRecord, correct_rows
-from biassay.results.run_data import RunData, group_rows_by_model
+from biassay.results.outcomes import Decision, Finding, ResultRecord, correct_rows
+from biassay.results.run_data import RunData, RunSlice, group_rows_by_model
 from biassay.results.run_folder import (
     RESULTS_JSON,
     Fault,
@@ -39,7 +38,6 @@ from biassay.results.run_folder import (
     find_unknown,
     make_row_fault,
 )
-from biassay.results.views import RunSlice
 from biassay.studies.stereotypes.agreement import HumanJudgements, compute_ceiling, match_judgements, nan_mean
 from biassay.studies.stereotypes.cloze_items import ClozeItems
 from biassay.studies.stereotypes.group_ceat import GroupContexts, check_context_settings

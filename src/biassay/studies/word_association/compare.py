@@ -19,8 +19,7 @@ from biassay.results.paired_comparison import (
     models_by_label,
     pair_records,
 )
-from biassay.results.run_data import RunData
-from biassay.results.views import RunSlice
+from biassay.results.run_data import RunData, RunSlice
 from biassay.stats.word_association import (
     CrossedResponses,
     WordsOnlyResult,

@@ -12,10 +12,8 @@ from biassay.reporting.formats import (
     format_p,
     format_percent,
 )
-from biassay.results.findings import Finding, make_outcome_finding
-from biassay.results.outcomes import Evidence, Result
-from biassay.results.run_data import RunData
-from biassay.results.views import ModelKey, model_key, model_labels
+from biassay.results.outcomes import Evidence, Finding, Result, make_outcome_finding
+from biassay.results.run_data import ModelKey, RunData, model_key, model_labels
 from biassay.studies.word_association.replies import REPLY_KINDS
 from biassay.studies.word_association.results import (
     REPLY_LABELS,

@@ -10,9 +10,7 @@ from markupsafe import Markup
 
 from biassay.datasets.word_associations import PromptForm, select_wordings
 from biassay.reporting.charts.base import Drawing
-from biassay.reporting.citations import CitationUse
 from biassay.reporting.comparison import methods_of_differences
-from biassay.reporting.default_report import DefaultPresenter, make_record_table
 from biassay.reporting.document import HtmlFigure, Report, Section, Table
 from biassay.reporting.findings import draw_forests, make_findings_table
 from biassay.reporting.formats import (
@@ -23,15 +21,23 @@ from biassay.reporting.formats import (
     format_interval,
     format_percent,
 )
-from biassay.reporting.html_figures import Bar, Panel, Panels, draw_panels
-from biassay.reporting.methods import MethodsSentence, format_models, join_names, list_works, make_seed_sentence
-from biassay.reporting.model_card import ModelCard, get_version, make_card
+from biassay.reporting.html import Bar, Panel, Panels, draw_panels
+from biassay.reporting.methods import (
+    CitationUse,
+    MethodsSentence,
+    format_models,
+    get_version,
+    join_names,
+    list_works,
+    make_seed_sentence,
+)
+from biassay.reporting.model_card import ModelCard, make_card
+from biassay.reporting.presenter import DefaultPresenter, make_record_table
 from biassay.reporting.terminal import MAX_ROWS
 from biassay.results.comparison import Comparison
-from biassay.results.findings import Finding
+from biassay.results.outcomes import Finding
 from biassay.results.paired_comparison import PairedItem
-from biassay.results.run_data import RunData
-from biassay.results.views import ModelKey, RunGroup, model_key, model_labels
+from biassay.results.run_data import ModelKey, RunData, RunGroup, model_key, model_labels
 from biassay.studies.word_association.compare import describe_compared, pair_tests
 from biassay.studies.word_association.findings import (
     count_replies,

@@ -10,7 +10,7 @@ from biassay.cache.outputs import Capabilities, ModelOutputs
 from biassay.datasets.word_associations import WordAssociationTest, select_testable, select_word_associations
 from biassay.errors import UsageError
 from biassay.models.backend import Capability
-from biassay.results.findings import Finding
+from biassay.results.outcomes import Finding
 from biassay.results.run_data import RunData, TestRecord
 from biassay.results.run_folder import Fault, StudySchema, find_orphans
 from biassay.studies.associations.study import GIVEN_AS_WORDS

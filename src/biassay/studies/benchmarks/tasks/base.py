@@ -18,7 +18,7 @@ from biassay.datasets.benchmark_files import FlaggedItems, read_flagged
 from biassay.errors import UnknownNameError, UsageError
 from biassay.grouping import group_pairs
 from biassay.models.backend import Capability
-from biassay.results.views import RunSlice
+from biassay.results.run_data import RunSlice
 from biassay.stats.balanced_sample import draw_balanced
 from biassay.stats.clusters import ClusterEstimate, Floats, cluster_estimate
 from biassay.studies.benchmarks.settings import BenchmarkSettings

@@ -14,8 +14,7 @@ from biassay.datasets.bbq import UNKNOWN_WORDINGS, Bbq, BbqItem, read_bbq, read_
 from biassay.datasets.benchmark_files import FlaggedItems
 from biassay.grouping import group_pairs
 from biassay.prompts.choices import ParsedChoice, parse_choice
-from biassay.results.run_data import none_if_nan
-from biassay.results.views import RunSlice
+from biassay.results.run_data import RunSlice, none_if_nan
 from biassay.stats.benchmark_scores import (
     UNPARSED,
     BbqScore,

@@ -14,8 +14,7 @@ from biassay.cache.outputs import ModelOutputs
 from biassay.errors import UsageError
 from biassay.grouping import group_pairs
 from biassay.prompts.choices import ParsedChoice, parse_choice
-from biassay.results.run_data import get_model_fields, none_if_nan
-from biassay.results.views import RunSlice
+from biassay.results.run_data import RunSlice, get_model_fields, none_if_nan
 from biassay.stats.benchmark_scores import UNPARSED
 from biassay.stats.clusters import ClusterEstimate
 from biassay.studies.benchmarks.results import (
