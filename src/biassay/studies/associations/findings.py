@@ -24,7 +24,8 @@ from biassay.reporting.formats import (
     format_p_relation,
     topic_name,
 )
-from biassay.reporting.model_card import CardMetric, IndexEntry, get_version
+from biassay.reporting.methods import get_version
+from biassay.reporting.model_card import CardMetric, IndexEntry
 from biassay.results.outcomes import Evidence, Finding, Result, make_outcome_finding
 from biassay.results.run_data import RunData, model_key, model_labels
 from biassay.stats.power import d_from_D

@@ -23,8 +23,15 @@ from biassay.reporting.formats import (
     format_percent,
 )
 from biassay.reporting.html import Effect, EffectRow, EffectRows, draw_effects, get_scale, make_effect
-from biassay.reporting.methods import CitationUse, MethodsSentence, format_models, join_names, make_seed_sentence
-from biassay.reporting.model_card import CardMetric, IndexEntry, ModelCard, get_version, make_card
+from biassay.reporting.methods import (
+    CitationUse,
+    MethodsSentence,
+    format_models,
+    get_version,
+    join_names,
+    make_seed_sentence,
+)
+from biassay.reporting.model_card import CardMetric, IndexEntry, ModelCard, make_card
 from biassay.reporting.presenter import DefaultPresenter
 from biassay.results.comparison import Comparison
 from biassay.results.outcomes import Finding

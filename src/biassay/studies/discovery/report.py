@@ -38,12 +38,13 @@ from biassay.reporting.methods import (
     MethodsSentence,
     cite_source,
     format_models,
+    get_version,
     join_names,
     list_works,
     make_methods_section,
     make_seed_sentence,
 )
-from biassay.reporting.model_card import CardMetric, IndexEntry, ModelCard, get_version, make_card
+from biassay.reporting.model_card import CardMetric, IndexEntry, ModelCard, make_card
 from biassay.reporting.presenter import Presenter
 from biassay.results.comparison import Comparison
 from biassay.results.run_data import RunData, RunGroup, model_key, record_labels, split_by_model
