@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from biassay.reporting.formats import format_count, format_percent
-from biassay.reporting.methods import MethodsSentence, format_models, join_names, make_seed_sentence
-from biassay.reporting.model_card import get_version
+from biassay.reporting.methods import MethodsSentence, format_models, get_version, join_names, make_seed_sentence
 from biassay.results.comparison import Comparison
 from biassay.results.outcomes import Result
 from biassay.results.run_data import RunData

@@ -23,11 +23,11 @@ from biassay.reporting.methods import (
     CitationUse,
     MethodsSentence,
     format_models,
+    get_version,
     join_names,
     list_works,
     make_seed_sentence,
 )
-from biassay.reporting.model_card import get_version
 from biassay.reporting.presenter import DefaultPresenter, make_record_table
 from biassay.reporting.terminal import MAX_ROWS
 from biassay.results.outcomes import Finding
