@@ -14,7 +14,7 @@ from biassay.datasets.variance_priors import calibrated_components
 from biassay.prompts.sentences import load_frequent_words
 from biassay.results.comparison import ALPHA, MARGIN
 from biassay.runs.compare import spend_alpha
-from biassay.stats.cosine_tables import log_contrast_variance, similarity_sd
+from biassay.stats.association import log_contrast_variance, similarity_sd
 from biassay.stats.crossed import VarianceComponents
 from biassay.stats.model_difference import compare_tables, gate_power
 from biassay.stats.power import CrossedDesign

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from biassay.cli.listings import make_console
 from biassay.cli.progress import ProgressBars, ProgressLog, make_listener
+from biassay.reporting.terminal import make_console
 
 from .conftest import Cli
 from .small_tests import write_test, write_vectors

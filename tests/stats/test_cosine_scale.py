@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from biassay.errors import UsageError
-from biassay.stats.cosine_tables import log_contrast_variance, similarity_sd
+from biassay.stats.association import log_contrast_variance, similarity_sd
 
 
 def similarities(rng: np.random.Generator, n: int, common: float = 0.0) -> np.ndarray:

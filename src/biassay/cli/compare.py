@@ -10,14 +10,13 @@ from typing import Any
 
 import click
 
-from biassay.cli.listings import make_console
 from biassay.cli.options import settings_options
 from biassay.cli.progress import make_listener
 from biassay.cli.report import print_files, report_options
 from biassay.errors import UsageError
 from biassay.io import make_printable, write_atomically
 from biassay.reporting.comparison import gate_junit, gate_markdown
-from biassay.reporting.terminal import WIDTH, print_report
+from biassay.reporting.terminal import WIDTH, make_console, print_report
 from biassay.results.comparison import (
     ALPHA,
     FAIL_IF,

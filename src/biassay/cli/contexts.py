@@ -13,7 +13,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from biassay.cli.listings import make_console, make_table, print_json, print_table
+from biassay.cli.listings import make_table, print_json, print_table
 from biassay.cli.options import (
     CliRunOptions,
     SectionedCommand,
@@ -28,6 +28,7 @@ from biassay.corpus.contexts import AbcCoverage, TestCoverage, abc_coverage, abc
 from biassay.corpus.files import FORMATS
 from biassay.datasets.abc_model import load_abc
 from biassay.errors import format_examples
+from biassay.reporting.terminal import make_console
 from biassay.runs.contexts import DEFAULT_TESTS, Scan, find_contexts
 from biassay.studies.settings import list_setting, setting
 

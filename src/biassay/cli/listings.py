@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -11,26 +10,18 @@ from typing import Any
 import click
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
+from rich.console import JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from biassay.io import make_printable
 from biassay.reporting.formats import shorten
-from biassay.reporting.terminal import WIDTH
+from biassay.reporting.terminal import WIDTH, make_console
 
 _NAME = 14  # minimum width of the first column
 _LONG_NAME = 24  # longer names do not widen the first column
 _GAP = 2
-_MIN_WIDTH, _DEFAULT_WIDTH = 60, 100  # columns
-
-
-def make_console() -> Console:
-    """Create a console for standard output; in a pipe it is as wide as $COLUMNS, or else wide enough for tables."""
-    console = Console(emoji=False)
-    width = _MIN_WIDTH if os.environ.get("COLUMNS", "").isdigit() else _DEFAULT_WIDTH
-    return console if console.is_terminal else Console(width=max(console.width, width), emoji=False)
 
 
 def format_size(count: int) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 import click
 from rich.console import Console, Group
 
-from biassay.cli.listings import make_console
 from biassay.cli.options import apply_options, json_option, quiet_option, settings_options
 from biassay.cli.progress import make_listener
 from biassay.errors import format_install_command
@@ -18,7 +17,7 @@ from biassay.reporting.charts.base import can_draw
 from biassay.reporting.findings import make_statements
 from biassay.reporting.formats import format_count
 from biassay.reporting.publication import FIGURE_FORMATS
-from biassay.reporting.terminal import WIDTH, render_statements
+from biassay.reporting.terminal import WIDTH, make_console, render_statements
 from biassay.runs.compare import WrittenReport, report_runs
 from biassay.runs.reports import print_group, with_presenters
 from biassay.studies.registry import get_study

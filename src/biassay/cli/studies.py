@@ -14,7 +14,6 @@ import click
 from click.core import ParameterSource
 
 from biassay.cli import COMMAND_SUMMARIES
-from biassay.cli.listings import make_console
 from biassay.cli.options import (
     CliRunOptions,
     Decorator,
@@ -28,6 +27,7 @@ from biassay.cli.progress import make_listener
 from biassay.errors import BiassayError, MissingExtraError, UnknownNameError, UsageError
 from biassay.io import make_printable
 from biassay.reporting.html import REPORT_FILE
+from biassay.reporting.terminal import make_console
 from biassay.results.run_folder import MANIFEST_JSON, read_models, read_run_json
 from biassay.runs.api import measure, resume
 from biassay.runs.folders import is_unfinished

@@ -14,12 +14,13 @@ import click
 from rich.markup import escape
 
 from biassay.cli import SuggestingGroup
-from biassay.cli.listings import make_console, make_table, print_json, print_table
+from biassay.cli.listings import make_table, print_json, print_table
 from biassay.cli.options import check_new_file, checked_options, json_option, multi_option
 from biassay.datasets.abc_model import load_abc
 from biassay.datasets.human_ratings import read_human_ratings
 from biassay.errors import MissingExtraError, UsageError
 from biassay.io import write_atomically
+from biassay.reporting.terminal import make_console
 from biassay.studies.settings import setting
 from biassay.survey.links import make_signed_link
 from biassay.survey.study import SurveyStudy, format_response_study, read_bundled_study, read_study

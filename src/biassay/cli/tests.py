@@ -13,7 +13,7 @@ import click
 from rich.markup import escape
 
 from biassay.cli import SuggestingGroup
-from biassay.cli.listings import make_console, print_json, print_lines, print_records, print_rows
+from biassay.cli.listings import print_json, print_lines, print_records, print_rows
 from biassay.cli.options import check_new_file, json_option
 from biassay.cli.tests_power import show_power
 from biassay.cli.word_association_tests import (
@@ -43,6 +43,7 @@ from biassay.prompts.sentences import (
     make_texts,
 )
 from biassay.reporting.formats import format_count
+from biassay.reporting.terminal import make_console
 from biassay.studies.associations.findings import describe_assumption
 
 _MAX_LISTED = 2

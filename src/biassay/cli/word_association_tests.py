@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from biassay.cli.listings import make_console, print_lines
+from biassay.cli.listings import print_lines
 from biassay.datasets.schema import Source, load_topics
 from biassay.datasets.word_associations import (
     WordAssociationTest,
@@ -19,6 +19,7 @@ from biassay.datasets.word_associations import (
     select_word_associations,
 )
 from biassay.reporting.formats import format_count
+from biassay.reporting.terminal import make_console
 
 
 def match_word_association_tests(pattern: str) -> tuple[WordAssociationTest, ...]:

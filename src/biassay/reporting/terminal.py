@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -46,6 +47,16 @@ MAX_LINES = 26
 """Lines of a report without --all: one screen with the lines before and after it."""
 MAX_ROWS = 30
 """Rows of a table in the terminal without --all."""
+
+
+_MIN_WIDTH, _DEFAULT_WIDTH = 60, 100  # columns
+
+
+def make_console() -> Console:
+    """Create a console for standard output; in a pipe it is as wide as $COLUMNS, or else wide enough for tables."""
+    console = Console(emoji=False)
+    width = _MIN_WIDTH if os.environ.get("COLUMNS", "").isdigit() else _DEFAULT_WIDTH
+    return console if console.is_terminal else Console(width=max(console.width, width), emoji=False)
 
 
 def render_statements(statements: Iterable[Statement]) -> Iterator[Text | _Point]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 
 from biassay.cache.context_vectors import METADATA_FILE, ShardStore, StoreMetadata
@@ -42,7 +42,6 @@ from biassay.cache.responses import (
     ResponseCache,
 )
 from biassay.cache_usage import lock_cache
-from biassay.corpus.contexts import Contexts, cut_window
 from biassay.engines.base import Executor
 from biassay.engines.local import LocalExecutor
 from biassay.errors import BudgetError, UnknownNameError, UsageError
@@ -56,6 +55,9 @@ from biassay.object_storage import RemoteFolder, is_url
 from biassay.runs.models import OpenedModel
 from biassay.runs.progress import Listener, NullListener, PathLike, SynchronizedListener, announce_step
 from biassay.studies.study import ContextRequests, Requests
+
+if TYPE_CHECKING:
+    from biassay.corpus.contexts import Contexts
 
 SHARD_ROWS = 2048
 _ATTEMPTS = 3  # in case somebody deletes the cache in the meantime
@@ -132,6 +134,8 @@ class _ShardTasks(Sequence[_ShardTask]):
         return len(self.numbers)
 
     def __getitem__(self, index: int) -> _ShardTask:  # type: ignore[override]
+        from biassay.corpus.contexts import cut_window  # most runs have no contexts
+
         numbers = self.store.get_rows(self.numbers[index])
         rows = slice(numbers.start, numbers.stop)
         pairs = zip(self.contexts.texts(rows), self.contexts.spans(rows), strict=True)

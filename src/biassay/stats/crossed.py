@@ -12,8 +12,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
-from biassay.stats.association import FLAT
-from biassay.stats.cosine_tables import max_abs_value
+from biassay.stats.association import FLAT, max_abs_value
 from biassay.stats.skewness import sample_skewness, skewness_error, transform_hall
 from biassay.stats.subset_sums import log_binomial
 

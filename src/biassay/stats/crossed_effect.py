@@ -10,8 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from biassay.stats.association import FLAT
-from biassay.stats.cosine_tables import max_abs_value
+from biassay.stats.association import FLAT, max_abs_value
 from biassay.stats.crossed import CONFIDENCE, CrossedResult, crossed_test
 
 _TINY = math.ulp(0.0)

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.cache.outputs import Capabilities, ModelOutputs
-from biassay.corpus.contexts import Contexts
 from biassay.errors import UnknownNameError, UsageError
 from biassay.models.backend import Capability
 from biassay.models.base import Model
@@ -33,6 +32,7 @@ from biassay.results.tables import TableSpec, column
 from biassay.studies.settings import validate_settings
 
 if TYPE_CHECKING:
+    from biassay.corpus.contexts import Contexts
     from biassay.reporting.presenter import Presenter
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from biassay.datasets.schema import ROLES
 from biassay.results.outcomes import Result
 from biassay.results.run_data import ModelKey, RunData, belongs_to, model_key
-from biassay.stats.cosine_tables import log_contrast_variance, similarity_sd
+from biassay.stats.association import log_contrast_variance, similarity_sd
 from biassay.stats.model_difference import TOLERANCE
 from biassay.studies.associations.measure import FEWEST_WORDS, choose_form, has_scale
 from biassay.studies.associations.results import COSINES, MIN_SD, AnyResult

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import combinations
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.cache.outputs import Capabilities, ModelOutputs
-from biassay.corpus.contexts import TestCoverage, coverage
 from biassay.datasets.catalogue import select_tests
 from biassay.datasets.linter import group_by_spelling
 from biassay.datasets.schema import ROLES, Fingerprint, Test
@@ -33,8 +32,13 @@ from biassay.prompts.sentences import (
 )
 from biassay.results.outcomes import Outcome
 from biassay.results.run_data import copy_fields, get_model_fields
-from biassay.stats.association import largest_components, random_baseline_share, unit_rows
-from biassay.stats.cosine_tables import interaction_correlation, iter_row_blocks
+from biassay.stats.association import (
+    interaction_correlation,
+    iter_row_blocks,
+    largest_components,
+    random_baseline_share,
+    unit_rows,
+)
 from biassay.stats.crossed import crossed_test, effects_without, p_value_without
 from biassay.stats.crossed_effect import crossed_effect
 from biassay.stats.permutation import smallest_p
@@ -66,6 +70,9 @@ from biassay.studies.associations.weat import (
     pad_words,
 )
 from biassay.studies.study import Array, Event, Row, derive_seed
+
+if TYPE_CHECKING:
+    from biassay.corpus.contexts import TestCoverage
 
 Vectors = NDArray[np.floating]
 Numbers = Mapping[str, float]
@@ -492,6 +499,8 @@ def check_coverage(
     -------
     TestCoverage
     """
+    from biassay.corpus.contexts import coverage  # most runs have no contexts
+
     (covered,) = coverage(count, [test], settings.min_contexts, settings.max_unknown, found)
     return covered
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.cache.outputs import Capabilities, ModelOutputs
-from biassay.corpus.contexts import Contexts, read_contexts
 from biassay.datasets.catalogue import select_tests
 from biassay.datasets.languages import localize_patterns
 from biassay.datasets.linter import list_forms
@@ -86,6 +85,9 @@ from biassay.studies.study import (
     UnknownWords,
     make_contexts_record,
 )
+
+if TYPE_CHECKING:
+    from biassay.corpus.contexts import Contexts
 
 GIVEN_AS_WORDS = "given as words"
 """Pattern in the manifest of a test that was given as a dict of words."""
@@ -278,6 +280,8 @@ def make_test_record(test: Test, asked: str | dict[str, Any]) -> TestRecord:
 
 
 def _read_contexts_file(file: str) -> Contexts:
+    from biassay.corpus.contexts import read_contexts  # most runs have no contexts
+
     contexts = read_contexts(Path(file))
     if not len(contexts):
         raise UsageError(f"{file} holds no contexts at all; was the corpus in another language or case?")
