@@ -25,7 +25,7 @@ from biassay.stats.association import SIMILARITIES
 from biassay.studies.registry import get_study
 from biassay.studies.robustness.settings import DEFAULT_SYSTEMS
 from biassay.studies.stereotypes.ilps import MEASURES
-from biassay.studies.word_association.prompts import DEFAULT_N_REPLIES
+from biassay.studies.word_association.settings import DEFAULT_N_REPLIES
 
 _P = ParamSpec("_P")
 _RUN_PARAMETERS = ("out", "cache", "engine", "listener", "budget")

@@ -17,7 +17,7 @@ from biassay.studies.settings import (
     statistic_setting,
     to_stored_test,
 )
-from biassay.studies.word_association.prompts import DEFAULT_N_REPLIES
+from biassay.studies.word_association.settings import DEFAULT_N_REPLIES
 
 _TESTS = (
     "Select tests by name, pattern (sent-*), topic (gender), collection (may2019) or file. For models that respond to "

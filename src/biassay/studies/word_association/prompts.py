@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from biassay.datasets.word_associations import PromptForm, WordAssociationTest, Wording, select_wordings
 from biassay.errors import UnknownNameError, UsageError
 from biassay.prompts.requests import Prompt
+from biassay.studies.word_association.settings import DEFAULT_N_REPLIES, WordAssociationSettings
 
 if TYPE_CHECKING:
     from biassay.studies.word_association.results import Unit
-    from biassay.studies.word_association.settings import WordAssociationSettings
 
-DEFAULT_N_REPLIES = 50
 _SALT = "word association prompts 1"
 _SLOT = re.compile(r"\{(first|second|words|word|topic|other)\}")
 _FORMS: tuple[PromptForm, ...] = ("list", "word", "decision")

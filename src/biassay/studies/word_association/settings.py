@@ -14,7 +14,8 @@ from biassay.studies.settings import (
     to_absolute_file,
     to_stored_test,
 )
-from biassay.studies.word_association.prompts import DEFAULT_N_REPLIES
+
+DEFAULT_N_REPLIES = 50
 
 
 def _to_stored_test(value: Any) -> Any:
