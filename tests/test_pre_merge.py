@@ -31,6 +31,6 @@ def test_a_biased_model_is_not_merged(lean: float, code: int, outcome: str, tmp_
     )
     assert done.returncode == code, done.stderr
     (row,) = [line for line in (tmp_path / "gate.md").read_text().splitlines() if line.startswith("| own")]
-    assert row.rstrip(" |").endswith(f"| {outcome}")
+    assert outcome in [cell.strip() for cell in row.split("|")]
     assert (tmp_path / "gate.xml").is_file()
     assert ("Power:" in done.stdout) == (outcome == "worse")  # of the same model there is nothing to catch

@@ -138,7 +138,7 @@ def test_a_missing_field_names_file_line_and_field(key: str, line: int, tmp_path
     path = edited(tmp_path, lambda c: c[key].pop("category"))
     said = refused("glove", "--tests", path)
     # the line on which the set begins: the field itself stands nowhere
-    assert f"{path}: line {line}: field {key}.category" in said
+    assert f"{path}: line {line}: field {key}: the field 'category' is missing" in said
 
 
 def test_an_unknown_field_suggests_the_nearest(tmp_path: Path, refused: Refused) -> None:

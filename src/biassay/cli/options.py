@@ -16,7 +16,7 @@ import click
 
 from biassay.engines.base import Executor
 from biassay.errors import UsageError
-from biassay.studies.settings import SettingSpec, get_setting_specs, setting, validate_settings
+from biassay.studies.settings import SettingSpec, get_option_name, get_setting_specs, setting, validate_settings
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _SECTIONS = ("basics", "corpus", "statistics", "gate", "contexts", "execution")
@@ -205,7 +205,7 @@ def open_engine(engine: str, address: str | None, gpus: float | None = None) -> 
 
 
 def _make_option(field: dataclasses.Field[Any], spec: SettingSpec, annotation: Any) -> Decorator:
-    names = (spec.option or f"--{field.name.replace('_', '-')}").split()
+    names = get_option_name(field.name, spec).split()
     attributes: dict[str, Any] = {"help": spec.help, "metavar": spec.metavar, "default": field.default}
     attributes |= {"cls": SectionedOption, "section": spec.section}
     if annotation is bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Literal
@@ -15,10 +16,12 @@ import numpy as np
 
 from biassay.datasets.stimulus_files import to_json_data
 from biassay.errors import UnknownNameError, UsageError
+from biassay.reporting.formats import format_value
 
 MAX_DRAWS = 1_000_000
 """Largest number of random draws that a setting allows; more do not fit in memory or take days."""
 _INT_LIMIT = 2**63
+_DEFAULT_NOTE = re.compile(r"\s*\[default: [^\]]*\]$")
 Section = Literal["basics", "statistics", "contexts", "execution"]
 _STIMULUS_FILES = (".toml", ".json", ".jsonl")
 
@@ -140,6 +143,29 @@ def seed_setting() -> Any:
 def get_setting_specs(settings: type) -> Mapping[str, SettingSpec]:
     """Return the specification of every setting of a settings class, by name."""
     return {field.name: field.metadata["spec"] for field in dataclasses.fields(settings)}
+
+
+def describe_settings(settings: Any, *, leave_out: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yield the option and value of every setting that has a value, and what it does.
+
+    Parameters
+    ----------
+    settings : dataclass
+        Settings of a run.
+    leave_out : collection of str
+        Names of settings and of sections of the help that are left out.
+    """
+    for name, spec in get_setting_specs(type(settings)).items():
+        value = getattr(settings, name)
+        if spec.hidden or {name, spec.section} & set(leave_out) or value is None or value is False or value in ((), ""):
+            continue
+        shown = "" if value is True else f" {format_value('text', value)}"
+        yield f"{get_option_name(name, spec)}{shown}", _DEFAULT_NOTE.sub("", spec.help)
+
+
+def get_option_name(name: str, spec: SettingSpec) -> str:
+    """Return the option of a setting."""
+    return spec.option or f"--{name.replace('_', '-')}"
 
 
 def to_absolute_path(value: Any) -> Any:

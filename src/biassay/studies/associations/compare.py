@@ -74,6 +74,7 @@ from biassay.studies.associations.calibration import CalibratedTables, Calibrati
 from biassay.studies.associations.findings import SIGNS, format_label, list_lost_words
 from biassay.studies.associations.measure import has_scale, measure_crossed
 from biassay.studies.associations.results import CROSSED, AssociationRecord, decide_associations
+from biassay.studies.associations.settings import PAPER_PROTOCOLS
 from biassay.studies.associations.weat import label_words
 
 
@@ -120,8 +121,17 @@ def merge_runs(runs: Mapping[str, RunData], *, mixed: bool = False) -> RunGroup:
     for table in dict.fromkeys(table for run in named.values() for table in run.tables):
         rows = group_pairs((model_key(row), row) for run in named.values() for row in run.tables.get(table, ()))
         tables[table] = tuple(itertools.chain(*rows.values()))
-    tables["decisions"] = decide_associations(manifest.settings, tables.get("results", ()))
+    if _changes_families(named, alpha):
+        tables["decisions"] = decide_associations(manifest.settings, tables.get("results", ()))
     return RunGroup(RunData(manifest, tables, arrays), runs, tuple(differences))
+
+
+def _changes_families(runs: Mapping[str, RunData], alpha: float) -> bool:
+    """Return whether merged runs have other families or another level than each run alone."""
+    models = [key for run in runs.values() for key in {model_key(row) for row in run.results}]
+    rows = [row for run in runs.values() for row in run.results]
+    levels = {run.manifest.settings.alpha_or_default for run in runs.values()}
+    return len(models) > len(set(models)) or any(row.protocol in PAPER_PROTOCOLS for row in rows) or levels != {alpha}
 
 
 def _recompute_at_level(run: RunData, alpha: float) -> RunData:

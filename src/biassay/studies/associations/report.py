@@ -6,7 +6,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -119,6 +119,7 @@ from biassay.studies.associations.results import (
     get_samples,
 )
 from biassay.studies.associations.settings import PAPER_PROTOCOLS
+from biassay.studies.settings import describe_settings
 
 EFFECTS: Mapping[str | None, str] = {
     CROSSED: "d",
@@ -833,11 +834,10 @@ def _list_method_blocks(view: RunView) -> Iterator[Block]:
 
 def _list_settings(run: RunData) -> Iterator[tuple[str, str]]:
     """Yield all settings that have a value, and the contexts."""
-    for field in fields(run.manifest.settings):
-        value = getattr(run.manifest.settings, field.name)
-        if field.name != "declared" and value not in (None, ()):
-            yield field.name, format_value("text", value)
-    if contexts := run.manifest.inputs.contexts:
+    contexts = run.manifest.inputs.contexts
+    left_out = ("tests",) if contexts else ("tests", "contexts", "n_samples")
+    yield from describe_settings(run.manifest.settings, leave_out=left_out)
+    if contexts:
         yield (
             "Contexts",
             f"{contexts.rows:,} in {contexts.file} ({contexts.digest[:12]}), at most {contexts.per_stimulus:,} per "

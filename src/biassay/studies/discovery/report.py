@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -31,7 +30,7 @@ from biassay.reporting.document import (
     make_table,
 )
 from biassay.reporting.findings import make_sentence
-from biassay.reporting.formats import clean_line, format_count, format_decimal, format_p, format_percent, format_value
+from biassay.reporting.formats import clean_line, format_count, format_decimal, format_p, format_percent
 from biassay.reporting.html import Bar, Panel, Panels, draw_panels
 from biassay.reporting.methods import (
     CitationUse,
@@ -68,6 +67,7 @@ from biassay.studies.discovery.results import (
     make_findings,
     score_columns,
 )
+from biassay.studies.settings import describe_settings
 
 MEANING = (
     "An associated word is not necessarily a stereotype or an offence: names that are rare, old or foreign in the "
@@ -352,9 +352,7 @@ def _list_settings(run: RunData) -> Iterator[tuple[str, str]]:
     settings, inputs = run.manifest.settings, run.manifest.inputs
     yield "Groups", f"{inputs.grouping} ({inputs.grouping_digest}): {inputs.grouping_title}; {inputs.citation}"
     yield "Words", f"{_list_sources(run)}{f' ({inputs.vocabulary_digest})' if inputs.vocabulary_digest else ''}"
-    for field in dataclasses.fields(settings):
-        if field.name not in ("own_words", "grouping"):
-            yield field.name, format_value("text", getattr(settings, field.name)) or "–"
+    yield from describe_settings(settings, leave_out=("own_words", "grouping"))
 
 
 def _make_statements(run: RunData, views: Sequence[GroupView]) -> list[Statement]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -58,6 +57,7 @@ from biassay.results.comparison import Comparison
 from biassay.results.outcomes import Finding, Outcome, Result, join_decisions
 from biassay.results.run_data import RunData, RunGroup, RunSlice, model_labels, split_by_model
 from biassay.results.tables import Column, make_columns, select_columns
+from biassay.studies.settings import describe_settings
 from biassay.studies.stereotypes.compare import AgreementDifference, compare_stereotypes
 from biassay.studies.stereotypes.results import (
     TABLES,
@@ -469,8 +469,7 @@ def _list_settings(run: RunData, models: Sequence[RunSlice], notes: Sequence[str
             f"{contexts.file} ({contexts.digest}), {contexts.rows:,} contexts from {contexts.documents:,} documents, "
             f"at most {contexts.per_stimulus} per word",
         )
-    for field in dataclasses.fields(run.manifest.settings):
-        yield field.name, format_value("text", getattr(run.manifest.settings, field.name)) or "–"
+    yield from describe_settings(run.manifest.settings, leave_out=() if inputs.contexts else ("contexts",))
     for model in models:
         for row in model["models"]:
             yield (
