@@ -308,7 +308,7 @@ def _random_order(words: int, draws: int, seed: int) -> NDArray[np.intp]:
 
 
 BLOCK_SIZE = 1 << 19
-"""Number of cells of a block."""
+"""Number of cells of a block. A table with at most this many cells is one block and stays in float64."""
 
 
 def iter_row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
@@ -319,9 +319,35 @@ def iter_row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
         yield slice(start, min(start + step, rows))
 
 
+def fits_one_block(table: NDArray[np.floating]) -> bool:
+    """Return True if a table has at most `BLOCK_SIZE` cells."""
+    return table.size <= BLOCK_SIZE
+
+
+def as_float_table(values: ArrayLike) -> NDArray[np.floating]:
+    """Convert values to float64, except for large float32 tables, whose copy would be twice as large."""
+    table = np.asarray(values)
+    if table.dtype == np.float32 and not fits_one_block(table):
+        return table
+    return np.asarray(table, dtype=np.float64)
+
+
 def max_abs_value(table: NDArray[np.floating]) -> float:
     """Return the largest absolute value; NaN if a value is NaN, 0 for an empty table."""
     return max(float(table.max()), -float(table.min())) if table.size else 0.0
+
+
+def inner_products(rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.floating]:
+    """Compute the products (n, m) of all rows (n, d) with all columns (m, d).
+
+    They are computed in float64 and stored in float32 if there are more than `BLOCK_SIZE` of them.
+    """
+    if len(rows) * len(columns) <= BLOCK_SIZE:
+        return np.asarray(rows @ columns.T)
+    table = np.empty((len(rows), len(columns)), dtype=np.float32)
+    for block in iter_row_blocks(table.shape):
+        table[block] = rows[block] @ columns.T
+    return table
 
 
 _CONFIDENCE = 0.99  # confidence of the interval that the widened variance matches; comparisons use 0.975 and more

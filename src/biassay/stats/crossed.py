@@ -12,7 +12,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
-from biassay.stats.association import FLAT, max_abs_value
+from biassay.stats.association import FLAT, as_float_table, iter_row_blocks, max_abs_value
 from biassay.stats.skewness import sample_skewness, skewness_error, transform_hall
 from biassay.stats.subset_sums import log_binomial
 
@@ -203,7 +203,7 @@ def crossed_test(cosines: ArrayLike, n: int, k: int, *, confidence: float = CONF
     the t test and Fisher's exact test: two-valued associations with equal means have the same distribution, so their
     words are exchangeable. The interval is widened until it agrees with the p-value.
     """
-    return _compute_crossed(np.asarray(cosines, dtype=np.float64), n, (slice(0, k), slice(k, None)), confidence)
+    return _compute_crossed(as_float_table(cosines), n, (slice(0, k), slice(k, None)), confidence)
 
 
 def p_value_without(cosines: ArrayLike, n: int, k: int, word: int) -> float | None:
@@ -222,7 +222,7 @@ def p_value_without(cosines: ArrayLike, n: int, k: int, word: int) -> float | No
     float or None
         None if too few words are left.
     """
-    table = np.asarray(cosines, dtype=np.float64)
+    table = as_float_table(cosines)
     targets, attributes = table.shape
     by_row = word < targets
     index, first, size = (word, n, targets) if by_row else (word - targets, k, attributes)
@@ -253,18 +253,20 @@ def crossed_rows(table: ArrayLike, n: int, *, confidence: float = CONFIDENCE) ->
     columns is that of this difference between columns. If all rows of a set and all columns agree, the p-value is the
     larger of two exact ones: over splits of the rows, and that of the sign test over columns.
     """
-    return _compute_crossed(np.asarray(table, dtype=np.float64), n, (slice(0, None),), confidence)
+    return _compute_crossed(as_float_table(table), n, (slice(0, None),), confidence)
 
 
-def _compute_crossed(table: Floats, n: int, columns: tuple[slice, ...], confidence: float) -> CrossedResult:
+def _compute_crossed(
+    table: NDArray[np.floating], n: int, columns: tuple[slice, ...], confidence: float
+) -> CrossedResult:
     """Test a table with two sets of rows, the first one of size n, and one or two sets of columns."""
     if not max_abs_value(table) < _LARGEST:  # False for NaN
         raise UsageError(f"cosines must be finite numbers below {_LARGEST:g}")
     m, rows = len(table) - n, (slice(0, n), slice(n, None))
     widths = tuple(table[0, part].size for part in columns)
-    by_row = [table[:, part].mean(axis=1) for part in columns]
+    by_row = [table[:, part].mean(axis=1, dtype=np.float64) for part in columns]
     s = by_row[0] if len(columns) == 1 else by_row[0] - by_row[1]
-    r = table[rows[0]].mean(axis=0) - table[rows[1]].mean(axis=0)
+    r = table[rows[0]].mean(axis=0, dtype=np.float64) - table[rows[1]].mean(axis=0, dtype=np.float64)
     D = float(s[rows[0]].mean() - s[rows[1]].mean())
     sizes = n, m, widths[0], sum(widths[1:])
     if min(n, m, *widths) < LEAST_WORDS:
@@ -390,10 +392,15 @@ def _sum_reciprocals(first: float, second: float) -> float:
     return 1.0 / first + (1.0 / second if second else 0.0)
 
 
-def _sum_interactions(cell: Floats) -> float:
+def _sum_interactions(cell: NDArray[np.floating]) -> float:
     """Sum the squared interactions of a cell, which are its values after double-centring."""
-    interactions = cell - cell.mean(axis=1, keepdims=True) - cell.mean(axis=0) + cell.mean()
-    return float((interactions * interactions).sum())
+    by_column, overall = cell.mean(axis=0, dtype=np.float64), cell.mean(dtype=np.float64)
+    total = 0.0
+    for block in iter_row_blocks(cell.shape):
+        values = cell[block]
+        interactions = values - values.mean(axis=1, keepdims=True, dtype=np.float64) - by_column + overall
+        total += float((interactions * interactions).sum())
+    return total
 
 
 def satterthwaite_df(V: float, parts: Sequence[float], part_dfs: Sequence[float]) -> float:
@@ -418,7 +425,7 @@ def satterthwaite_df(V: float, parts: Sequence[float], part_dfs: Sequence[float]
     return 1.0 / float(sum((part / V) ** 2 / df for part, df in zip(parts, part_dfs, strict=True)))
 
 
-def effects_without(cosines: ArrayLike, n: int, k: int) -> Floats:
+def effects_without(cosines: NDArray[np.floating], n: int, k: int) -> Floats:
     """Compute the effect size by word without each word in turn.
 
     Parameters
@@ -432,10 +439,12 @@ def effects_without(cosines: ArrayLike, n: int, k: int) -> Floats:
     (targets + attributes,) float64
         In the order X, Y, A, B; NaN for the only word of a set.
     """
-    table = np.asarray(cosines, dtype=np.float64)
-    columns = table.shape[1]
+    columns = cosines.shape[1]
     signs = np.r_[np.full(k, 1.0 / k), np.full(columns - k, -1.0 / (columns - k))]
-    return np.concatenate([_effects_without_targets(table @ signs, n), _effects_without_attributes(table, n, k)])
+    scores = np.concatenate(
+        [np.asarray(cosines[block], dtype=np.float64) @ signs for block in iter_row_blocks(cosines.shape)]
+    )
+    return np.concatenate([_effects_without_targets(scores, n), _effects_without_attributes(cosines, n, k)])
 
 
 def _effects_without_targets(scores: Floats, n: int) -> Floats:
@@ -455,17 +464,17 @@ def _effects_without_targets(scores: Floats, n: int) -> Floats:
         return np.asarray(np.where(variance > FLAT**2, difference / np.sqrt(np.maximum(variance, 0.0)), np.nan))
 
 
-def _effects_without_attributes(cosines: Floats, n: int, k: int) -> Floats:
+def _effects_without_attributes(cosines: NDArray[np.floating], n: int, k: int) -> Floats:
     A, B = cosines[:, :k], cosines[:, k:]
-    mean_A, mean_B = (columns.mean(axis=1, keepdims=True) for columns in (A, B))
+    mean_A, mean_B = (columns.mean(axis=1, keepdims=True, dtype=np.float64) for columns in (A, B))
     effects = []
     for columns, mean, other_mean, sign in ((A, mean_A, mean_B, 1.0), (B, mean_B, mean_A, -1.0)):
         size = columns.shape[1]
         set_effects = np.full(size, np.nan)
-        if size > 1:
-            scores = sign * ((mean * size - columns) / (size - 1) - other_mean)
+        for block in iter_row_blocks(columns.T.shape) if size > 1 else ():
+            scores = sign * ((mean * size - columns[:, block]) / (size - 1) - other_mean)
             spread = scores.std(axis=0, ddof=1)
             difference = scores[:n].mean(axis=0) - scores[n:].mean(axis=0)
-            np.divide(difference, spread, out=set_effects, where=spread > FLAT)
+            np.divide(difference, spread, out=set_effects[block], where=spread > FLAT)
         effects.append(set_effects)
     return np.concatenate(effects)

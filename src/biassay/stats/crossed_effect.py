@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from biassay.stats.association import FLAT, max_abs_value
+from biassay.stats.association import FLAT, as_float_table, iter_row_blocks, max_abs_value
 from biassay.stats.crossed import CONFIDENCE, CrossedResult, crossed_test
 
 _TINY = math.ulp(0.0)
@@ -92,9 +93,9 @@ def crossed_effect(
     """
     test = test or crossed_test(cosines, n, k, confidence=confidence)
     confidence = test.confidence
-    table = np.asarray(cosines, dtype=np.float64)
+    table = as_float_table(cosines)
     N, m = len(table), len(table) - n
-    s = table[:, :k].mean(axis=1) - table[:, k:].mean(axis=1)
+    s = table[:, :k].mean(axis=1, dtype=np.float64) - table[:, k:].mean(axis=1, dtype=np.float64)
     flat = FLAT * max(1.0, max_abs_value(table))
     spread = float(s.std(ddof=1))
     d = test.D / spread if spread > flat else math.nan
@@ -161,27 +162,80 @@ def _expected_effect(x: float, error: float, relative: float, n: int, m: int) ->
     return float(largest * (np.sin(np.arctan(ratios * math.sqrt(n * m / (N * (N - 2))))) @ _WEIGHTS))
 
 
-def _jackknife(table: Floats, s: Floats, n: int, k: int) -> tuple[Parts, Parts]:
-    """Estimate the variance of s_w and its covariance with D by leaving out a target, an attribute, or one of each."""
+def _jackknife(table: NDArray[np.floating], s: Floats, n: int, k: int) -> tuple[Parts, Parts]:
+    """Estimate the variance of s_w and its covariance with D by leaving out a target, an attribute, or one of each.
+
+    Every pass over the table goes block by block, because the changes for all pairs of words are as large as the table.
+    """
     N = len(table)
     (words, sign), (others, other_sign) = _describe_sets(n, N), _describe_sets(k, table.shape[1])
     off = _centre_sets(s, n)
     own = off * off
     s_i = _compute_spread(own.sum() - own * (words / (words - 1.0)), N - 3)
-    without = s[:, None] - _centre_sets(table.T, k).T * (other_sign / (others - 1.0))
-    D_j = without[:n].sum(axis=0) / n - without[n:].sum(axis=0) / (N - n)
-    off_j = _centre_sets(without, n)
-    squares_j = (off_j * off_j).sum(axis=0)
+
+    def without_each(block: slice) -> Floats:
+        """Compute the associations of a block of targets without each attribute."""
+        values = np.asarray(table[block], dtype=np.float64)
+        return np.asarray(s[block, None] - _centre_sets(values.T, k).T * (other_sign / (others - 1.0)))
+
+    blocks = list(iter_row_blocks(table.shape))
+    sums = _sums_by_set(((block, without_each(block)) for block in blocks), n)
+    means = [total / size for total, size in zip(sums, (n, N - n), strict=True)]
+    D_j = means[0] - means[1]
+
+    def off_without_each(block: slice) -> Floats:
+        return _subtract_means(without_each(block), means, block, n)
+
+    squares_j = np.zeros(table.shape[1])
+    for block in blocks:
+        off_j = off_without_each(block)
+        squares_j += (off_j * off_j).sum(axis=0)
     s_j = _compute_spread(squares_j, N - 2)
-    s_ij = _compute_spread(squares_j - off_j * off_j * (words / (words - 1.0))[:, None], N - 3)
+
+    def spread_without_both(off_j: Floats, block: slice) -> Floats:
+        return _compute_spread(squares_j - off_j * off_j * (words / (words - 1.0))[block, None], N - 3)
+
+    spreads = ((block, spread_without_both(off_without_each(block), block)) for block in blocks)
+    mean_spreads = [total / size for total, size in zip(_sums_by_set(spreads, n), (n, N - n), strict=True)]
     by_target, by_attribute = np.sqrt(1.0 - 1.0 / words), np.sqrt(1.0 - 1.0 / others)
     by_D = -sign / (words - 1.0) * by_target
-    of_D_ij = (_centre_sets(off_j.T, k) * by_attribute[:, None] * by_D).ravel()
-    of_s_ij = (_centre_sets(_centre_sets(s_ij, n).T, k) * (by_attribute[:, None] * by_target)).ravel()
+    squared = crossed = 0.0
+    for block in blocks:
+        off_j = off_without_each(block)
+        of_D_ij = _centre_sets(off_j.T, k) * by_attribute[:, None] * by_D[block]
+        centred = _subtract_means(spread_without_both(off_j, block), mean_spreads, block, n)
+        of_s_ij = _centre_sets(centred.T, k)
+        of_s_ij *= by_attribute[:, None] * by_target[block]
+        changes_of_D, changes_of_s = of_D_ij.ravel(), of_s_ij.ravel()
+        squared += float(changes_of_s @ changes_of_s)
+        crossed += float(changes_of_D @ changes_of_s)
     of_D_i, of_D_j = by_D * off, _centre_sets(D_j, k) * by_attribute
     of_s_i, of_s_j = _centre_sets(s_i, n) * by_target, _centre_sets(s_j, k) * by_attribute
-    variance = float(of_s_i @ of_s_i), float(of_s_j @ of_s_j), float(of_s_ij @ of_s_ij)
-    return variance, (float(of_D_i @ of_s_i), float(of_D_j @ of_s_j), float(of_D_ij @ of_s_ij))
+    variance = float(of_s_i @ of_s_i), float(of_s_j @ of_s_j), squared
+    return variance, (float(of_D_i @ of_s_i), float(of_D_j @ of_s_j), crossed)
+
+
+def _sums_by_set(blocks: Iterable[tuple[slice, Floats]], n: int) -> tuple[Floats, Floats]:
+    """Sum the rows of X and those of Y, given in blocks."""
+    x: Floats | float = 0.0
+    y: Floats | float = 0.0
+    for block, values in blocks:
+        first_y = _find_first_y(block, n)
+        x, y = x + values[:first_y].sum(axis=0), y + values[first_y:].sum(axis=0)
+    return np.asarray(x), np.asarray(y)
+
+
+def _subtract_means(values: Floats, means: Sequence[Floats], block: slice, n: int) -> Floats:
+    """Subtract from the rows of a block the mean of their set."""
+    out, first_y = np.empty_like(values), _find_first_y(block, n)
+    for rows, mean in zip((slice(0, first_y), slice(first_y, None)), means, strict=True):
+        np.subtract(values[rows], mean, out=out[rows])
+    return out
+
+
+def _find_first_y(block: slice, n: int) -> int:
+    """Return the row within a block at which Y begins."""
+    return int(min(max(n - block.start, 0), block.stop - block.start))
 
 
 @lru_cache(maxsize=64)

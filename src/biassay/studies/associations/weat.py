@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError, VectorError
-from biassay.stats.association import associations, effect_size, rounding_error, unit_rows, wefat_scores
+from biassay.stats.association import associations, effect_size, inner_products, rounding_error, unit_rows, wefat_scores
 from biassay.stats.crossed import CrossedResult, crossed_test
 from biassay.stats.crossed_effect import EffectEstimate, crossed_effect, summarize_effect
 from biassay.stats.permutation import Alternative, Protocol, Rng, Route, TailProbability, permutation_test
@@ -165,7 +165,7 @@ class Association:
         Number of vectors in X, Y, A and B.
     x, y : (n,), (m,) float64
         Associations of the targets; empty for a metric that gives one score for all sets.
-    cosines : (n + m, k + l) float64 or None
+    cosines : (n + m, k + l) float64 (float32 if there are more than half a million), or None
         Cosines of words: texts of a word are averaged on both sides. Rows are the words of X and of Y, columns those
         of A and of B. None for a metric that gives one score for all sets.
     num_words : (int, int, int, int)
@@ -315,7 +315,7 @@ def associate_sets(sets: Sequence[ArrayLike], options: AssociationOptions) -> As
     means = [
         mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), pad_words(options.words), strict=True)
     ]
-    cosines = np.concatenate(means[:2]) @ np.concatenate(means[2:]).T
+    cosines = inner_products(np.concatenate(means[:2]), np.concatenate(means[2:]))
     num_words = count_rows(means)
     del means, x_rows, y_rows, a_rows, b_rows  # as large as all vectors of the test
     return run_tests(x, y, sizes, replace(options, noise=noise), cosines, num_words)
