@@ -261,7 +261,16 @@ def get_description_readers(reader: FieldReader) -> Readers:
 
 
 def read_source(reader: FieldReader, value: Any, where: str = "source") -> Source:
-    """Read the table [source] of a file."""
+    """Read the table [source] of a file.
+
+    Parameters
+    ----------
+    reader : FieldReader
+    value : object
+        The parsed table.
+    where : str
+        Path of the table within the file, for error messages.
+    """
     texts = dict.fromkeys(("name", "language", "citation", "licence", "version", "doi", "note"), reader.string)
     readers = {**texts, "supplementary": reader.flag, **get_searched_readers(reader)}
     return Source(**{"licence": "not stated", **reader.record(value, where, readers, ("name", "citation", "version"))})

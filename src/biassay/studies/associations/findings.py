@@ -227,7 +227,16 @@ _SINGULAR = ("disease", "math", "science")  # singular labels of targets
 
 
 def make_findings(run: RunData, label: str | None = None, *, brief: bool = False) -> Sequence[Finding]:
-    """Make one finding per model and test, of one model or of all; without words and warnings if brief."""
+    """Make one finding per model and test.
+
+    Parameters
+    ----------
+    run : RunData
+    label : str, optional
+        Label of the only model to include. By default all are included.
+    brief : bool
+        If True, leave out words and warnings.
+    """
     labels = model_labels(run)
     by_model = group_pairs((model_key(row), row) for row in run.results)
     families = {key: describe_correction(rows) for key, rows in by_model.items()}

@@ -947,7 +947,16 @@ def has_scale(metric: str) -> bool:
 
 
 def list_scale_texts(tests: Sequence[Test], metric: str, capabilities: Capabilities) -> list[str]:
-    """Return the texts whose vectors give the scales that the tests need."""
+    """Return the texts whose vectors give the scales that the tests need.
+
+    Parameters
+    ----------
+    tests : sequence of Test
+    metric : str
+        Name of the metric, or "all".
+    capabilities : Capabilities
+        What the model can return.
+    """
     lists = _list_scale_words(tests, metric, capabilities).items()
     return [text for form, words in lists for word in words for text, _ in _make_scale_texts(form, word)]
 

@@ -214,13 +214,36 @@ class _LikelihoodTask(BenchmarkTask):
     def score_item(
         self, item: Any, likelihoods: Sequence[TokenLikelihoods], settings: BenchmarkSettings, kind: str | None, /
     ) -> Sequence[float]:
-        """Return the score of every sentence of an item for a kind of model; NaN if no token has a likelihood."""
+        """Return the score of every sentence of an item; NaN if no token has a likelihood.
+
+        Parameters
+        ----------
+        item : object
+            Pair or triple of sentences.
+        likelihoods : sequence of TokenLikelihoods
+            One per sentence.
+        settings : BenchmarkSettings
+        kind : str or None
+            Kind of the model: "masked" or "causal".
+        """
 
     @abstractmethod
     def make_rows(
         self, settings: BenchmarkSettings, model_id: ModelId, category: str, items: Sequence[Any], values: Floats
     ) -> Iterator[Row]:
-        """Yield the rows of a bias type from the scores of its sentences."""
+        """Yield the rows of a bias type.
+
+        Parameters
+        ----------
+        settings : BenchmarkSettings
+        model_id : ModelId
+        category : str
+            Bias type, or "all".
+        items : sequence
+            Its items.
+        values : (items, sentences) float64
+            Scores of the sentences.
+        """
 
     def requests(self, inputs: BenchmarkInputs, capabilities: Capabilities) -> Requests:
         texts = [text for item in inputs.all_items for text in self.make_requests(item, capabilities)]
