@@ -66,7 +66,7 @@ def python(program: str, timeout: float = 600.0, **variables: str) -> str:
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_three_thousand_words_per_set_take_little_memory() -> None:
-    """They took 2.6 GB. With 300 dimensions they take 255 MB, on a busy machine up to 100 MB more; 100 dimensions save time."""
+    """They took 2.6 GB. Now they take 255 MB, on a busy machine up to 100 MB more. Fewer dimensions save time."""
     assert float(python(MODEL.replace("DIMENSIONS", "100") + LARGE)) < 450.0
 
 
