@@ -11,7 +11,7 @@ import pytest
 from tests.survey import attacks
 from tests.survey.attacks import FILES, METHODS, raw
 from tests.survey.serving import Served
-from tests.survey.walks import Place, Walker, log_in
+from tests.survey.walks import FORM, Place, Walker, log_in
 
 pytestmark = pytest.mark.extras
 
@@ -53,7 +53,7 @@ def test_headers_are_on_every_answer(study: Callable[..., Place]) -> None:
 
     for path, method in itertools.product([*METHODS, "/nothing", "/static/nothing"], ("GET", "POST", "PUT", "OPTIONS")):
         look(method, path)
-    look("POST", "/page", content=b"x" * 70_000)
+    look("POST", "/page", content=b"x" * 70_000, headers={"content-type": FORM})
     look("POST", "/researcher/login", data={**person.get("/researcher").hidden, "password": "wrong"})
     look("POST", "/page", data={"token": "wrong"})
     look("POST", "/begin", data={"agree": "yes"})

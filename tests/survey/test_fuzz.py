@@ -131,6 +131,8 @@ class Attacked:
         from starlette.requests import Request
         from starlette.responses import Response
 
+        from biassay.survey.security import Session
+
         store, study = self.place.store, self.place.store.study
         found = store.add_participant()
         ratings = [20 if i % 2 else 80 for i in range(len(study.pairs))]
@@ -142,7 +144,7 @@ class Attacked:
             store.delete(found.id)
         if fate == "absent":
             self.place.clock.now += 3700.0
-        session = self.sessions.new()
+        session = Session()
         response = Response()
         self.sessions.write(response, session if fate == "new" else replace(session, participant=found.id))
         self.sessions.write_researcher(response)

@@ -152,11 +152,7 @@ def _dump_parquet(rows: Sequence[tuple[Any, ...]]) -> bytes:
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError("Parquet", "contexts") from error
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(_COLUMNS)
-    kinds = [pa.string()] * 5 + [pa.int16()]
-    table = pa.table(
-        {name: pa.array(list(values), kind) for name, values, kind in zip(_COLUMNS, columns, kinds, strict=True)}
-    )
+    schema = pa.schema([*((name, pa.string()) for name in _COLUMNS[:-1]), (_COLUMNS[-1], pa.int16())])
     buffer = io.BytesIO()
-    parquet.write_table(table, buffer)
+    parquet.write_table(pa.Table.from_pylist([dict(zip(_COLUMNS, row, strict=True)) for row in rows], schema), buffer)
     return buffer.getvalue()

@@ -231,24 +231,22 @@ class Store:
 
         Participants hold places from the first rated page on. If `participant` exists, it is returned.
         """
-        now, pool_id = self.clock(), pool_id and _strip_nul(pool_id)
+        now = self.clock()
         with write_transaction(self.engine) as connection:
             lock_places(connection)
             self._check_unchanged(connection)
             known = _find_participant(connection, participant)
             if known is not None:
                 return make_participant(known)
-            if pool_id is not None and connection.execute(_select_by_pool(pool_id)).first() is not None:
+            twin = sa.select(participants_table.c.id).where(participants_table.c.pool_id == pool_id)
+            if pool_id is not None and connection.execute(twin).first() is not None:
                 raise DuplicateParticipantError
             if self._draw(connection, now) is None:
                 return None
             person = {
+                **_EMPTY,
                 "id": participant or secrets.token_urlsafe(16),
                 "status": "active",
-                "step": 0,
-                "asked": "[]",
-                "counted": "[]",
-                "repeated": 0,
                 "pool_id": pool_id,
                 "code": "".join(secrets.choice(_ALPHABET) for _ in range(10)),
                 "created": now,
@@ -419,7 +417,7 @@ class Store:
         The kind of the identifier is never guessed: anybody can begin with another person's code as their pool number.
         An empty row remains, so that an open browser window can report the deletion.
         """
-        identifier = _strip_nul(identifier).strip()
+        identifier = identifier.strip()
         column = {
             "code": participants_table.c.code,
             "pool_id": participants_table.c.pool_id,
@@ -453,12 +451,3 @@ def _find_participant(connection: sa.Connection, participant: str | None) -> dic
     rows = connection.execute(sa.select(participants_table).where(participants_table.c.id == participant))
     row = rows.mappings().first()
     return None if row is None else dict(row)
-
-
-def _strip_nul(text: str) -> str:
-    """Replace NUL, which PostgreSQL rejects."""
-    return text.replace("\0", "\ufffd")
-
-
-def _select_by_pool(pool_id: str) -> sa.Select[Any]:
-    return sa.select(participants_table.c.id).where(participants_table.c.pool_id == pool_id)
