@@ -10,9 +10,7 @@ import pytest
 import uvicorn
 from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
-from tests.survey import attacks
-from tests.survey.attacks import at_once
-from tests.survey.walks import Place, Walker
+from tests.survey.walks import Place, Walker, at_once
 
 from biassay.survey.app import RateLimits
 from biassay.survey.security import get_rate_limit_key
@@ -20,7 +18,6 @@ from biassay.survey.server import make_uvicorn_options
 
 pytestmark = pytest.mark.extras
 
-study = attacks.study
 
 PROXY = "10.0.0.2"
 

@@ -1,4 +1,4 @@
-"""The participant's way over HTTP: every step of it, no way back, beginning twice, and texts."""
+"""The participant's way over HTTP: every step of it, beginning twice, and texts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.survey import walks
-from tests.survey.walks import GROUPS, Page, Place, cookie_of, opened
+from tests.survey.walks import Page, Place, cookie_of, opened
 
 pytestmark = pytest.mark.extras
 
-study = walks.study
 
 WAY = [
     *("instructions", "group", "which_group", "group", "high_low"),
@@ -42,25 +40,6 @@ def test_every_page_shows_ones_own_code_and_nobody_elses(study: Callable[..., Pl
         person.answer()
     assert [*seen, "done"] == WAY
     assert person.page.code == own
-
-
-# No way back
-
-
-def test_an_earlier_or_later_step_changes_nothing(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    while person.page.kind != "done":
-        before = place.everything()
-        at = person.page
-        every = {f"pair-{i}": "50" for i in range(4)} | {"group": GROUPS[0], "high": "warm", "low": "cold"}
-        for step in (*range(-1, 12), "", "1.0", " 1", "٣", f"0{at.step}", f"{at.step} ", "9" * 50):
-            if str(step) != str(at.step):
-                assert person.post("/page", {**at.hidden, "step": step, **every}).kind == at.kind
-        assert place.everything() == before
-        person.page = at
-        person.answer()
 
 
 # Beginning twice

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.survey import walks
-from tests.survey.attacks import record_comparisons
-from tests.survey.walks import Place
+from tests.survey.people import check_counts, counters
+from tests.survey.walks import Place, record_comparisons
 
 from biassay.errors import UsageError
 from biassay.survey.links import make_signed_link, sign_number
 
 pytestmark = pytest.mark.extras
-
-study = walks.study
 
 
 # Where it ends
@@ -32,7 +29,7 @@ def test_who_stays_away_too_long_has_ended(study: Callable[..., Place]) -> None:
     assert person.page.kind == "message"
     assert place.rows("SELECT status FROM participants") == [("abandoned",)]
     assert place.rows("SELECT * FROM annotations") == []
-    assert all(count == (0, 0) for count in place.kept().values())
+    assert all(count == (0, 0) for count in counters(place.store).values())
     before = place.everything()
     place.clock.now -= 3601.0
     person.post("/page", {**page.hidden, **given})
@@ -51,7 +48,7 @@ def test_a_full_study_lets_nobody_begin_until_somebody_stays_away(study: Callabl
     assert len(place.rows("SELECT * FROM participants")) == 2
     place.clock.now += 3601.0
     assert third.begin().kind == "instructions"
-    assert place.kept() == place.recount()
+    check_counts(place.store)
 
 
 # Numbers of a pool
@@ -78,6 +75,14 @@ def test_who_must_bring_a_number_does_not_begin_without_one(study: Callable[...,
     assert person.begin().status == 403
     assert person.begin("abc123").kind == "instructions"
     assert place.rows("SELECT pool_id FROM participants") == [("abc123",)]
+
+
+def test_the_last_page_leads_back_to_the_pool_with_its_code(study: Callable[..., Place]) -> None:
+    url = "https://pool.example/complete?cc={code}"
+    place = study(pool=f'completion_url = "{url}"\ncompletion_code = "C1&AB"')
+    person = place.browser()
+    assert person.walk() == "C1&AB"
+    assert "https://pool.example/complete?cc=C1%26AB" in person.page.links
 
 
 # Links that are signed

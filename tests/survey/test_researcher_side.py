@@ -8,35 +8,19 @@ import time
 from collections.abc import Callable
 
 import pytest
-from tests.survey import attacks
-from tests.survey.attacks import FILES, METHODS, named, record_comparisons, use
-from tests.survey.walks import GROUPS, TOKEN, Place, cookie_of, log_in
+from tests.survey.people import check_counts
+from tests.survey.walks import FILES, GROUPS, METHODS, TOKEN, Place, cookie_of, log_in, named, record_comparisons, use
 
 pytestmark = pytest.mark.extras
 
-study = attacks.study
 
 XSS = '"><script>alert(1)</script>'
 
 
-@pytest.mark.parametrize("path", [path for path in METHODS if path.startswith("/researcher")])
-def test_without_a_token_there_is_no_researchers_side(study: Callable[..., Place], path: str) -> None:
-    from biassay.survey.security import Sessions
-
-    place = study(token=None)
-    client = place.browser().client
-    assert client.request("GET" if "GET" in METHODS[path] else "POST", path, data={"password": ""}).status_code == 404
-    response = _Cookies()
-    Sessions(place.store.secret, secure=False).write_researcher(response)  # type: ignore[arg-type]
-    client.cookies.set(response.name, response.value)
-    assert client.request("GET" if "GET" in METHODS[path] else "POST", path, data={"token": ""}).status_code == 404
-
-
-class _Cookies:
-    name, value = "", ""
-
-    def set_cookie(self, name: str, value: str, **_: object) -> None:
-        self.name, self.value = name, value
+def test_without_a_token_there_is_no_researchers_side(study: Callable[..., Place]) -> None:
+    client = study(token=None).browser().client
+    for path in [path for path in METHODS if path.startswith("/researcher")]:
+        assert client.request(min(METHODS[path]), path, data={"password": ""}).status_code == 404
 
 
 def test_a_wrong_token_opens_nothing(study: Callable[..., Place]) -> None:
@@ -93,6 +77,23 @@ def test_beginning_and_sending_are_limited(study: Callable[..., Place], monkeypa
     assert third.begin().kind == "instructions"
     first.page = page
     assert first.answer().kind == "which_group"
+
+
+def test_the_researcher_sees_how_far_the_study_is(study: Callable[..., Place]) -> None:
+    place = study()
+    careful, careless = place.browser(), place.browser()
+    careful.walk()
+    careless.begin()
+    careless.go("which_group")
+    careless.send(group=next(group for group in careless.page.offered["group"] if group != careless.groups[0]))
+    careless.go()
+    page = log_in(place.browser().client)
+    for said in ("active 0", "valid 1", "rejected 1", "pass rate 50%", "rejected for: which group 1"):
+        assert said in page.text
+    means = {group: f"{careful.rate(group, 0)}.0" for group in careful.groups}
+    for group in GROUPS:
+        assert f"{group} {int(group in means)} 0 20" in page.text
+        assert f"{group} {means.get(group, '–')} " in page.text
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -165,8 +166,9 @@ def test_a_new_token_ends_what_the_old_one_opened(study: Callable[..., Place]) -
         restarted.state.site.workers.shutdown()
 
 
-@pytest.mark.parametrize("by", ["code", "pool_id"])
-@pytest.mark.parametrize("when", ["active", "valid", "rejected", "abandoned"])
+@pytest.mark.parametrize(
+    ("by", "when"), [("code", "active"), ("pool_id", "valid"), ("code", "rejected"), ("pool_id", "abandoned")]
+)
 def test_one_persons_answers_are_deleted(study: Callable[..., Place], by: str, when: str) -> None:
     place = study()
     other, person = place.browser(), place.browser()
@@ -185,7 +187,7 @@ def test_one_persons_answers_are_deleted(study: Callable[..., Place], by: str, w
     form = {"token": token, "identifier": identifier, "by": by}
     assert "data were deleted." in other.post("/researcher/delete", form).text
     assert "No participant has" in other.post("/researcher/delete", form).text
-    assert place.kept() == place.recount()
+    check_counts(place.store)
     assert sorted(place.rows("SELECT status FROM participants")) == [("deleted",), ("valid",)]
     assert len(place.rows("SELECT * FROM annotations")) == 4
 
