@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Callable
 
 import pytest
@@ -38,45 +37,6 @@ def test_the_token_is_compared_in_constant_time(study: Callable[..., Place], mon
     person = study().browser()
     log_in(person.client, "a-wrong-token")
     assert {b"a-wrong-token", TOKEN.encode()} in compared
-
-
-def test_trying_tokens_is_stopped_and_goes_on_a_minute_later(
-    study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from starlette.testclient import TestClient
-
-    from biassay.survey.app import RateLimits
-
-    place = study(limits=RateLimits(begin=0, page=0, login=5))
-    person = place.browser()
-    assert [log_in(person.client, "wrong").status for _ in range(5)] == [401] * 5
-    assert log_in(person.client).status == 429
-    assert log_in(place.browser().client).status == 429
-    assert person.begin().kind == "instructions"
-    with TestClient(place.app, client=("192.0.2.1", 1)) as elsewhere:
-        assert log_in(elsewhere).kind == "researcher"
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 61.0)
-    assert log_in(person.client).kind == "researcher"
-
-
-def test_beginning_and_sending_are_limited(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    from biassay.survey.app import RateLimits
-
-    place = study(limits=RateLimits(begin=2, page=3, login=0))
-    first, second, third = (place.browser() for _ in range(3))
-    assert first.begin().kind == second.begin().kind == "instructions"
-    assert third.begin().status == 429
-    assert len(place.rows("SELECT * FROM participants")) == 2
-    first.go("group")
-    page = first.page
-    assert [first.post("/page", page.hidden).status for _ in range(3)] == [400, 400, 429]
-    assert second.answer().kind == "group"
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 61.0)
-    assert third.begin().kind == "instructions"
-    first.page = page
-    assert first.answer().kind == "which_group"
 
 
 def test_the_researcher_sees_how_far_the_study_is(study: Callable[..., Place]) -> None:

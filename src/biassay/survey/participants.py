@@ -43,15 +43,8 @@ class Participant:
 
 def make_participant(row: Mapping[str, Any]) -> Participant:
     """Create a participant from a row of the database."""
-    return Participant(
-        id=row["id"],
-        status=row["status"],
-        step=row["step"],
-        asked=tuple(json.loads(row["asked"])),
-        repeated=row["repeated"],
-        code=row["code"],
-        seen=row["seen"],
-    )
+    same = ("id", "status", "step", "repeated", "code", "seen")
+    return Participant(asked=tuple(json.loads(row["asked"])), **{name: row[name] for name in same})
 
 
 StepKind = Literal["instructions", "group", "which_group", "high_low", "demographics", "done"]

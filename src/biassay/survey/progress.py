@@ -54,11 +54,6 @@ def read_all_annotations(connection: sa.Connection, study: SurveyStudy) -> list[
     return [_make_annotation(row, study) for row in rows]
 
 
-def read_counted_annotations(connection: sa.Connection, study: SurveyStudy) -> list[Annotation]:
-    """Read the pages that count towards the target of a group."""
-    return [annotation for annotation in read_all_annotations(connection, study) if annotation.counts]
-
-
 def _make_annotation(row: sa.Row[tuple[object, ...]], study: SurveyStudy) -> Annotation:
     repeat = row.place >= study.groups_per_participant
     wanted = row.group_name in json.loads(row.counted)
@@ -129,7 +124,7 @@ def compute_progress(store: Store) -> StudyProgress:
                 participants_table.c.finished,
             )
         ).all()
-        counted = read_counted_annotations(connection, store.study)
+        counted = [page for page in read_all_annotations(connection, store.study) if page.counts]
     names = store.study.pair_names
     ratings = {
         group: np.array([page.ratings for page in counted if page.group == group], dtype=float).reshape(-1, len(names))

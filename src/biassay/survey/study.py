@@ -124,8 +124,8 @@ class DemographicField:
 
     name: str
     choices: tuple[str, ...]
-    several: bool
-    most: int
+    several: bool = _value(False)
+    most: int = _value(60, 1, 500)
 
 
 @dataclass(frozen=True)
@@ -318,15 +318,15 @@ class _StudyReader(FieldReader):
         where = f"demographics.{name}"
         given = self.table(value, where, {"choices", "several", "most"})
         choices = self.distinct_words(given["choices"], f"{where}.choices") if "choices" in given else ()
-        several = self.flag(given.get("several", False), f"{where}.several")
-        if several and not choices:
+        field = DemographicField(name, choices, **self.values(DemographicField, given, f"{where}."))
+        if field.several and not choices:
             self.fail(f"{where}.several", "several answers need choices")
-        for choice in choices:
-            if "," in choice and several:
+        for choice in choices if field.several else ():
+            if "," in choice:
                 self.fail(
                     f"{where}.choices", f"{choice!r}: commas separate several answers, so a choice cannot contain one"
                 )
-        return DemographicField(name, choices, several, self.whole(given.get("most", 60), f"{where}.most", 1, 500))
+        return field
 
     def pairs(self, value: Any) -> tuple[tuple[str, str], ...]:
         """Return the pairs of opposite traits."""
