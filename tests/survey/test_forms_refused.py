@@ -163,3 +163,9 @@ def test_a_body_that_is_too_large_and_does_not_end_is_given_up(port: int) -> Non
         with suppress(ConnectionError):  # closed, or reset because of what was not read
             slow.sendall(b"x")
             until_closed(slow)
+
+
+def test_a_body_that_nobody_reads_delays_no_answer(port: int) -> None:
+    with connected(port) as slow:
+        slow.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n" + b"x" * 70_000)
+        assert slow.recv(65536).startswith(b"HTTP/1.1 200")
