@@ -10,28 +10,16 @@ import pytest
 from biassay.cache.handlers import LikelihoodHandler, ReplyHandler, fetch_missing, stream_missing
 from biassay.cache.responses import LIKELIHOODS, REPLIES, ModelCache, ResponseCache
 from biassay.errors import MeasurementError, ModelError, UsageError
-from biassay.models.base import FINISH_REASONS, Identity, Reply, TokenLikelihoods
+from biassay.models.base import Identity, Reply, TokenLikelihoods
 from biassay.models.token_budget import TokenBudget
 from biassay.prompts.requests import LikelihoodRequest, Prompt
 
 MODEL = Identity("fake", "test", "1")
-NAN = float("nan")
 PROMPTS = [Prompt(f"question {i}", sample=i) for i in range(20)]
-ANSWERS = [
-    Reply("plain", "stop", 3, 4),
-    Reply("", "filter"),
-    Reply("naïve 三 😀\n\ud800", None, 0, None),
-    Reply("", "stop", 1, 1, (-0.5, NAN, -1e-300)),
-    *(Reply(ended, ended) for ended in FINISH_REASONS),
-]
 
 
 def opened(root: Path | None) -> ModelCache[Prompt, Sequence[Reply]]:
     return ResponseCache(root).for_model(MODEL, REPLIES)
-
-
-def same(found: Sequence[Reply], expected: Sequence[Reply]) -> bool:
-    return [repr(one) for one in found] == [repr(one) for one in expected]  # NaN is NaN there
 
 
 def test_requests_are_known_by_all_they_hold() -> None:

@@ -67,11 +67,6 @@ def test_what_was_written_is_read_back_by_another_process(tmp_path: Path, dtype:
     assert np.flatnonzero(np.isnan(read).all(axis=1)).tolist() == [3, 22]
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> ShardStore:
-    return filled(tmp_path_factory.mktemp("whole"))
-
-
 # What is refused
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from biassay.runs.progress import NullListener
 
 WORDS = {
     "X": ["John", "Paul", "Mike", "Kevin"],
@@ -17,6 +17,16 @@ WORDS = {
     "B": ["home", "wedding", "family", "children"],
 }
 FILLERS = ("the", "old", "house", "near", "river", "was", "seen", "by", "everyone", "and", "nobody", "said", "much")
+
+
+class Heard(NullListener):
+    """Keeps the notices."""
+
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def notice(self, message: str) -> None:
+        self.notices.append(message)
 
 
 def sentences(seed: int, count: int) -> list[str]:
@@ -57,25 +67,19 @@ def corpus(tmp_path: Path) -> Path:
     return write_corpus(tmp_path / "corpus")
 
 
-@pytest.fixture(scope="session")
-def tiny_models() -> ModuleType:
-    place = Path(__file__).parents[1] / "models" / "tiny_models.py"
-    spec = importlib.util.spec_from_file_location("tiny_models_for_pipelines", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def _save(kind: str, folder: Path) -> str:
+    pytest.importorskip("transformers")
+    from tests.models.tiny_models import save_tiny
+
+    return f"hf:{save_tiny(kind, folder)}"
 
 
 @pytest.fixture(scope="session")
-def tiny_model(tiny_models: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> str:
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A byte-level model, which knows every word."""
-    pytest.importorskip("transformers")
-    return f"hf:{tiny_models.save_tiny('roberta', tmp_path_factory.mktemp('model'))}"
+    return _save("roberta", tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="session")
-def other_model(tiny_models: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> str:
-    pytest.importorskip("transformers")
-    return f"hf:{tiny_models.save_tiny('gpt2', tmp_path_factory.mktemp('other'))}"
+def other_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _save("gpt2", tmp_path_factory.mktemp("other"))

@@ -22,10 +22,9 @@ from biassay.models.registry import open_model
 from biassay.runs import fetch
 from biassay.runs.api import resume
 from biassay.runs.contexts import find_contexts
-from biassay.runs.progress import NullListener
 from biassay.studies.study import derive_seed
 
-from .conftest import WORDS, write_corpus, write_test_file
+from .conftest import WORDS, Heard, write_corpus, write_test_file
 from .test_damaged_cache import put_folder
 
 pytestmark = pytest.mark.extras
@@ -48,16 +47,6 @@ def contexts(found: Path, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "SHARD_ROWS", 64)
-
-
-class Heard(NullListener):
-    """Keeps the notices."""
-
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-
-    def notice(self, message: str) -> None:
-        self.notices.append(message)
 
 
 def vectors_of(model: str, contexts: Path, words: int | None, dtype: str) -> dict[str, np.ndarray]:

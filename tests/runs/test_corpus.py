@@ -71,9 +71,6 @@ def test_a_killed_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) ->
 def test_disk_full_while_saving_keeps_the_last_state(
     corpus: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from biassay.runs import contexts as scanning
-    from biassay.runs import contexts as state
-
     out = tmp_path / "c.parquet"
     with pytest.raises(KeyboardInterrupt):
         find_contexts(corpus, out, str(test_file), engine=Breaking(3))  # type: ignore[arg-type]
@@ -81,8 +78,7 @@ def test_disk_full_while_saving_keeps_the_last_state(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device", str(out))
 
-    for module in (scanning, state):
-        monkeypatch.setattr(module, "write_contexts", full)
+    monkeypatch.setattr("biassay.runs.contexts.write_contexts", full)
     with pytest.raises(OSError, match="No space left"):
         find_contexts(corpus, out, str(test_file))
     monkeypatch.undo()

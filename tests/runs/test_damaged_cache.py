@@ -9,14 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import biassay
 from biassay.cli import main
 from biassay.errors import StorageError
 
-from .test_engine import write_test, write_vectors
+from .test_engine import assert_same, write_test, write_vectors
 
 pytestmark = pytest.mark.usefixtures("measured_once")
 
@@ -54,9 +53,7 @@ def test_every_file_of_the_cache_may_be_damaged(tmp_path: Path, own_cache: Path,
             continue
         DAMAGES[damage](path)
         again = biassay.run(vectors, tests=test)
-        assert again.tables == first.tables
-        for name, array in first.arrays.items():
-            np.testing.assert_array_equal(array, again.arrays[name])
+        assert_same(first, again)
 
 
 def test_a_cache_deleted_while_a_model_is_asked_is_created_again(

@@ -14,20 +14,16 @@ import biassay
 from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
 from biassay.results.outcomes import Result
 from biassay.runs.models import get_versions
+from biassay.runs.run import Run
 
 
-class Notes:
-    """Notes everything that a listener learns."""
-
-    def __init__(self) -> None:
-        self.events: list[tuple[str, str, int, int]] = []
-        self.notices: list[str] = []
-
-    def progress(self, who: str, unit: str, done: int, total: int) -> None:
-        self.events.append((unit, who, done, total))
-
-    def notice(self, message: str) -> None:
-        self.notices.append(message)
+def assert_same(one: Run, other: Run) -> None:
+    """All numbers and lost words of two runs are the same."""
+    assert one.tables == other.tables
+    assert one.arrays.keys() == other.arrays.keys()
+    for name, array in one.arrays.items():
+        np.testing.assert_array_equal(array, other.arrays[name])
+    assert [m.oov_words for m in one.manifest.models] == [m.oov_words for m in other.manifest.models]
 
 
 def write_test(path: Path, count: int = 4) -> str:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tests.models.tiny_models import save_tiny
 from tests.studies.stereotypes.asked_models import save_masked
@@ -16,9 +15,9 @@ import biassay
 from biassay.cli import main
 from biassay.datasets.abc_model import load_abc
 from biassay.runs.contexts import find_contexts
-from biassay.runs.run import Run
 
 from .conftest import write_corpus, write_test_file
+from .test_engine import assert_same
 
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("measured_once")]
 
@@ -134,13 +133,6 @@ def words_file(place: Path) -> Path:
     return place / "words.txt"
 
 
-def same(one: Run, other: Run) -> None:
-    assert one.tables == other.tables
-    assert one.arrays.keys() == other.arrays.keys()
-    for name, array in one.arrays.items():
-        np.testing.assert_array_equal(array, other.arrays[name])
-
-
 @pytest.mark.slow
 def test_what_is_kept_is_read_without_any_library(
     tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
@@ -157,6 +149,6 @@ def test_what_is_kept_is_read_without_any_library(
     assert not done.returncode, done.stderr.decode()[-3000:]
     for name in asked:
         first, again = biassay.load(f"{name}-first"), biassay.load(f"{name}-again")
-        same(first, again)
+        assert_same(first, again)
         assert [model.encoded for model in again.manifest.models] == [0] * len(again.manifest.models)
         assert all(model.encoded for model in first.manifest.models) or name == "robustness"

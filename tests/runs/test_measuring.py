@@ -17,7 +17,7 @@ from biassay.runs import measurement_cache
 from biassay.runs.run import Run
 from biassay.studies.associations.study import STUDY
 
-from .test_engine import write_test, write_vectors
+from .test_engine import assert_same, write_test, write_vectors
 
 pytestmark = pytest.mark.usefixtures("measured_once")
 
@@ -52,19 +52,10 @@ def kept(cache: Path) -> list[Path]:
     return sorted((cache / "measured").iterdir())
 
 
-def same(one: Run, other: Run) -> None:
-    assert one.tables == other.tables
-    assert one.arrays.keys() == other.arrays.keys()
-    assert one.arrays
-    for name, array in one.arrays.items():
-        np.testing.assert_array_equal(array, other.arrays[name])
-    assert [m.oov_words for m in one.manifest.models] == [m.oov_words for m in other.manifest.models]
-
-
 def test_the_second_time_nothing_is_measured(measure: Measure, counted: list[str], tmp_path: Path) -> None:
     first, second = measure(out=tmp_path / "first"), measure(out=tmp_path / "second")
     assert counted == ["own.txt"]
-    same(first, second)
+    assert_same(first, second)
     assert first.manifest.run_id != second.manifest.run_id
     tables = [(tmp_path / name / "results.tsv").read_bytes() for name in ("first", "second")]
     assert tables[0] == tables[1]
@@ -130,9 +121,9 @@ def test_damage_measures_anew(measure: Measure, counted: list[str], own_cache: P
         middle = slice(len(content) // 2 - 40, len(content) // 2 + 40)  # one byte may be one that nobody reads
         content[middle] = bytes(byte ^ 1 for byte in content[middle])
         (folder / name).write_bytes(content)
-        same(first, measure())
+        assert_same(first, measure())
     (folder / "arrays" / "0.npz").unlink()
-    same(first, measure())
+    assert_same(first, measure())
     assert len(counted) == 5
     measure()
     assert len(counted) == 5
@@ -142,7 +133,7 @@ def test_code_that_changed_under_a_process_keeps_nothing(
     measure: Measure, counted: list[str], own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measurement_cache, "_list_code_files", list)
-    same(measure(), measure())
+    assert_same(measure(), measure())
     assert len(counted) == 2
     assert not (own_cache / "measured").exists()
 

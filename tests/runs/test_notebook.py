@@ -21,7 +21,6 @@ from biassay.errors import UnknownNameError, UsageError
 from biassay.reporting.charts import base
 from biassay.reporting.charts.base import SCHEMA
 from biassay.runs import progress
-from biassay.runs import progress as listening
 from biassay.runs.run import Run
 
 HOSTILE = '<script>alert("1")</script><img src=//x onerror=alert(1)>'
@@ -169,9 +168,8 @@ def test_progress_is_one_line_written_anew_and_not_too_often(monkeypatch: pytest
     kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
     monkeypatch.setitem(sys.modules, "IPython", kernel)
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=line.display))
-    for room in (listening, progress):
-        monkeypatch.setattr(room, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    listener = listening.default_listener()
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    listener = progress.default_listener()
     for done in range(1001):
         clock[0] = done * 0.01
         listener.progress("m", "texts", done, 1000)
@@ -179,7 +177,7 @@ def test_progress_is_one_line_written_anew_and_not_too_often(monkeypatch: pytest
     assert line.given[0] == "m: encoding: 50 of 1,000 texts, 100/s, 10 s left"
     assert line.given[-1] == "m: encoding: 1,000 of 1,000 texts, 100/s"
     line.given.clear()
-    quick = listening.default_listener()
+    quick = progress.default_listener()
     for done in range(11):
         quick.progress("m", "texts", done, 10)
     assert line.given == []

@@ -122,15 +122,3 @@ def test_a_reading_that_a_transformer_lacks_names_those_it_has(other_model: str,
     with pytest.raises(UnknownNameError, match="'layer=0&pool=cls'"):  # a causal model has no [CLS]
         run(other_model, tmp_path, Settings(representations=("layer=0&pool=cls",)))
     assert not list(tmp_path.rglob("*.npz"))
-
-
-class Halves:
-    """An object of the user's own."""
-
-    def encode(self, texts: list[str]) -> list[list[float]]:
-        return [[float(len(text)), 1.0] for text in texts]
-
-
-class Counting(Halves):
-    def count_tokens(self, texts: list[str]) -> list[int]:
-        return [len(text) // 2 for text in texts]

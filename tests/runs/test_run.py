@@ -106,9 +106,6 @@ def test_wrong_words_are_refused_before_anything_is_written(tmp_path: Path) -> N
     assert not (tmp_path / "run").exists()
 
 
-RUN = run_of("one", [result("m", "t")])
-
-
 # ---- names of folders
 
 

@@ -20,8 +20,8 @@ import biassay
 from biassay import object_storage
 from biassay.errors import MeasurementError, UsageError
 from biassay.runs.contexts import find_contexts
-from biassay.runs.progress import NullListener
 
+from .conftest import Heard
 from .test_engine import write_test
 
 pytestmark = pytest.mark.extras
@@ -36,14 +36,6 @@ class Seen:
         type(self).seen += texts
         return np.array([np.random.default_rng([*text.encode()]).normal(size=6) for text in texts])
 """
-
-
-class Heard(NullListener):
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def notice(self, message: str) -> None:
-        self.said.append(message)
 
 
 @pytest.fixture
@@ -123,7 +115,7 @@ def test_storage_that_cannot_be_read_is_named_and_one_that_cannot_be_written_is_
     assert seen == []
     flaky.fail.update(put=10_000)
     first = biassay.run("python:seen_texts:Seen", test, cache="flaky://kept", listener=heard)
-    assert [said.partition(": ")[0][:12] for said in heard.said] == ["flaky://kept"]
+    assert [said.partition(": ")[0][:12] for said in heard.notices] == ["flaky://kept"]
     assert not [name for name in flaky.store if name.endswith(".npz")]
     flaky.fail.clear()
     assert biassay.run("python:seen_texts:Seen", test, cache="flaky://kept").results == first.results

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
 from biassay.survey.database import annotations_table, open_database, participants_table, places_table, read_transaction
@@ -17,7 +18,6 @@ from biassay.survey.store import Store
 from biassay.survey.study import DemographicField, QualityRules, SurveyStudy, read_study
 
 from . import postgres
-from .walks import Clock as Clock
 
 GROUPS = ("men", "women", "teenagers", "veterans", "immigrants")
 PAIRS = (("poor", "wealthy"), ("cold", "warm"), ("traditional", "modern"))
@@ -26,6 +26,10 @@ RULES = QualityRules(which_group=True, high_low=True, self_agreement=0.8, tolera
 GENDER = DemographicField("Gender", ("Woman", "Man", "Non-binary"), several=False, most=60)
 RACE = DemographicField("Race", ("White", "Black", "Asian"), several=True, most=60)
 PAGE_SECONDS = 20.0
+MINUTES = 60.0
+FAULTS = ["which group", "high and low", "self-agreement", "all alike", "too fast"]
+
+in_both = pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
 
 Ratings = Callable[[str, int], list[int]]
 
@@ -167,3 +171,13 @@ def check_counts(store: Store) -> None:
         and page["group_name"] in valid_people.get(page["participant_id"], ())
     ]
     assert {group: pages.count(group) for group in store.study.groups} == {g: v for g, (v, _) in counted.items()}
+
+
+def row(store: Store, participant: str) -> dict[str, Any]:
+    return next(person for person in rows(store, participants_table) if person["id"] == participant)
+
+
+def begun(store: Store, pool_id: str | None = None) -> Participant:
+    someone = store.add_participant(pool_id)
+    assert someone is not None
+    return someone

@@ -20,16 +20,8 @@ from tests.survey.walks import TOKEN
 from biassay.survey.study import read_study
 
 PAIRS = read_study("cao2022").pairs[:8]
+NAMES = [f"{left} - {right}" for left, right in PAIRS]
 _VALUES = "(all) => all.map((one) => one.value)"
-_COME_TO_REST = """() => new Promise((done) => {
-  let last = -1, still = 0;
-  const look = () => {
-    still = scrollY === last ? still + 1 : 0;
-    last = scrollY;
-    if (still > 15) done(); else requestAnimationFrame(look);
-  };
-  look();
-})"""
 
 
 def write_study(folder: Path, *, annotations: int = 3, texts: str = "english", pool: str = "") -> Path:
@@ -48,11 +40,6 @@ def served(study: Path | str, folder: Path) -> Iterator[str]:
 def aim(group: str, pair: int) -> int:
     """Where a careful person puts a slider: the same whenever asked, and clearly to one side."""
     return int(random.Random(f"{group}/{pair}").choice([*range(3, 41), *range(60, 98)]))
-
-
-def otherwise(group: str, pair: int) -> int:
-    """The opposite."""
-    return 100 - aim(group, pair)
 
 
 @dataclass
@@ -161,18 +148,6 @@ class Person(Opened):
         else:
             self.page.mouse.click(*self.point(pair, value))
 
-    def swipe(self, pair: int, distance: float) -> None:
-        """Scroll the page with a finger that comes down on a slider."""
-        x, y = self.point(pair, 30)
-        touch = self.context.new_cdp_session(self.page)
-        touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
-        for step in range(1, 11):
-            at = {"x": x, "y": y - distance * step / 10}
-            touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [at]})
-        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        touch.detach()
-        self.page.evaluate(_COME_TO_REST)  # a finger that comes down before only stops the page
-
     def rate(self, where: Callable[[str, int], int] = aim, but: Sequence[int] = ()) -> list[int]:
         """Set all sliders of a page ``but`` some, and say what they now show."""
         group = self.heading
@@ -199,27 +174,12 @@ class Person(Opened):
         self.press(self.page.get_by_role("radio", name=group, exact=True))
         self.go_on()
 
-    def wrong_group(self) -> str:
-        """One that is offered and was not rated first."""
-        offered = self.page.get_by_role("radio").evaluate_all(_VALUES)
-        return str(next(group for group in offered if group != self.rated[0].group))
-
     def high_low(self) -> None:
         """As marked on the second page."""
         right = self.rated[1].ratings[0] > 50
         self.page.locator("#high").select_option(PAIRS[0][right])
         self.page.locator("#low").select_option(PAIRS[0][not right])
         self.go_on()
-
-    def rate_all(self, first: Callable[[Person], str], repeat: Callable[[str, int], int] = aim) -> None:
-        """From the first group to the question about oneself."""
-        for place in range(5):
-            self.rate(repeat if place == 4 else aim)
-            self.go_on()
-            if place == 0:
-                self.which_group(first(self))
-            if place == 1:
-                self.high_low()
 
     def about_oneself(self) -> None:
         """One question is left out."""
@@ -251,21 +211,6 @@ class Researcher(Person):
         self.open("/researcher")
         self.page.get_by_label("Token").fill(TOKEN)
         self.go_on()
-
-    @property
-    def progress(self) -> dict[str, str]:
-        names = self.page.locator("dt").all_inner_texts()
-        return dict(zip(names, self.page.locator("dd").all_inner_texts(), strict=True))
-
-    @property
-    def groups(self) -> dict[str, tuple[int, int, int]]:
-        """Of each group: valid, being rated, wanted."""
-        return {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in self.cells("Groups")}
-
-    def cells(self, region: str) -> list[list[str]]:
-        script = "(table) => [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.innerText))"
-        rows: list[list[str]] = self.page.get_by_role("region", name=region).locator("table").evaluate(script)
-        return rows
 
     def download(self, name: str, folder: Path) -> Path:
         with self.page.expect_download() as expected:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,26 @@ class Served:
     address: str
     database: Path
     said: Path
+
+    def client(self) -> Any:
+        httpx = pytest.importorskip("httpx")
+        return httpx.Client(
+            base_url=self.address, timeout=60.0, trust_env=False, verify=False
+        )  # certificates take long
+
+    def raw(self, request: bytes) -> tuple[int, bytes]:
+        """The status and all of the answer to bytes as they are, which no client would send."""
+        host, port = self.address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            connection.sendall(request)
+            answer = b""
+            while part := connection.recv(65536):
+                answer += part
+        return int(answer.split(b" ", 2)[1]), answer
+
+    def rows(self, sql: str, *values: object) -> list[Any]:
+        with closing(sqlite3.connect(self.database, timeout=30)) as connection:
+            return connection.execute(sql, values).fetchall()
 
 
 @contextmanager

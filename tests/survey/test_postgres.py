@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -22,44 +21,21 @@ from alembic.migration import MigrationContext
 from biassay.errors import UsageError
 from biassay.survey.database import annotations_table, is_sqlite, metadata, open_database, participants_table
 
-from .people import Clock, Person, check_counts, counters, database, go_on, opened, rows, small_study, take_part
+from .people import Person, check_counts, counters, go_on, in_both, opened, rows, small_study, take_part
+from .walks import Clock
 
 pytestmark = pytest.mark.extras
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    with database(request.param, tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def postgres_url(tmp_path: Path) -> Iterator[str]:
-    with database("postgresql", tmp_path) as made:
-        yield made
 
 
 # Tables
 
 
+@in_both
 def test_migrations_make_the_tables_that_the_code_uses(url: str) -> None:
     engine = open_database(url)
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
         assert set(sa.inspect(connection).get_table_names()) == {*metadata.tables, "alembic_version"}
-    engine.dispose()
-
-
-def test_the_unique_and_foreign_keys_are_in_the_database(url: str) -> None:
-    engine = open_database(url)
-    look = sa.inspect(engine)
-    unique = {tuple(each["column_names"]) for each in look.get_unique_constraints("participants")}
-    assert unique == {("pool_id",), ("code",)}
-    for table in ("annotations", "demographics"):
-        (key,) = look.get_foreign_keys(table)
-        assert (key["constrained_columns"], key["referred_table"]) == (["participant_id"], "participants")
-        assert key["options"] == {"ondelete": "CASCADE"}
-    assert look.get_pk_constraint("annotations")["constrained_columns"] == ["participant_id", "place"]
     engine.dispose()
 
 
@@ -118,6 +94,7 @@ def test_files_that_are_no_databases(tmp_path: Path) -> None:
     assert text.read_text() == "These are notes and no database. " * 100
 
 
+@in_both
 def test_a_database_of_something_else_is_left_alone(url: str) -> None:
     """A table of the same name is there already."""
     address = url.replace("postgresql://", "postgresql+psycopg://")
@@ -129,6 +106,7 @@ def test_a_database_of_something_else_is_left_alone(url: str) -> None:
     engine.dispose()
 
 
+@in_both
 def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
     engine = open_database(url)
     with engine.begin() as connection:
@@ -152,23 +130,19 @@ def test_an_unreachable_server_is_named_and_its_password_is_not(address: str) ->
     assert "geheim" not in said
 
 
-def test_a_database_that_the_server_does_not_have(postgres_url: str) -> None:
-    said = refused(postgres_url.replace("/study", "/nostudy"))
-    assert "does not exist" in said
-
-
 # Writers in each other's way, step by step (PostgreSQL, where they are not kept apart by the file)
 
 
 @pytest.mark.parametrize(
     ("step", "paused_after", "seconds"), [(1, "INSERT INTO annotations", 10), (-2, "UPDATE participants", 2)]
 )
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 def test_a_deletion_and_a_page_that_is_being_written_leave_nothing_and_do_not_wait_for_ever(
-    postgres_url: str, step: int, paused_after: str, seconds: int
+    url: str, step: int, paused_after: str, seconds: int
 ) -> None:
     """A page is written and not yet confirmed, or the last page is about to fill places, when the deletion begins."""
     study = small_study()
-    with opened(postgres_url, study) as store, opened(postgres_url, study) as other:
+    with opened(url, study) as store, opened(url, study) as other:
         someone = store.add_participant()
         assert someone is not None
         step %= len(store.steps)
@@ -250,6 +224,7 @@ def killed_while_answering(url: str, told: Path) -> list[tuple[str, int, list[in
     ]
 
 
+@in_both
 def test_what_was_confirmed_is_there_after_the_writer_was_killed(url: str, tmp_path: Path) -> None:
     study = small_study(annotations=100_000, rules=replace(small_study().rules, seconds_per_group=0.0))
     confirmed = killed_while_answering(url, tmp_path / "told")

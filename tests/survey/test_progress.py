@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,28 +12,22 @@ from scipy import stats
 from biassay.survey.progress import StudyProgress, compute_progress
 from biassay.survey.store import Store
 
-from .people import GROUPS, Clock, Person, database, go_on, opened, saying, small_study, take_part
+from .people import GROUPS, Person, go_on, in_both, saying, small_study, take_part
+from .walks import Clock
 
 pytestmark = pytest.mark.extras
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    study = small_study(annotations=4, session_minutes=60.0)
-    with database(getattr(request, "param", "sqlite"), tmp_path) as url, opened(url, study, clock=clock) as made:
-        yield made
+def store(open_store: Callable[..., Store]) -> Store:
+    return open_store(small_study(annotations=4, session_minutes=60.0))
 
 
 def ratings_of(progress: StudyProgress) -> dict[str, list[tuple[float | None, float | None, float | None]]]:
     return {group.group: [(m.mean, m.low, m.high) for m in group.means] for group in progress.groups}
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgresql"], indirect=True)
+@in_both
 def test_means_and_intervals_equal_those_of_scipy(store: Store) -> None:
     """Intervals of Student's t, cut to the scale. Rejected, absent and repeated pages are not in them."""
     rng = random.Random(5)

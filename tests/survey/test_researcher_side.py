@@ -4,39 +4,22 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Callable
 
 import pytest
-from tests.survey import attacks
-from tests.survey.attacks import FILES, METHODS, named, record_comparisons, use
-from tests.survey.walks import GROUPS, TOKEN, Place, cookie_of, log_in
+from tests.survey.people import check_counts
+from tests.survey.walks import FILES, GROUPS, METHODS, TOKEN, Place, cookie_of, log_in, named, record_comparisons, use
 
 pytestmark = pytest.mark.extras
 
-study = attacks.study
 
 XSS = '"><script>alert(1)</script>'
 
 
-@pytest.mark.parametrize("path", [path for path in METHODS if path.startswith("/researcher")])
-def test_without_a_token_there_is_no_researchers_side(study: Callable[..., Place], path: str) -> None:
-    from biassay.survey.security import Sessions
-
-    place = study(token=None)
-    client = place.browser().client
-    assert client.request("GET" if "GET" in METHODS[path] else "POST", path, data={"password": ""}).status_code == 404
-    response = _Cookies()
-    Sessions(place.store.secret, secure=False).write_researcher(response)  # type: ignore[arg-type]
-    client.cookies.set(response.name, response.value)
-    assert client.request("GET" if "GET" in METHODS[path] else "POST", path, data={"token": ""}).status_code == 404
-
-
-class _Cookies:
-    name, value = "", ""
-
-    def set_cookie(self, name: str, value: str, **_: object) -> None:
-        self.name, self.value = name, value
+def test_without_a_token_there_is_no_researchers_side(study: Callable[..., Place]) -> None:
+    client = study(token=None).browser().client
+    for path in [path for path in METHODS if path.startswith("/researcher")]:
+        assert client.request(min(METHODS[path]), path, data={"password": ""}).status_code == 404
 
 
 def test_a_wrong_token_opens_nothing(study: Callable[..., Place]) -> None:
@@ -56,43 +39,21 @@ def test_the_token_is_compared_in_constant_time(study: Callable[..., Place], mon
     assert {b"a-wrong-token", TOKEN.encode()} in compared
 
 
-def test_trying_tokens_is_stopped_and_goes_on_a_minute_later(
-    study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from starlette.testclient import TestClient
-
-    from biassay.survey.app import RateLimits
-
-    place = study(limits=RateLimits(begin=0, page=0, login=5))
-    person = place.browser()
-    assert [log_in(person.client, "wrong").status for _ in range(5)] == [401] * 5
-    assert log_in(person.client).status == 429
-    assert log_in(place.browser().client).status == 429
-    assert person.begin().kind == "instructions"
-    with TestClient(place.app, client=("192.0.2.1", 1)) as elsewhere:
-        assert log_in(elsewhere).kind == "researcher"
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 61.0)
-    assert log_in(person.client).kind == "researcher"
-
-
-def test_beginning_and_sending_are_limited(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    from biassay.survey.app import RateLimits
-
-    place = study(limits=RateLimits(begin=2, page=3, login=0))
-    first, second, third = (place.browser() for _ in range(3))
-    assert first.begin().kind == second.begin().kind == "instructions"
-    assert third.begin().status == 429
-    assert len(place.rows("SELECT * FROM participants")) == 2
-    first.go("group")
-    page = first.page
-    assert [first.post("/page", page.hidden).status for _ in range(3)] == [400, 400, 429]
-    assert second.answer().kind == "group"
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 61.0)
-    assert third.begin().kind == "instructions"
-    first.page = page
-    assert first.answer().kind == "which_group"
+def test_the_researcher_sees_how_far_the_study_is(study: Callable[..., Place]) -> None:
+    place = study()
+    careful, careless = place.browser(), place.browser()
+    careful.walk()
+    careless.begin()
+    careless.go("which_group")
+    careless.send(group=next(group for group in careless.page.offered["group"] if group != careless.groups[0]))
+    careless.go()
+    page = log_in(place.browser().client)
+    for said in ("active 0", "valid 1", "rejected 1", "pass rate 50%", "rejected for: which group 1"):
+        assert said in page.text
+    means = {group: f"{careful.rate(group, 0)}.0" for group in careful.groups}
+    for group in GROUPS:
+        assert f"{group} {int(group in means)} 0 20" in page.text
+        assert f"{group} {means.get(group, '–')} " in page.text
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -165,8 +126,9 @@ def test_a_new_token_ends_what_the_old_one_opened(study: Callable[..., Place]) -
         restarted.state.site.workers.shutdown()
 
 
-@pytest.mark.parametrize("by", ["code", "pool_id"])
-@pytest.mark.parametrize("when", ["active", "valid", "rejected", "abandoned"])
+@pytest.mark.parametrize(
+    ("by", "when"), [("code", "active"), ("pool_id", "valid"), ("code", "rejected"), ("pool_id", "abandoned")]
+)
 def test_one_persons_answers_are_deleted(study: Callable[..., Place], by: str, when: str) -> None:
     place = study()
     other, person = place.browser(), place.browser()
@@ -185,7 +147,7 @@ def test_one_persons_answers_are_deleted(study: Callable[..., Place], by: str, w
     form = {"token": token, "identifier": identifier, "by": by}
     assert "data were deleted." in other.post("/researcher/delete", form).text
     assert "No participant has" in other.post("/researcher/delete", form).text
-    assert place.kept() == place.recount()
+    check_counts(place.store)
     assert sorted(place.rows("SELECT status FROM participants")) == [("deleted",), ("valid",)]
     assert len(place.rows("SELECT * FROM annotations")) == 4
 

@@ -40,12 +40,25 @@ from biassay.survey.database import (
 from biassay.survey.participants import Participant, QuotaFullError
 from biassay.survey.store import Store
 
-from . import stores
-from .people import GROUPS, Clock, Person, check_counts, counters, fill, go_on, opened, rows, small_study
-from .stores import FAULTS, MINUTES, begun, in_both, row
+from .people import (
+    FAULTS,
+    GROUPS,
+    MINUTES,
+    Person,
+    begun,
+    check_counts,
+    counters,
+    fill,
+    go_on,
+    in_both,
+    opened,
+    row,
+    rows,
+    small_study,
+)
+from .walks import Clock
 
 pytestmark = pytest.mark.extras
-url = stores.url
 
 
 # Any order of events

@@ -17,35 +17,94 @@ from hypothesis import strategies as st
 
 from biassay.datasets.human_ratings import read_human_ratings
 from biassay.errors import StimulusError, UnknownNameError
-from biassay.survey.study import list_bundled_studies, read_bundled_study, read_study, read_texts
+from biassay.survey.study import read_study, read_texts
 
-from .own_study import OWN, refusal, toml, toml_value, write
+OWN = """\
+name = "own"
+researcher = "Ada"
+contact = "ada@example.org"
+approval = "Board 7"
+society = "Utopia"
+texts = "english"
+minimum_age = 16
+minutes = 5
+groups = ["cats", "dogs", "birds"]
+pairs = [["cold", "warm"], ["poor", "wealthy"]]
+
+[target]
+annotations = 7
+groups_per_participant = 2
+
+[quality]
+which_group = false
+high_low = true
+self_agreement = 0.75
+tolerance = 5
+spread = 3
+seconds_per_group = 2.5
+
+[session]
+minutes = 30
+
+[privacy]
+link_demographics = true
+
+[pool]
+parameter = "PID"
+required = true
+signed = true
+completion_url = "https://pool.example/?cc={code}"
+completion_code = "C1"
+
+[demographics.Gender]
+choices = ["Woman", "Man"]
+
+[demographics.Race]
+several = true
+choices = ["A", "B"]
+
+[demographics.State]
+most = 40
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "own.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(StimulusError) as error:
+        read_study(path)
+    return str(error.value)
+
+
+def toml_value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def toml(table: dict[str, Any], name: str = "") -> str:
+    """A table and those within it."""
+    lines = [f"[{name}]"] if name else []
+    lines += [f"{key} = {toml_value(value)}" for key, value in table.items() if not isinstance(value, dict)]
+    deeper = {key: value for key, value in table.items() if isinstance(value, dict)}
+    return "\n".join([*lines, *(toml(value, f"{name}.{key}" if name else key) for key, value in deeper.items())])
+
 
 # What stands in `OWN`, what is put there instead, the field that is named, and what the message says is allowed.
 BAD = [
     ('name = "own"', "name = 3", "name", "expected a text that is not empty, got int 3"),
-    ('name = "own"', 'name = "  "', "name", "expected a text that is not empty"),
     ('researcher = "Ada"', "researcher = 3", "researcher", "expected a text, got int 3"),
-    ('contact = "ada@example.org"', "contact = []", "contact", "expected a text"),
-    ('approval = "Board 7"', "approval = true", "approval", "expected a text, got bool True"),
-    ('society = "Utopia"', "society = []", "society", "expected a text that is not empty"),
-    ('texts = "english"', "texts = 1", "texts", "expected a text that is not empty"),
     ("minimum_age = 16", "minimum_age = -1", "minimum_age", "expected a whole number from 0 to 120, got int -1"),
-    ("minimum_age = 16", "minimum_age = 16.5", "minimum_age", "expected a whole number from 0 to 120"),
     ("minutes = 5", "minutes = 0", "minutes", "expected a whole number from 1 to 600, got int 0"),
-    ("minutes = 5", "minutes = true", "minutes", "expected a whole number from 1 to 600, got bool True"),
     ('groups = ["cats", "dogs", "birds"]', "groups = []", "groups", "the list is empty"),
     ('groups = ["cats", "dogs", "birds"]', 'groups = "cats"', "groups", "expected a list of texts"),
-    ('groups = ["cats", "dogs", "birds"]', 'groups = ["cats", 2]', "groups[1]", "expected a text that is not empty"),
     ('"dogs"', '"cats"', "groups", "'cats' appears twice"),
-    ('"dogs"', '" cats "', "groups", "'cats' appears twice"),
     ('[["cold", "warm"], ["poor", "wealthy"]]', "[]", "pairs", "expected a list of pairs [left, right]"),
     ('[["cold", "warm"], ["poor", "wealthy"]]', '["cold"]', "pairs[0]", "expected two opposite traits [left, right]"),
     ('["poor", "wealthy"]', '["poor"]', "pairs[1]", "expected two opposite traits [left, right]"),
-    ('["poor", "wealthy"]', '["poor", "rich", "wealthy"]', "pairs[1]", "expected two opposite traits"),
-    ('["poor", "wealthy"]', '["poor", ""]', "pairs[1]", "expected a text that is not empty"),
     ('["poor", "wealthy"]', '["poor", "warm"]', "pairs", "the trait 'warm' appears twice"),
-    ('["poor", "wealthy"]', '["poor", "poor"]', "pairs", "the trait 'poor' appears twice"),
     (
         "annotations = 7",
         "annotations = 0",
@@ -60,27 +119,13 @@ BAD = [
     ),
     ("per_participant = 2", "per_participant = 1", "quality.high_low", "participants rate one group only"),
     ("which_group = false", "which_group = 0", "quality.which_group", "expected true or false, got int 0"),
-    ("high_low = true", 'high_low = "yes"', "quality.high_low", "expected true or false, got str 'yes'"),
     ("agreement = 0.75", "agreement = 80", "quality.self_agreement", "expected a number from 0 to 1, got int 80"),
-    ("agreement = 0.75", "agreement = nan", "quality.self_agreement", "expected a number from 0 to 1, got float nan"),
     ("tolerance = 5", "tolerance = 101", "quality.tolerance", "expected a whole number from 0 to 100, got int 101"),
-    ("spread = 3", "spread = 101", "quality.spread", "expected a whole number from 0 to 100, got int 101"),
-    ("spread = 3", "spread = -1", "quality.spread", "expected a whole number from 0 to 100, got int -1"),
-    ("spread = 3", "spread = 0.5", "quality.spread", "expected a whole number from 0 to 100, got float 0.5"),
-    ("group = 2.5", "group = -1", "quality.seconds_per_group", "expected a number from 0 to 3600, got int -1"),
     ("minutes = 30", "minutes = 0", "session.minutes", "expected a number from 0.01 to 100000, got int 0"),
-    ("minutes = 30", "minutes = inf", "session.minutes", "expected a number from 0.01 to 100000, got float inf"),
-    ("demographics = true", "demographics = 1", "privacy.link_demographics", "expected true or false"),
-    ('parameter = "PID"', "parameter = 1", "pool.parameter", "expected a text, got int 1"),
     ('"https://pool', '"javascript:pool', "pool.completion_url", "expected a URL that starts with https://"),
-    ("{code}", "{CODE}", "pool.completion_url", "unknown slot {CODE}; only {code} is filled in"),
     ("{code}", "{code}&p={pid}", "pool.completion_url", "unknown slot {pid}; only {code} is filled in"),
-    ("{code}", "{}", "pool.completion_url", "unknown slot {}; only {code} is filled in"),
-    ("required = true", "required = 1", "pool.required", "expected true or false, got int 1"),
-    ("signed = true", "signed = 1", "pool.signed", "expected true or false, got int 1"),
     ('parameter = "PID"', 'parameter = "signature"', "pool.parameter", "choose another name"),
     ('parameter = "PID"', 'parameter = ""', "pool.required", "pool.parameter is missing"),
-    ('completion_code = "C1"', "completion_code = []", "pool.completion_code", "expected a text"),
     ('["Woman", "Man"]', "[]", "demographics.Gender.choices", "the list is empty"),
     ('["Woman", "Man"]', '["Man", "Man"]', "demographics.Gender.choices", "'Man' appears twice"),
     ('choices = ["A", "B"]', "", "demographics.Race.several", "several answers need choices"),
@@ -89,9 +134,6 @@ BAD = [
     # Names that nobody reads.
     ("minutes = 5", "minutos = 5", "minutos", "did you mean 'minutes'?"),
     ("annotations = 7", "annotation = 7", "target.annotation", "did you mean 'annotations'?"),
-    ("tolerance = 5", "tolerence = 5", "quality.tolerence", "did you mean 'tolerance'?"),
-    ("minutes = 30", "hours = 1", "session.hours", "allowed: minutes"),
-    ("link_demographics = true", "zzz = true", "privacy.zzz", "allowed: link_demographics"),
     ('parameter = "PID"', 'zzz = "PID"', "pool.zzz", "allowed: completion_code, completion_url, parameter, required, "),
     ("most = 40", "least = 40", "demographics.State.least", "allowed: choices, most, several"),
 ]
@@ -154,14 +196,6 @@ def test_the_shipped_study_asks_about_the_groups_and_pairs_of_the_released_judge
     assert sorted([*study.groups, "average people"]) == sorted(released["groups"])
     assert sorted(study.pair_names) == sorted(released["pairs"])
     assert sorted(" - ".join(pair) for pair in study.pairs) == sorted(released["pairs"])
-
-
-def test_every_shipped_study_can_be_read_by_name_and_as_a_copy(tmp_path: Path) -> None:
-    assert list_bundled_studies() == ["cao2022"]
-    for name in list_bundled_studies():
-        path = tmp_path / "copy.toml"
-        path.write_text(read_bundled_study(name), encoding="utf-8")
-        assert read_study(path) == read_study(name)
 
 
 # The fingerprint
@@ -303,10 +337,6 @@ def test_what_is_wrong_with_a_translation_is_said(old: str, new: str, said: str,
     ("section", "old", "new"),
     [
         ("group", "How are {group} seen", "How are they seen"),
-        ("consent", "at least {age} years", "at least 18 years"),
-        ("consent", "run by {researcher}", "run by us"),
-        ("consent", "delete your answers: {contact}", "delete your answers: us"),
-        ("consent", "Approved: {approval}", "Approved"),
         ("done", "if you ask them to: {code}", "if you ask them to"),
     ],
 )

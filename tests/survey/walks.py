@@ -6,9 +6,11 @@ The client is any that speaks like httpx: `starlette.testclient.TestClient` for 
 
 from __future__ import annotations
 
+import hmac
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -21,6 +23,20 @@ TOKEN = "a-token-for-tests"
 GROUPS = ("men", "women", "teenagers", "veterans", "immigrants", "blind people")
 PAIRS = (("powerless", "powerful"), ("poor", "wealthy"), ("cold", "warm"), ("traditional", "modern"))
 FORM = "application/x-www-form-urlencoded"
+METHODS = {
+    "/": {"GET", "HEAD"},
+    "/begin": {"POST"},
+    "/page": {"GET", "HEAD", "POST"},
+    "/health": {"GET", "HEAD"},
+    "/researcher": {"GET", "HEAD"},
+    "/researcher/login": {"POST"},
+    "/researcher/logout": {"POST"},
+    "/researcher/delete": {"POST"},
+    "/researcher/export/ratings.json": {"GET", "HEAD"},
+    "/static/survey.css": {"GET", "HEAD"},
+}
+POSTS = [path for path, methods in METHODS.items() if "POST" in methods]
+FILES = ("ratings.json", "ratings.csv", "ratings.parquet", "all_pages.csv", "demographics.json", "study.json")
 DEMOGRAPHICS = """
 [demographics.Gender]
 choices = ["Woman", "Man", "Non-binary"]
@@ -292,18 +308,6 @@ class Place:
         tables = ("participants", "annotations", "demographics", "places")
         return {table: sorted(map(repr, self.rows(f"SELECT * FROM {table}"))) for table in tables}
 
-    def kept(self) -> dict[str, tuple[int, int]]:
-        """Places of each group, valid and held, as the database keeps them."""
-        return {row[0]: (row[1], row[2]) for row in self.rows("SELECT group_name, valid, held FROM places")}
-
-    def recount(self) -> dict[str, tuple[int, int]]:
-        """The same, counted from the participants."""
-        found = {group: [0, 0] for group in self.store.study.groups}
-        for status, counted in self.rows("SELECT status, counted FROM participants"):
-            for group in json.loads(counted) if status in ("active", "valid") else ():
-                found[group][status == "active"] += 1
-        return {group: (valid, held) for group, (valid, held) in found.items()}
-
 
 @contextmanager
 def opened(
@@ -362,8 +366,29 @@ def log_in(client: Any, token: str = TOKEN) -> Page:
     return walker.send(password=token)
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Iterator[Callable[..., Place]]:
-    """Makes a study, with what a test wants otherwise."""
-    with ExitStack() as ends:
-        yield lambda **otherwise: ends.enter_context(opened(tmp_path, **otherwise))
+def named(person: Walker, kind: str = "biassay") -> str:
+    """What a cookie of this kind is called in the study at hand."""
+    return str(person.client.app.state.site.sessions.name(kind))
+
+
+def use(person: Walker, cookie: str, kind: str = "biassay") -> None:
+    person.client.cookies.clear()
+    person.client.cookies.set(named(person, kind), cookie)
+
+
+def record_comparisons(monkeypatch: pytest.MonkeyPatch) -> list[set[bytes]]:
+    """Collect what is compared in constant time from now on."""
+    compared: list[set[bytes]] = []
+    compare = hmac.compare_digest
+
+    def record(a: bytes, b: bytes) -> bool:
+        compared.append({a, b})
+        return compare(a, b)
+
+    monkeypatch.setattr(hmac, "compare_digest", record)
+    return compared
+
+
+def at_once(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+    with ThreadPoolExecutor(len(jobs)) as threads:
+        return [done.result() for done in [threads.submit(job) for job in jobs]]

@@ -6,9 +6,10 @@ import asyncio
 import hmac
 import logging
 import threading
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,10 +20,11 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from starlette.applications import Starlette
-from starlette.datastructures import FormData
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -41,17 +43,12 @@ from biassay.survey.participants import (
     parse_step,
 )
 from biassay.survey.progress import compute_progress
-from biassay.survey.security import (
-    BodyLimit,
-    ErrorPages,
-    SecurityHeaders,
-    Session,
-    Sessions,
-    get_rate_limit_key,
-)
+from biassay.survey.security import HEADERS, Session, Sessions, get_rate_limit_key
 from biassay.survey.store import Identifier, Store
 from biassay.survey.study import SIGNATURE, SurveyStudy
 
+_MAX_BODY_BYTES = 64 * 1024
+RECEIVE_SECONDS = 30.0  # limit for the body of a request; a form has a few kilobytes
 _ERRORS = {
     400: "bad_request",
     403: "forbidden",
@@ -196,11 +193,11 @@ class SurveySite:
             log.error("the database did not respond: %s", type(error).__name__)
             raise HTTPException(503) from error
 
-    async def read_genuine_form(self, request: Request) -> tuple[Session, FormData]:
+    async def read_genuine_form(self, request: Request) -> tuple[Session, QueryParams]:
         """Return session and form of a request, if it comes from a page of the study."""
         session = self.sessions.read(request)
         form = await read_form(request)
-        if session is None or not self.sessions.is_genuine(session.nonce, form.get("token")):
+        if session is None or not self.sessions.is_genuine(session.nonce, form.get("token", "")):
             raise HTTPException(403)
         return session, form
 
@@ -224,6 +221,22 @@ class SurveySite:
         await self.run_in_thread(self.store.count_missing)
         return JSONResponse({"study": self.study.name, "ok": True})
 
+    async def guard(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        """Add security headers to every response; after a failure, show a page and log the traceback only.
+
+        The message of the failure could repeat what a participant entered.
+        """
+        try:
+            response = await call_next(request)
+        except Exception as error:
+            where = "".join(traceback.format_tb(error.__traceback__))
+            log.error("a page failed: %s\n%s", type(error).__name__, where)
+            response = self.pages.error(500, {})
+        response.headers.update(HEADERS)
+        if not request.scope["path"].startswith("/static/"):  # browsers may cache style and script only
+            response.headers["Cache-Control"] = "no-store"
+        return response
+
     async def handle_http_error(self, _: Request, error: Exception) -> Response:
         """Render the page of an HTTP error."""
         status = error.status_code if isinstance(error, HTTPException) else 500
@@ -245,10 +258,10 @@ class SurveySite:
         if given:
             # Move the number from the URL, which others can read, to the cookie.
             response: Response = RedirectResponse("/", 303)
-            self.sessions.write(response, self.sessions.new(given))
+            self.sessions.write(response, Session(pool_id=given))
             return response
         # This nonce identifies who begins; an attacker may have planted the one in the cookie.
-        session = self.sessions.new(session.pool_id if session is not None else None)
+        session = Session(pool_id=session.pool_id if session is not None else None)
         response = self.pages.consent(self.sessions.token(session.nonce))
         self.sessions.write(response, session)
         return response
@@ -278,7 +291,7 @@ class SurveySite:
         if participant is None:
             return self.pages.message("full")
         response = RedirectResponse("/page", 303)
-        self.sessions.write(response, replace(self.sessions.new(session.pool_id), participant=participant.id))
+        self.sessions.write(response, Session(participant.id, session.pool_id))
         return response
 
     def begin_participant(self, address: str, pool_id: str | None, identifier: str) -> Participant | None:
@@ -298,10 +311,6 @@ class SurveySite:
             if participant is not None:
                 self.addresses[participant.id] = address
             return participant
-
-    async def handle_page(self, request: Request) -> Response:
-        """Show or submit the current page of a participant."""
-        return await (self.submit_page(request) if request.method == "POST" else self.show_page(request))
 
     async def show_page(self, request: Request) -> Response:
         """Show the current page of a participant."""
@@ -339,14 +348,22 @@ class SurveySite:
         return RedirectResponse("/page", 303)
 
 
-async def read_form(request: Request) -> FormData:
-    """Read the form of a request, or respond with 400 or 415."""
+async def read_form(request: Request) -> QueryParams:
+    """Read the form of a request, which is encoded like a query, or respond with 400, 408, 413 or 415."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise HTTPException(415)
+    body = b""
     try:
-        return await request.form(max_fields=200)
-    except (ValueError, UnicodeDecodeError) as error:
+        async with asyncio.timeout(RECEIVE_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > _MAX_BODY_BYTES:
+                    raise HTTPException(413, headers={"connection": "close"})
+    except TimeoutError as error:
+        raise HTTPException(408, headers={"connection": "close"}) from error
+    except ClientDisconnect as error:
         raise HTTPException(400) from error
+    return QueryParams(body)
 
 
 def get_client_key(request: Request) -> str:
@@ -374,7 +391,7 @@ class ResearcherSite:
         """Show the progress, or the login page."""
         who = self.site.sessions.read_researcher(request)
         if who is None:
-            session = self.site.sessions.read(request) or self.site.sessions.new()
+            session = self.site.sessions.read(request) or Session()
             response = self._show_login(session)
             self.site.sessions.write(response, session)
             return response
@@ -391,8 +408,7 @@ class ResearcherSite:
         """Check the token and start a session."""
         self.site.check_rate("login", get_client_key(request), self.site.limits.login)
         session, form = await self.site.read_genuine_form(request)
-        given = form.get("password")
-        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), self.token.encode()):
+        if not hmac.compare_digest(form.get("password", "").encode(), self.token.encode()):
             return self._show_login(session, wrong=True)
         response = RedirectResponse("/researcher", 303)
         self.site.sessions.write_researcher(response)
@@ -408,17 +424,16 @@ class ResearcherSite:
     async def delete(self, request: Request) -> Response:
         """Delete a participant."""
         form = await self.read_researcher_form(request)
-        given = form.get("identifier")
-        identifier = strip_unprintable(given) if isinstance(given, str) else ""
+        identifier = strip_unprintable(form.get("identifier", ""))
         by: Identifier = "pool_id" if form.get("by") == "pool_id" else "code"
         found = identifier != "" and await self.site.run_in_thread(partial(self.site.store.delete, identifier, by=by))
         return RedirectResponse(f"/researcher?deleted={'yes' if found else 'no'}", 303)
 
-    async def read_researcher_form(self, request: Request) -> FormData:
+    async def read_researcher_form(self, request: Request) -> QueryParams:
         """Read a form that a logged-in researcher sent."""
         who = self.site.sessions.read_researcher(request)
         form = await read_form(request)
-        if who is None or not self.site.sessions.is_genuine(who, form.get("token")):
+        if who is None or not self.site.sessions.is_genuine(who, form.get("token", "")):
             raise HTTPException(403)
         return form
 
@@ -469,18 +484,15 @@ def make_app(
     routes = [
         Route("/", site.welcome),
         Route("/begin", site.begin, methods=["POST"]),
-        Route("/page", site.handle_page, methods=["GET", "POST"]),
+        Route("/page", site.show_page),
+        Route("/page", site.submit_page, methods=["POST"]),
         Route("/health", site.health),
         *([] if token is None else ResearcherSite(site, token).list_routes()),
         Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
     ]
     handlers: dict[Any, Any] = {HTTPException: site.handle_http_error}
-    guards = [
-        Middleware(SecurityHeaders),
-        Middleware(ErrorPages, page=lambda: site.pages.error(500, {})),
-        Middleware(BodyLimit),
-    ]
-    app = Starlette(routes=routes, middleware=guards, exception_handlers=handlers)
+    guard = Middleware(BaseHTTPMiddleware, dispatch=site.guard)
+    app = Starlette(routes=routes, middleware=[guard], exception_handlers=handlers)
     app.router.redirect_slashes = False  # a redirect would follow the Host header
     app.state.site = site
     return app

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from biassay.errors import MissingExtraError
 from biassay.io import escape_formula
 from biassay.survey.database import demographics_table, participants_table, read_transaction
-from biassay.survey.progress import Annotation, read_all_annotations, read_counted_annotations
+from biassay.survey.progress import Annotation, read_all_annotations
 from biassay.survey.store import Store
 from biassay.survey.study import SurveyStudy
 
@@ -54,9 +54,10 @@ def _make_file(connection: sa.Connection, study: SurveyStudy, name: str) -> byte
         return study.definition.encode()
     if name == "demographics.json":
         return _dump_json(_read_counted_facts(connection, study))
+    pages = read_all_annotations(connection, study)
     if name == "all_pages.csv":
-        return _make_pages_csv(read_all_annotations(connection, study), study)
-    counted = read_counted_annotations(connection, study)
+        return _make_pages_csv(pages, study)
+    counted = [page for page in pages if page.counts]
     if name == "ratings.json":
         linked = _read_all_facts(connection) if study.link_demographics else {}
         return _dump_json(_make_released_ratings(counted, study, linked))
@@ -64,16 +65,16 @@ def _make_file(connection: sa.Connection, study: SurveyStudy, name: str) -> byte
     return _dump_csv([_COLUMNS, *rows]) if name == "ratings.csv" else _dump_parquet(rows)
 
 
-def _number_annotators(annotations_: Sequence[Annotation]) -> dict[str, str]:
-    people = dict.fromkeys(annotation.participant for annotation in annotations_)
-    return {participant: f"annotator{i}" for i, participant in enumerate(people)}
+def _number_people(pages: Sequence[Annotation], kind: str) -> dict[str, str]:
+    people = dict.fromkeys(page.participant for page in pages)
+    return {participant: f"{kind}{i}" for i, participant in enumerate(people)}
 
 
 def _make_released_ratings(
     counted: Sequence[Annotation], study: SurveyStudy, linked: dict[str, dict[str, str]]
 ) -> dict[str, Any]:
     """Return the released format: ratings as strings by annotator, group and pair, with linked demographics."""
-    numbers = _number_annotators(counted)
+    numbers = _number_people(counted, "annotator")
     made: dict[str, Any] = {}
     for annotation in counted:
         entry = made.setdefault(numbers[annotation.participant], {})
@@ -84,7 +85,7 @@ def _make_released_ratings(
 
 
 def _make_rows(counted: Sequence[Annotation], study: SurveyStudy) -> list[tuple[Any, ...]]:
-    numbers = _number_annotators(counted)
+    numbers = _number_people(counted, "annotator")
     return [
         (numbers[annotation.participant], annotation.group, name, *pair, rating)
         for annotation in counted
@@ -94,7 +95,7 @@ def _make_rows(counted: Sequence[Annotation], study: SurveyStudy) -> list[tuple[
 
 def _make_pages_csv(pages: Sequence[Annotation], study: SurveyStudy) -> bytes:
     """Return all pages, also of rejected participants, with the reasons why they do not count."""
-    numbers = {person: f"participant{i}" for i, person in enumerate(dict.fromkeys(page.participant for page in pages))}
+    numbers = _number_people(pages, "participant")
     header = ("participant", "place", "group", "repeat", "status", "counts", "reasons", "self_agreement", "seconds")
     rows = [
         (
@@ -152,11 +153,7 @@ def _dump_parquet(rows: Sequence[tuple[Any, ...]]) -> bytes:
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError("Parquet", "contexts") from error
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(_COLUMNS)
-    kinds = [pa.string()] * 5 + [pa.int16()]
-    table = pa.table(
-        {name: pa.array(list(values), kind) for name, values, kind in zip(_COLUMNS, columns, kinds, strict=True)}
-    )
+    schema = pa.schema([*((name, pa.string()) for name in _COLUMNS[:-1]), (_COLUMNS[-1], pa.int16())])
     buffer = io.BytesIO()
-    parquet.write_table(table, buffer)
+    parquet.write_table(pa.Table.from_pylist([dict(zip(_COLUMNS, row, strict=True)) for row in rows], schema), buffer)
     return buffer.getvalue()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from biassay.survey.study import DemographicField, SurveyStudy
 
 if TYPE_CHECKING:
-    from starlette.datastructures import FormData
+    from starlette.datastructures import QueryParams
 
 Status = Literal["active", "valid", "rejected", "abandoned", "deleted"]
 
@@ -43,15 +43,8 @@ class Participant:
 
 def make_participant(row: Mapping[str, Any]) -> Participant:
     """Create a participant from a row of the database."""
-    return Participant(
-        id=row["id"],
-        status=row["status"],
-        step=row["step"],
-        asked=tuple(json.loads(row["asked"])),
-        repeated=row["repeated"],
-        code=row["code"],
-        seen=row["seen"],
-    )
+    same = ("id", "status", "step", "repeated", "code", "seen")
+    return Participant(asked=tuple(json.loads(row["asked"])), **{name: row[name] for name in same})
 
 
 StepKind = Literal["instructions", "group", "which_group", "high_low", "demographics", "done"]
@@ -91,7 +84,7 @@ class ParsedForm:
     entered: Mapping[str, Any] = field(default_factory=dict)
 
 
-def parse_step(study: SurveyStudy, participant: Participant, step: Step, form: FormData) -> ParsedForm:
+def parse_step(study: SurveyStudy, participant: Participant, step: Step, form: QueryParams) -> ParsedForm:
     """Parse the answers of one step.
 
     Parameters
@@ -102,19 +95,19 @@ def parse_step(study: SurveyStudy, participant: Participant, step: Step, form: F
         Participant who sent the form.
     step : Step
         The step of the form.
-    form : FormData
+    form : QueryParams
         The form.
     """
     if step.kind == "group":
         return _parse_ratings(study, participant, form)
     if step.kind == "which_group":
-        chosen = _get_text(form, "group")
+        chosen = form.get("group", "").strip()
         known = draw_group_choices(study, participant)
         if chosen in known:
             return ParsedForm({"which_group": chosen})
         return ParsedForm(missing=study.texts["which_group"]["missing"])
     if step.kind == "high_low":
-        high, low = _get_text(form, "high"), _get_text(form, "low")
+        high, low = form.get("high", "").strip(), form.get("low", "").strip()
         traits = list_traits(study)
         if high in traits and low in traits and high != low:
             return ParsedForm({"high": high, "low": low})
@@ -138,8 +131,8 @@ def list_traits(study: SurveyStudy) -> list[str]:
     return sorted(trait for pair in study.pairs for trait in pair)
 
 
-def _parse_ratings(study: SurveyStudy, participant: Participant, form: FormData) -> ParsedForm:
-    found = [_parse_rating(_get_text(form, f"pair-{i}")) for i in range(len(study.pairs))]
+def _parse_ratings(study: SurveyStudy, participant: Participant, form: QueryParams) -> ParsedForm:
+    found = [_parse_rating(form.get(f"pair-{i}", "").strip()) for i in range(len(study.pairs))]
     ratings = [rating for rating in found if rating is not None]
     if len(ratings) == len(found):
         return ParsedForm({"ratings": ratings, "since": participant.seen})
@@ -153,14 +146,14 @@ def _parse_rating(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 3 and int(text) <= 100 else None
 
 
-def _parse_demographics(study: SurveyStudy, form: FormData) -> ParsedForm:
+def _parse_demographics(study: SurveyStudy, form: QueryParams) -> ParsedForm:
     answers: dict[str, str] = {}
     for place, asked in enumerate(study.demographics):
-        given = [value.strip() for value in _get_texts(form, f"field-{place}") if value.strip()]
+        given = [value.strip() for value in form.getlist(f"field-{place}") if value.strip()]
         answer = _parse_fact(asked, given)
         if len(answer) > asked.most and not asked.choices:
             too_long = study.texts.format_text("demographics", "too_long", most=asked.most)
-            fields = [_get_texts(form, f"field-{place}") for place in range(len(study.demographics))]
+            fields = [form.getlist(f"field-{place}") for place in range(len(study.demographics))]
             return ParsedForm(missing=f"{asked.name}: {too_long}", entered={"fields": fields})
         if answer:
             answers[asked.name] = answer
@@ -173,12 +166,3 @@ def _parse_fact(asked: DemographicField, given: Sequence[str]) -> str:
         return " ".join(given[0].split()) if given else ""
     chosen = [choice for choice in asked.choices if choice in given]
     return ",".join(chosen if asked.several else chosen[:1])
-
-
-def _get_texts(form: FormData, name: str) -> list[str]:
-    return [value for value in form.getlist(name) if isinstance(value, str)]
-
-
-def _get_text(form: FormData, name: str) -> str:
-    value = form.get(name)
-    return value.strip() if isinstance(value, str) else ""

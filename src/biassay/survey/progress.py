@@ -54,14 +54,16 @@ def read_all_annotations(connection: sa.Connection, study: SurveyStudy) -> list[
     return [_make_annotation(row, study) for row in rows]
 
 
-def read_counted_annotations(connection: sa.Connection, study: SurveyStudy) -> list[Annotation]:
-    """Read the pages that count towards the target of a group."""
-    return [annotation for annotation in read_all_annotations(connection, study) if annotation.counts]
-
-
 def _make_annotation(row: sa.Row[tuple[object, ...]], study: SurveyStudy) -> Annotation:
     repeat = row.place >= study.groups_per_participant
     wanted = row.group_name in json.loads(row.counted)
+    reasons = tuple(json.loads(row.reasons or "[]"))  # why the page does not count
+    if row.status in ("active", "abandoned"):
+        reasons += ("unfinished",)
+    if repeat:
+        reasons += ("repeated page",)
+    elif not wanted:
+        reasons += ("the group had enough",)
     return Annotation(
         participant=row.participant_id,
         place=row.place,
@@ -69,23 +71,11 @@ def _make_annotation(row: sa.Row[tuple[object, ...]], study: SurveyStudy) -> Ann
         ratings=json.loads(row.ratings),
         seconds=row.seconds,
         status=row.status,
-        reasons=_find_reasons(row, repeat=repeat, wanted=wanted),
+        reasons=reasons,
         agreement=row.agreement,
         repeat=repeat,
         counts=row.status == "valid" and wanted and not repeat,
     )
-
-
-def _find_reasons(row: sa.Row[tuple[object, ...]], *, repeat: bool, wanted: bool) -> tuple[str, ...]:
-    """Return the reasons why a page does not count."""
-    reasons = tuple(json.loads(row.reasons or "[]"))
-    if row.status in ("active", "abandoned"):
-        reasons += ("unfinished",)
-    if repeat:
-        reasons += ("repeated page",)
-    elif not wanted:
-        reasons += ("the group had enough",)
-    return reasons
 
 
 @dataclass(frozen=True)
@@ -134,10 +124,12 @@ def compute_progress(store: Store) -> StudyProgress:
                 participants_table.c.finished,
             )
         ).all()
-        counted = read_counted_annotations(connection, store.study)
-    ratings: dict[str, list[list[int]]] = {group: [] for group in store.study.groups}
-    for annotation in counted:
-        ratings[annotation.group].append(annotation.ratings)
+        counted = [page for page in read_all_annotations(connection, store.study) if page.counts]
+    names = store.study.pair_names
+    ratings = {
+        group: np.array([page.ratings for page in counted if page.group == group], dtype=float).reshape(-1, len(names))
+        for group in store.study.groups
+    }
     status = Counter(person.status for person in people)
     ended = status["valid"] + status["rejected"]
     taken = [(person.finished - person.created) / 60.0 for person in people if person.finished is not None]
@@ -148,7 +140,7 @@ def compute_progress(store: Store) -> StudyProgress:
                 held[group].valid,
                 held[group].held,
                 store.study.annotations,
-                _compute_means(store.study.pair_names, ratings[group]),
+                tuple(map(_compute_mean, names, ratings[group].T)),
             )
             for group in store.study.groups
         ),
@@ -160,23 +152,16 @@ def compute_progress(store: Store) -> StudyProgress:
     )
 
 
-def _compute_means(names: tuple[str, ...], ratings: list[list[int]]) -> tuple[MeanRating, ...]:
-    if not ratings:
-        return tuple(MeanRating(name, None, None, None) for name in names)
-    table = np.array(ratings, dtype=float)
-    count = len(table)
-    if count < 2:
-        return tuple(MeanRating(name, float(rating), None, None) for name, rating in zip(names, table[0], strict=True))
-    t = stats.t.ppf(0.5 + _CONFIDENCE / 2.0, count - 1)
-    return tuple(
-        MeanRating(name, float(column.mean()), *_bound_mean(column, t))
-        for name, column in zip(names, table.T, strict=True)
-    )
+def _compute_mean(pair: str, ratings: NDArray[np.float64]) -> MeanRating:
+    if len(ratings) < 2:
+        return MeanRating(pair, float(ratings[0]) if len(ratings) else None, None, None)
+    return MeanRating(pair, float(ratings.mean()), *_bound_mean(ratings))
 
 
-def _bound_mean(ratings: NDArray[np.float64], t: float) -> tuple[float, float]:
+def _bound_mean(ratings: NDArray[np.float64]) -> tuple[float, float]:
     """Return the t interval of the mean rating, within the scale; if all agree, that of `agreement_bounds`."""
     if not np.ptp(ratings):
         return agreement_bounds(ratings, within=_SCALE, null=sum(_SCALE) / 2.0, confidence=_CONFIDENCE).interval
+    t = stats.t.ppf(0.5 + _CONFIDENCE / 2.0, len(ratings) - 1)
     mean, reach = ratings.mean(), t * ratings.std(ddof=1) / math.sqrt(len(ratings))
     return float(max(_SCALE[0], mean - reach)), float(min(_SCALE[1], mean + reach))

@@ -10,7 +10,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -45,11 +45,6 @@ def lock_places(connection: sa.Connection) -> None:
     PostgreSQL locks the rows in one order for all; SQLite has one writer at a time.
     """
     connection.execute(sa.select(places_table.c.group_name).order_by(places_table.c.group_name).with_for_update()).all()
-
-
-def count_places(connection: sa.Connection) -> dict[str, int]:
-    """Count the annotations of each group that are given or held."""
-    return {row.group_name: row.valid + row.held for row in connection.execute(sa.select(places_table))}
 
 
 def adjust_places(connection: sa.Connection, groups: Collection[str], *, held: int = 0, valid: int = 0) -> None:
@@ -231,24 +226,22 @@ class Store:
 
         Participants hold places from the first rated page on. If `participant` exists, it is returned.
         """
-        now, pool_id = self.clock(), pool_id and _strip_nul(pool_id)
+        now = self.clock()
         with write_transaction(self.engine) as connection:
             lock_places(connection)
             self._check_unchanged(connection)
             known = _find_participant(connection, participant)
             if known is not None:
                 return make_participant(known)
-            if pool_id is not None and connection.execute(_select_by_pool(pool_id)).first() is not None:
+            twin = sa.select(participants_table.c.id).where(participants_table.c.pool_id == pool_id)
+            if pool_id is not None and connection.execute(twin).first() is not None:
                 raise DuplicateParticipantError
             if self._draw(connection, now) is None:
                 return None
             person = {
+                **_EMPTY,
                 "id": participant or secrets.token_urlsafe(16),
                 "status": "active",
-                "step": 0,
-                "asked": "[]",
-                "counted": "[]",
-                "repeated": 0,
                 "pool_id": pool_id,
                 "code": "".join(secrets.choice(_ALPHABET) for _ in range(10)),
                 "created": now,
@@ -260,8 +253,12 @@ class Store:
     def _draw(self, connection: sa.Connection, now: float) -> GroupAssignment | None:
         """Draw groups among those that need annotations."""
         free_abandoned_places(connection, self._abandoned_before(now))
-        missing = {group: self.study.annotations - count for group, count in count_places(connection).items()}
+        missing = self._count_missing(connection)
         return draw_groups(self.study.groups, missing, self.study.groups_per_participant, self.rng)
+
+    def _count_missing(self, connection: sa.Connection) -> dict[str, int]:
+        places = connection.execute(sa.select(places_table))
+        return {row.group_name: self.study.annotations - row.valid - row.held for row in places}
 
     def _assign_groups(self, connection: sa.Connection, participant: str, now: float) -> None:
         """Draw groups for a participant and hold places until they finish or abandon the study."""
@@ -296,13 +293,13 @@ class Store:
         found = make_participant(row)
         if found.status == "active" and found.seen < self._abandoned_before(self.clock()):
             self.release_abandoned()
-            return Participant(**{**vars(found), "status": "abandoned"})
+            return replace(found, status="abandoned")
         return found
 
     def count_missing(self) -> dict[str, int]:
         """Count the annotations per group that nobody has given or is about to give."""
         with read_transaction(self.engine) as connection:
-            return {group: self.study.annotations - count for group, count in count_places(connection).items()}
+            return self._count_missing(connection)
 
     def unfinished(self) -> set[str]:
         """Return the identifiers of the participants who are still taking part."""
@@ -419,7 +416,7 @@ class Store:
         The kind of the identifier is never guessed: anybody can begin with another person's code as their pool number.
         An empty row remains, so that an open browser window can report the deletion.
         """
-        identifier = _strip_nul(identifier).strip()
+        identifier = identifier.strip()
         column = {
             "code": participants_table.c.code,
             "pool_id": participants_table.c.pool_id,
@@ -453,12 +450,3 @@ def _find_participant(connection: sa.Connection, participant: str | None) -> dic
     rows = connection.execute(sa.select(participants_table).where(participants_table.c.id == participant))
     row = rows.mappings().first()
     return None if row is None else dict(row)
-
-
-def _strip_nul(text: str) -> str:
-    """Replace NUL, which PostgreSQL rejects."""
-    return text.replace("\0", "\ufffd")
-
-
-def _select_by_pool(pool_id: str) -> sa.Select[Any]:
-    return sa.select(participants_table.c.id).where(participants_table.c.pool_id == pool_id)

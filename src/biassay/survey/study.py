@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -111,10 +111,11 @@ def _make_texts(content: Mapping[str, Any]) -> SurveyTexts:
 
 
 SIGNATURE = "signature"  # query parameter of a link
-_TOP_LEVEL_KEYS = {
-    *("name", "researcher", "contact", "approval", "society", "texts", "minimum_age", "minutes", "groups", "pairs"),
-    *("target", "quality", "session", "privacy", "pool", "demographics", "responses"),
-}
+
+
+def _value(default: Any, *limits: float) -> Any:
+    """Declare a value of a study file: its default and, if it is a number, its limits."""
+    return dataclasses.field(default=default, metadata={"limits": limits})
 
 
 @dataclass(frozen=True)
@@ -123,20 +124,20 @@ class DemographicField:
 
     name: str
     choices: tuple[str, ...]
-    several: bool
-    most: int
+    several: bool = _value(False)
+    most: int = _value(60, 1, 500)
 
 
 @dataclass(frozen=True)
 class QualityRules:
     """Rules that decide whether the annotations of a participant are valid."""
 
-    which_group: bool
-    high_low: bool
-    self_agreement: float
-    tolerance: int
-    seconds_per_group: float
-    spread: int
+    which_group: bool = _value(True)
+    high_low: bool = _value(True)
+    self_agreement: float = _value(0.8, 0, 1)
+    tolerance: int = _value(10, 0, 100)
+    seconds_per_group: float = _value(8.0, 0, 3600)
+    spread: int = _value(1, 0, 100)
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,11 @@ class ParticipantPool:
     If `required`, only people with a number of the pool take part. If `signed`, the number must come in a signed link.
     """
 
-    parameter: str
-    completion_url: str
-    completion_code: str
-    required: bool
-    signed: bool = False
+    parameter: str = _value("")
+    completion_url: str = _value("")
+    completion_code: str = _value("")
+    required: bool = _value(False)
+    signed: bool = _value(False)
 
 
 @dataclass(frozen=True)
@@ -161,23 +162,23 @@ class SurveyStudy:
     """
 
     name: str
-    researcher: str
-    contact: str
-    approval: str
     society: str
-    minimum_age: int
-    minutes: int
     groups: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
-    annotations: int
     groups_per_participant: int
     rules: QualityRules
-    session_minutes: float
-    link_demographics: bool
     pool: ParticipantPool
     demographics: tuple[DemographicField, ...]
     texts: SurveyTexts
-    responses: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    responses: Mapping[str, str]
+    researcher: str = _value("")
+    contact: str = _value("")
+    approval: str = _value("")
+    minimum_age: int = _value(18, 0, 120)
+    minutes: int = _value(10, 1, 600)
+    annotations: int = 20
+    session_minutes: float = 60.0
+    link_demographics: bool = False
 
     @property
     def definition(self) -> str:
@@ -219,6 +220,19 @@ def read_study(name: str | Path) -> SurveyStudy:
     return _StudyReader(path, read_text(path)).study()
 
 
+_TABLES = {
+    "target": {"annotations", "groups_per_participant"},
+    "session": {"minutes"},
+    "privacy": {"link_demographics"},
+    "quality": {field.name for field in dataclasses.fields(QualityRules)},
+    "pool": {field.name for field in dataclasses.fields(ParticipantPool)},
+}
+_TOP_LEVEL_KEYS = {
+    *("name", "researcher", "contact", "approval", "society", "texts", "minimum_age", "minutes", "groups", "pairs"),
+    *("demographics", "responses", *_TABLES),
+}
+
+
 class _StudyReader(FieldReader):
     """Read a study from TOML and check every value."""
 
@@ -229,9 +243,9 @@ class _StudyReader(FieldReader):
     def study(self) -> SurveyStudy:
         """Return the study."""
         top = self.table(self.content, "", _TOP_LEVEL_KEYS)
-        target = self.part(top, "target", {"annotations", "groups_per_participant"})
-        session = self.part(top, "session", {"minutes"})
-        privacy = self.part(top, "privacy", {"link_demographics"})
+        target, session, privacy, quality, pool = (
+            self.table(top.get(name, {}), name, keys) for name, keys in _TABLES.items()
+        )
         responses = dict(self.texts_by_name(top.get("responses", {}), "responses"))
         if responses and "groups" in top:
             self.fail("groups", "a study has groups or responses, not both; leave out one of them")
@@ -239,7 +253,7 @@ class _StudyReader(FieldReader):
         if "demographics" in groups:
             self.fail("groups", "'demographics' cannot be a group: exports use this name for facts about people")
         number = self.whole(target.get("groups_per_participant", 4), "target.groups_per_participant", 1, len(groups))
-        rules = self.rules(top)
+        rules = QualityRules(**self.values(QualityRules, quality, "quality."))
         if rules.high_low and number < 2:
             self.fail(
                 "quality.high_low", "this question follows the second group, but participants rate one group only"
@@ -248,12 +262,7 @@ class _StudyReader(FieldReader):
         bundled = _BUNDLED[bool(responses)]
         return SurveyStudy(
             name=self.string(top.get("name"), "name"),
-            researcher=self.text(top.get("researcher", ""), "researcher"),
-            contact=self.text(top.get("contact", ""), "contact"),
-            approval=self.text(top.get("approval", ""), "approval"),
             society=self.string(top.get("society"), "society"),
-            minimum_age=self.whole(top.get("minimum_age", 18), "minimum_age", 0, 120),
-            minutes=self.whole(top.get("minutes", 10), "minutes", 1, 600),
             groups=groups,
             pairs=self.pairs(top.get("pairs")),
             annotations=self.whole(target.get("annotations", 20), "target.annotations", 1, 1_000_000),
@@ -261,61 +270,63 @@ class _StudyReader(FieldReader):
             rules=rules,
             session_minutes=self.real(session.get("minutes", 60), "session.minutes", 0.01, 100_000.0),
             link_demographics=self.flag(privacy.get("link_demographics", False), "privacy.link_demographics"),
-            pool=self.pool(top),
+            pool=self.pool(pool),
             demographics=tuple(self.field(name, given) for name, given in demographics.items()),
             texts=read_texts(self.string(top.get("texts", bundled), "texts"), self.path.parent, bundled),
             responses=responses,
+            **self.values(SurveyStudy, top),
         )
 
-    def part(self, top: Mapping[str, Any], name: str, allowed: set[str]) -> dict[str, Any]:
-        """Return a table of the file, empty if it is missing."""
-        return self.table(top.get(name, {}), name, allowed)
+    def values(self, kind: type, given: Mapping[str, Any], table: str = "") -> dict[str, Any]:
+        """Read the values that a dataclass declares; those that are missing keep their defaults.
 
-    def rules(self, top: Mapping[str, Any]) -> QualityRules:
-        """Return the quality rules."""
-        given = self.part(top, "quality", {field.name for field in dataclasses.fields(QualityRules)})
-        return QualityRules(
-            which_group=self.flag(given.get("which_group", True), "quality.which_group"),
-            high_low=self.flag(given.get("high_low", True), "quality.high_low"),
-            self_agreement=self.real(given.get("self_agreement", 0.8), "quality.self_agreement", 0.0, 1.0),
-            tolerance=self.whole(given.get("tolerance", 10), "quality.tolerance", 0, 100),
-            spread=self.whole(given.get("spread", 1), "quality.spread", 0, 100),
-            seconds_per_group=self.real(given.get("seconds_per_group", 8), "quality.seconds_per_group", 0.0, 3600.0),
-        )
+        Parameters
+        ----------
+        kind : type
+            The dataclass.
+        given : mapping
+            Table of the file.
+        table : str
+            Name of the table with a dot, for messages.
+        """
+        read: dict[type, Callable[..., Any]] = {bool: self.flag, str: self.text, int: self.whole, float: self.real}
+        return {
+            field.name: read[type(field.default)](given[field.name], table + field.name, *field.metadata["limits"])
+            for field in dataclasses.fields(kind)
+            if field.metadata and field.name in given
+        }
 
-    def pool(self, top: Mapping[str, Any]) -> ParticipantPool:
+    def pool(self, given: Mapping[str, Any]) -> ParticipantPool:
         """Return the recruitment pool."""
-        given = self.part(top, "pool", {field.name for field in dataclasses.fields(ParticipantPool)})
-        flags = {name: self.flag(given.get(name, False), f"pool.{name}") for name in ("required", "signed")}
-        values = {name: self.text(value, f"pool.{name}") for name, value in given.items() if name not in flags}
-        for name in flags:
-            if flags[name] and not values.get("parameter"):
+        pool = ParticipantPool(**self.values(ParticipantPool, given, "pool."))
+        for name in ("required", "signed"):
+            if getattr(pool, name) and not pool.parameter:
                 self.fail(f"pool.{name}", f"a number is {name}, but pool.parameter is missing")
-        flags["required"] |= flags["signed"]  # otherwise a link without a number needs no signature
-        if flags["signed"] and values["parameter"] == SIGNATURE:
+        if pool.signed and pool.parameter == SIGNATURE:
             self.fail("pool.parameter", f"{SIGNATURE!r} holds the signature of a link; choose another name")
-        url = values.get("completion_url", "")
+        url = pool.completion_url
         if url and not url.startswith(("https://", "http://")):
             self.fail("pool.completion_url", f"expected a URL that starts with https://, got {url!r}")
         unknown = set(re.findall(r"\{(\w*)\}", url)) - {"code"}
         if unknown:
             self.fail("pool.completion_url", f"unknown slot {{{sorted(unknown)[0]}}}; only {{code}} is filled in")
-        return ParticipantPool(values.get("parameter", ""), url, values.get("completion_code", ""), **flags)
+        # Otherwise a link without a number needs no signature.
+        return dataclasses.replace(pool, required=pool.required or pool.signed)
 
     def field(self, name: str, value: Any) -> DemographicField:
         """Return one question about the participant."""
         where = f"demographics.{name}"
         given = self.table(value, where, {"choices", "several", "most"})
         choices = self.distinct_words(given["choices"], f"{where}.choices") if "choices" in given else ()
-        several = self.flag(given.get("several", False), f"{where}.several")
-        if several and not choices:
+        field = DemographicField(name, choices, **self.values(DemographicField, given, f"{where}."))
+        if field.several and not choices:
             self.fail(f"{where}.several", "several answers need choices")
-        for choice in choices:
-            if "," in choice and several:
+        for choice in choices if field.several else ():
+            if "," in choice:
                 self.fail(
                     f"{where}.choices", f"{choice!r}: commas separate several answers, so a choice cannot contain one"
                 )
-        return DemographicField(name, choices, several, self.whole(given.get("most", 60), f"{where}.most", 1, 500))
+        return field
 
     def pairs(self, value: Any) -> tuple[tuple[str, str], ...]:
         """Return the pairs of opposite traits."""

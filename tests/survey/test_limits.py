@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,9 +11,7 @@ import pytest
 import uvicorn
 from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
-from tests.survey import attacks
-from tests.survey.attacks import at_once
-from tests.survey.walks import Place, Walker
+from tests.survey.walks import Place, Walker, at_once, log_in
 
 from biassay.survey.app import RateLimits
 from biassay.survey.security import get_rate_limit_key
@@ -20,7 +19,6 @@ from biassay.survey.server import make_uvicorn_options
 
 pytestmark = pytest.mark.extras
 
-study = attacks.study
 
 PROXY = "10.0.0.2"
 
@@ -119,3 +117,39 @@ def test_many_at_once_do_not_get_around_the_limit(study: Callable[..., Place]) -
 
     assert sorted(at_once([partial(begin, i) for i in range(10)])) == [200] * 3 + [429] * 7
     assert len(place.rows("SELECT * FROM participants")) == 3
+
+
+# Limits per minute
+
+
+def test_trying_tokens_is_stopped_and_goes_on_a_minute_later(
+    study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = study(limits=RateLimits(begin=0, page=0, login=5))
+    person = place.browser()
+    assert [log_in(person.client, "wrong").status for _ in range(5)] == [401] * 5
+    assert log_in(person.client).status == 429
+    assert log_in(place.browser().client).status == 429
+    assert person.begin().kind == "instructions"
+    with TestClient(place.app, client=("192.0.2.1", 1)) as elsewhere:
+        assert log_in(elsewhere).kind == "researcher"
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 61.0)
+    assert log_in(person.client).kind == "researcher"
+
+
+def test_beginning_and_sending_are_limited(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
+    place = study(limits=RateLimits(begin=2, page=3, login=0))
+    first, second, third = (place.browser() for _ in range(3))
+    assert first.begin().kind == second.begin().kind == "instructions"
+    assert third.begin().status == 429
+    assert len(place.rows("SELECT * FROM participants")) == 2
+    first.go("group")
+    page = first.page
+    assert [first.post("/page", page.hidden).status for _ in range(3)] == [400, 400, 429]
+    assert second.answer().kind == "group"
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 61.0)
+    assert third.begin().kind == "instructions"
+    first.page = page
+    assert first.answer().kind == "which_group"
