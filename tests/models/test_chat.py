@@ -157,26 +157,6 @@ def test_a_huge_answer_is_not_read(endpoint: Endpoint) -> None:
 # What is tried again
 
 
-MALFORMED = {
-    "a page": Reply(body=b"<html>busy</html>"),
-    "nothing": Reply(body=b""),
-    "no object": Reply(body=b"[]"),
-    "no choices": Reply(body=b"{}"),
-    "fewer choices": Reply(body=b'{"choices": []}'),
-    "another form": Reply(body=b'{"choices": ["x"]}'),
-    "no message": Reply(body=b'{"choices": [{"text": "x"}]}'),
-    "no text": Reply(body=b'{"choices": [{"message": {"content": 3}}]}'),
-    "vectors": api_server.answer([]),
-    "cut off": Reply(body=b'{"choices": [{"message"', cut=100),
-}
-BROKEN = {
-    "429": Reply(429, headers={"Retry-After": "7"}),
-    "500": Reply(500),
-    "dropped": Reply(drop=True),
-    "silent": Reply(hang=True),
-}
-
-
 def test_an_address_with_the_path_is_refused(endpoint: Endpoint) -> None:
     with pytest.raises(UsageError, match="must not include /chat/completions"):
         open_model(f"chat:toy?base_url={endpoint.base}/chat/completions", "replies")

@@ -148,7 +148,9 @@ def test_missing_weights_are_an_error_that_names_them(tmp_path: Path) -> None:
     ("damage", "message"),
     [
         (lambda f: (f / "model.safetensors").unlink(), r"weights cannot be loaded: .*model\.safetensors"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"damaged"), "weights cannot be loaded"),
         (lambda f: (f / "config.json").unlink(), "configuration cannot be loaded"),
+        (lambda f: (f / "config.json").write_text("{"), "configuration cannot be loaded"),
         (lambda f: (f / "config.json").write_text('{"model_type": "no_such"}'), "no_such"),
         (lambda f: [p.unlink() for p in f.glob("*token*")], "no tokenizer"),
     ],
@@ -166,7 +168,10 @@ def test_a_damaged_folder_is_told(damage: Any, message: str, tmp_path: Path) -> 
     [
         ("pool=clss", UnknownNameError, "did you mean 'cls'"),
         ("layer=9", UsageError, "no layer 9: 0 is the embedding, 1 to 3 the layers"),
+        ("layer=-5", UsageError, "no layer -5"),
         ("layer=top", UsageError, "layer must be a number"),
+        ("join=add", UnknownNameError, "sum, concat"),
+        ("trust_remote_code=perhaps", UsageError, "true or false"),
         ("dtype=int8", UnknownNameError, "float32, bfloat16, float16"),
     ],
 )

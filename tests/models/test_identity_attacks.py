@@ -106,7 +106,22 @@ def _replaced(path: Path, content: bytes) -> None:
     os.replace(other, path)
 
 
-@pytest.mark.parametrize("swap", [_in_place, _replaced])
+def _copied(path: Path, content: bytes) -> None:
+    """As `cp -p` does."""
+    status, other = path.stat(), path.parent.parent.parent / "other"
+    other.write_bytes(content)
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    shutil.copy2(other, path)
+
+
+def _linked(path: Path, content: bytes) -> None:
+    other = path.parents[2] / "other"
+    other.write_bytes(content)
+    path.unlink()
+    path.symlink_to(other)
+
+
+@pytest.mark.parametrize("swap", [_in_place, _replaced, _copied, _linked])
 @pytest.mark.parametrize("shard", ["parts/one.safetensors", "parts/.two/x.safetensors"])
 def test_a_swapped_shard_is_measured_again(
     folder: Path, test_file: Path, tmp_path: Path, shard: str, swap: Callable[[Path, bytes], None]

@@ -283,6 +283,13 @@ def _outcome(read: Read, path: Path) -> dict[str, list[float]] | str:
 @example("1.5-2.5")
 @example("1e50")
 @example("1_0")
+@example("-")
+@example("-.")
+@example("1.")
+@example("-1.12345678/")
+@example("1.:2345678")
+@example("-9.99999999999999")
+@example("0.12345678901234567890123")
 @example("0.1\x00")
 def test_a_field_is_read_or_refused_either_way(field: str) -> None:
     """Among good values on both sides, so that one that stops early or runs on would shift its neighbours."""
