@@ -42,7 +42,7 @@ def test_bbq_of_a_log_is_scored_as_by_the_function(name: str) -> None:
         found = bbq_score(
             [UNPARSED if one.choice.option is None else one.choice.option for one in own],
             correct=[item.correct for item in items],
-            target=[item.target for item in items],  # type: ignore[arg-type]
+            target=[item.target for item in items],
             unknown=[item.unknown for item in items],
             templates=[item.template for item in items],
             ambiguous=items[0].ambiguous,
