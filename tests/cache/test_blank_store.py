@@ -75,9 +75,10 @@ def kept(root: Path, blanks: Sequence[Blank]) -> Path:
 
 def test_a_file_that_goes_while_it_is_in_use_is_named(tmp_path: Path) -> None:
     file = kept(tmp_path, ASKED[:2])
-    store = opened(tmp_path)
+    store, other = opened(tmp_path), opened(tmp_path)
     assert store.missing(ASKED[:2]) == []
     file.unlink()
+    assert (other.missing(ASKED[:2]), other.damaged) == (ASKED[:2], [])
     with pytest.raises(MeasurementError, match=file.name):
         store.get(ASKED[:1])
 

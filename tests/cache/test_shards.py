@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tests.damage import damages
 
 from biassay.cache.context_vectors import ShardStore, StoreMetadata
-from biassay.errors import RunFolderError, StorageError, VectorError
+from biassay.errors import MeasurementError, RunFolderError, StorageError, VectorError
 
 ROWS, D = 23, 5
 ABOUT = StoreMetadata(
@@ -91,6 +91,27 @@ def test_a_vector_that_is_partly_not_finite_is_refused(tmp_path: Path, value: fl
         ShardStore.open(tmp_path, ABOUT).write(1, vectors)
 
 
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"contexts": "ffff", "rows": 24}, ["contexts was '0123abcd', now 'ffff'", "rows was 23, now 24"]),
+        ({"revision": None}, ["revision was 'revision 1', now None"]),
+        (
+            {"settings": (("word", "mean"), ("layer", "-1"))},
+            ["settings was {'word': 'last'.*}, now {'word': 'mean'.*}"],
+        ),
+        ({"window": "sentence"}, ["window was '9', now 'sentence'"]),
+        ({"dtype": "float16"}, ["dtype was 'float32', now 'float16'"]),
+        ({"shard_rows": 5}, ["shard_rows was 10, now 5"]),
+    ],
+)
+def test_a_store_of_something_else_is_refused(tmp_path: Path, changes: dict[str, Any], named: list[str]) -> None:
+    filled(tmp_path)
+    with pytest.raises(RunFolderError, match=f"holds other vectors: {'; '.join(named)}; choose another folder"):
+        ShardStore.open(tmp_path, dataclasses.replace(ABOUT, **changes))
+    assert ShardStore.open(tmp_path, ABOUT).missing() == ()
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b"9" * 5000])
 def test_a_description_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -> None:
     filled(tmp_path)
@@ -127,6 +148,20 @@ def flip(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
     file.write_bytes(content)
+
+
+def test_an_altered_file_is_found_out_when_it_is_read(tmp_path: Path) -> None:
+    filled(tmp_path)
+    altered = shard_files(tmp_path)[1]
+    flip(altered)
+    store = ShardStore.open(tmp_path, ABOUT)
+    assert store.missing() == ()  # its size is right
+    np.testing.assert_array_equal(store.read(slice(0, 10)), all_vectors()[:10])
+    with pytest.raises(MeasurementError, match=f"{altered.name}: damaged and removed; run again"):
+        store.read(slice(9, 11))
+    assert (store.missing(), store.damaged, altered.exists()) == ((1,), [altered.name], False)
+    fill(store)
+    np.testing.assert_array_equal(store.read(slice(None)), all_vectors())
 
 
 def test_damaged_shards_are_removed_or_read_as_they_were(tmp_path: Path) -> None:

@@ -115,6 +115,17 @@ def test_a_key_over_plain_http_is_warned_of(destination: str, warned: bool) -> N
     assert bool(_insecure_key_warning(Identity("chat:x", "chat", "", (), destination=destination))) == warned
 
 
+def test_too_few_pairs_have_a_mark_of_their_own(endpoint: Endpoint, tmp_path: Path) -> None:
+    """Of the eight pairs of a test 6 responses ask about three, 50 about all."""
+    model, cache = model_of(endpoint), tmp_path / "cache"
+    for n_answers, few in ((6, True), (50, False)):
+        out = tmp_path / f"run-{n_answers}"
+        biassay.ask(model, "wat-science", n_answers=n_answers, wordings="bai2025", cache=cache, out=out)
+        page = (out / "report.html").read_text()
+        (mark,) = (line for line in page.splitlines() if 'class="mark s' in line and "soft" not in line)
+        assert ("few" in mark.split('class="mark')[1].split('"')[0], "1.00 ‡" in page) == (few, few)
+
+
 def test_nothing_decided_is_said(endpoint: Endpoint, tmp_path: Path) -> None:
     good = giving(stereotyped(*TESTS))
     endpoint.always = lambda asked: said("Hm.") if "wo people" in str(asked) or "task" in str(asked) else good(asked)

@@ -16,13 +16,17 @@ import biassay
 from biassay.cli import main
 from biassay.datasets.catalogue import select_tests
 from biassay.datasets.concepts import load_concept
+from biassay.engines.local import LocalExecutor
 from biassay.errors import InsufficientVocabularyError, UsageError
-from biassay.models.erasure import erasure_method_names
+from biassay.models.erasure import Erasure, erasure_method_names
+from biassay.runs.fetch import RequestFetcher, RunOptions
+from biassay.runs.models import open_models, parse_model_specs
 from biassay.runs.run import Run
 from biassay.studies.debiasing import measure
 from biassay.studies.debiasing.results import DebiasingResult, draw_conclusion
 from biassay.studies.debiasing.settings import DebiasingSettings
 from biassay.studies.debiasing.study import load_inputs
+from biassay.studies.study import Requests
 
 from .conftest import Cli
 
@@ -119,6 +123,35 @@ def test_loss_is_counted_by_hand(run: Run) -> None:
     assert neighbours.before_effect_size == 1.0
     assert 0.9 < neighbours.after_effect_size < 1.0
     assert neighbours.effect_size == pytest.approx(neighbours.after_effect_size - 1.0)
+
+
+def test_neighbours_of_equal_and_of_reversed_cosines_are_all_or_few() -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(40)]
+    rows = {word: i for i, word in enumerate(words)}
+    table = rng.normal(size=(40, 40))
+    table += table.T
+    one, reverse = measure._WordCosines(rows, table), measure._WordCosines(rows, -table)
+    assert one.share_neighbours(one, words).tolist() == [1.0] * 40
+    assert one.share_neighbours(reverse, words).max() == 0.0
+
+
+def test_the_folder_has_the_fitted_erasers(run: Run) -> None:
+    left, right, centre = (run.arrays[f"0/hard/{name}"] for name in ("left", "right", "centre"))
+    encoder = biassay.open_encoder("glove?erase=hard:gender")
+    base = biassay.open_encoder("glove")
+    for one in (encoder, base):
+        one.prepare(["doctor"])
+    unit = base.encode(["doctor"]).vectors[0] / np.linalg.norm(base.encode(["doctor"]).vectors[0])
+    assert encoder.encode(["doctor"]).vectors[0] == pytest.approx(unit - left @ (right @ (unit - centre)), abs=1e-6)
+
+
+def test_the_bundled_vectors_know_enough_words_of_age_for_all_four_numbers(cli: Cli) -> None:
+    code, stdout, _ = cli("debias", "glove", "--concept", "age", "--method", "inlp", "--n-names", "6", "--json")
+    assert code == 0
+    assert {row["part"]: row["status"] for row in json.loads(stdout)["results"]} == dict.fromkeys(
+        ("association", "probe", "audit", "similarity", "neighbours"), "measured"
+    )
 
 
 def test_the_terminal_shows_the_verdict_before_the_numbers(cli: Cli) -> None:
@@ -275,6 +308,28 @@ def test_erased_and_plain_models_share_vectors_and_no_measurement(cli: Cli) -> N
     assert "using the cached measurement" in again[2] or "measuring" not in again[2]
 
 
+def test_vocabularies_and_every_representation_are_erased(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    concept = load_concept("gender")
+    words = [word for word, _ in concept.fitting_words] + [f"word{i}" for i in range(30)]
+    path = tmp_path / "vectors.txt"
+    lines = (
+        " ".join([word, *map(str, row)]) for word, row in zip(words, rng.normal(size=(len(words), 20)), strict=True)
+    )
+    path.write_text("\n".join(lines) + "\n")
+    options = RunOptions()
+    (opened,) = open_models(
+        parse_model_specs(f"vectors:{path}?erase=mean-projection:gender"), ("texts",), options.listener
+    )
+    outputs, _, _ = RequestFetcher(options).fetch(opened, Requests(texts=words))
+    vectors = outputs.texts(words).vectors
+    assert np.concatenate([block.vectors for block in outputs.vocabulary()]) == pytest.approx(vectors)
+    assert outputs.read_texts(words).vectors == pytest.approx(vectors)
+    labels = np.array([label for _, label in concept.fitting_words])
+    means = [vectors[: len(labels)][labels == label].mean(axis=0) for label in (0, 1)]
+    assert means[0] == pytest.approx(means[1], abs=1e-6)
+
+
 def test_a_report_and_a_comparison_can_be_written(cli: Cli, done: Path, tmp_path: Path) -> None:
     page = (done / "report.html").read_text("utf-8")
     assert "Gender is still there" in page or "But gender is still there" in page
@@ -307,6 +362,21 @@ def test_methods_and_concepts_are_listed_and_described(cli: Cli) -> None:
     assert json.loads(cli("erasure", "gender", "--json")[1])["fitted, male"][:2] == ["husband", "king"]
 
 
+def test_an_interrupted_run_of_an_erased_model_resumes(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = ("glove", "glove?erase=inlp:gender")
+    assert cli("run", *models, "--tests", "weat6", "--out", tmp_path / "whole")[0] == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(Erasure, "fit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert cli("run", *models, "--tests", "weat6", "--out", tmp_path / "run")[0] == 1
+    assert len(biassay.load(tmp_path / "run").results) == 1
+    assert cli("resume", tmp_path / "run")[0] == 0
+    whole, resumed = (biassay.load(tmp_path / name).results for name in ("whole", "run"))
+    assert [(row.options, row.effect_size) for row in resumed] == [(row.options, row.effect_size) for row in whole]
+    assert resumed[1].options.startswith("erase=inlp:gender@")
+
+
 def test_other_words_of_a_concept_are_another_model_and_stop_a_resumed_run(cli: Cli, tmp_path: Path) -> None:
     male, female = (
         [word for word, own in load_concept("gender").fitting_words if own == label][:12] for label in (0, 1)
@@ -319,3 +389,12 @@ def test_other_words_of_a_concept_are_another_model_and_stop_a_resumed_run(cli: 
     code, _, stderr = cli("resume", out)
     assert code == 2
     assert "has changed since the run began" in stderr
+
+
+def test_workers_and_comparisons_get_erased_models(tmp_path: Path) -> None:
+    model = "glove?erase=inlp:gender"
+    alone = biassay.run(model, "weat6", random_sets=0)
+    spread = biassay.run(model, "weat6", random_sets=0, engine=LocalExecutor(), cache=tmp_path / "other")
+    assert spread.results[0].effect_size == alone.results[0].effect_size
+    (verdict,) = biassay.compare("glove", model, tests="weat6").verdicts
+    assert verdict.outcome == "better"

@@ -12,6 +12,7 @@ import pytest
 import biassay
 from biassay.errors import UsageError
 from biassay.runs import log_import
+from biassay.stats.benchmark_scores import UNPARSED, bbq_score
 from biassay.studies.benchmarks.findings import list_notes
 from biassay.studies.benchmarks.logs import read_log
 
@@ -23,6 +24,32 @@ LOGS = Path(__file__).parents[1] / "reference" / "logs"
 def log(name: str) -> Path:
     (path,) = LOGS.glob(name)
     return path
+
+
+@pytest.mark.parametrize(
+    "name", ["samples_bbq_2*", "samples_bbq_generate_*", pytest.param("bbq.eval", marks=pytest.mark.extras)]
+)
+def test_bbq_of_a_log_is_scored_as_by_the_function(name: str) -> None:
+    run = biassay.import_logs(log(name))
+    assert run.results
+    for row in run.results:
+        own = [
+            one
+            for one in read_log(log(name)).answers
+            if (one.item.category, one.item.ambiguous) == (row.category, row.condition == "ambiguous")
+        ]
+        items = [one.item for one in own]
+        found = bbq_score(
+            [UNPARSED if one.choice.option is None else one.choice.option for one in own],
+            correct=[item.correct for item in items],
+            target=[item.target for item in items],
+            unknown=[item.unknown for item in items],
+            templates=[item.template for item in items],
+            ambiguous=items[0].ambiguous,
+        )
+        assert (row.n_items, row.undecided) == (found.n, found.unparsed)
+        assert row.accuracy == (found.accuracy if found.n else None)
+        assert row.effect_size == (None if found.score.value != found.score.value else found.score.value)
 
 
 @pytest.mark.extras
@@ -109,6 +136,10 @@ def test_the_command_and_what_it_refuses(cli: Cli, tmp_path: Path) -> None:
     assert cli("import", log("bbq.eval"), "--out", tmp_path / "run")[0] == 0
     assert (tmp_path / "run" / "report.html").is_file()
     assert cli("import", tmp_path / "none.jsonl")[0] == 2
+    (tmp_path / "notalog.jsonl").write_text('{"a": 1}\n')
+    for path in (tmp_path, tmp_path / "notalog.jsonl"):
+        code, _, stderr = cli("import", path)
+        assert (code, "samples_TASK_DATE.jsonl" in stderr) == (2, True)
     other = tmp_path / "samples_gsm8k_2026-11-16T09-49-00.983770.jsonl"
     other.write_text(
         json.dumps({"doc_id": 0, "doc": {"question": "2+2?"}, "arguments": {}, "filtered_resps": []}) + "\n"

@@ -38,6 +38,11 @@ def test_the_installed_command_prints_a_table_and_writes_the_run_folder(tmp_path
     assert counted == [f"glove: encoding: {texts} of {texts} texts", "glove: measuring: 2 of 2 tests"]
 
 
+def test_tests_takes_names_patterns_and_aliases(cli: Cli) -> None:
+    _, stdout, _ = cli("run", "glove", "--max-unknown", "1", "--json", "--tests", "weat7,C6,weat6*,weat6,sent-weat[67]")
+    assert list(measured(stdout)) == ["weat7", "C6", "weat6", "weat6b", "sent-weat6", "sent-weat7"]
+
+
 @pytest.mark.parametrize("protocol", ["may2019", "caliskan2017"])
 def test_under_the_papers_protocols_the_table_is_by_text(protocol: str, tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "run"

@@ -139,10 +139,11 @@ templates = ["any {T}."]
         ('{ "x0" = "x" }', '{ "x0" = "z" }'),
         ('rule = "listed"', 'rule = "listed"\nexcept_ending = "x1"'),
         ('["x1", "y1"]', '["x1"]'),
+        ('"y2"', '"y9"'),
     ],
-    ids=["template", "plural", "except_ending", "words of a class"],
+    ids=["template", "plural", "except_ending", "words of a class", "word of a set"],
 )
-def test_resume_refuses_templates_that_changed(
+def test_resume_refuses_tests_that_changed(
     before: str, after: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     concepts = "".join(f'[concepts.{c}]\nwords = ["{c}0", "{c}1", "{c}2"]\n' for c in "xyab")

@@ -219,6 +219,10 @@ def test_a_line_too_long_is_bad_and_passed_over(tmp_path: Path, monkeypatch: pyt
     texts, places, tally, _ = read_file(path)
     assert (texts, places) == (["first", "last"], [0, 2_000_007])
     assert (tally.documents, tally.bad) == (2, 2)
+    path = tmp_path / "corpus.jsonl"
+    path.write_bytes(b'{"body": "' + b"x" * 2_000_000 + b'"}\n{"text": "She left."}\n')
+    texts, _, tally, _ = read_file(path)  # the field is found in the first line that is read
+    assert (texts, tally.documents, tally.bad) == (["She left."], 1, 1)
 
 
 def test_files_folders_and_patterns(tmp_path: Path) -> None:

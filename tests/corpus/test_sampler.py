@@ -54,6 +54,12 @@ def sample_of(found: list[tuple[str, Row]], k: int) -> ContextSample:
 
 
 @settings(max_examples=300, deadline=None)
+@given(hits, st.integers(1, 6))
+def test_sample_is_the_k_smallest(found: list[tuple[str, Row]], k: int) -> None:
+    assert as_rows(sample_of(found, k).to_table()) == expected(found, k)
+
+
+@settings(max_examples=300, deadline=None)
 @given(st.lists(hits, max_size=4), st.integers(1, 6), st.randoms(use_true_random=False))
 def test_merging_in_any_order_is_the_sample_of_the_whole(
     parts: list[list[tuple[str, Row]]], k: int, random: Any

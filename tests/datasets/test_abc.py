@@ -67,6 +67,12 @@ def test_adjectives_of_table_a7(abc: AbcStimuli) -> None:
     assert both == ["submissive"]  # of dominated and of unassertive
 
 
+def test_adjectives_of_the_first_traits_are_those_measured_by_the_reference(abc: AbcStimuli, reference: Path) -> None:
+    traits = json.loads((reference / "masked_lm" / "expected.json").read_text())["traits"]
+    own = {side[0] for pair in abc.pairs for side in (pair.left_adjectives, pair.right_adjectives)}
+    assert set(traits) <= own
+
+
 def test_human_judgements_name_the_same_pairs_and_groups(abc: AbcStimuli, reference: Path) -> None:
     released = json.loads((reference / "us_stereotypes" / "figures.json").read_text())
     assert set(released["groups"]) - {"average people"} == set(abc.human_groups)
@@ -95,6 +101,17 @@ def test_fifty_three_groups_by_domain(abc: AbcStimuli) -> None:
     assert list(counts.values()) == [7, 5, 10, 8, 2, 5, 2, 14]
     assert [group.name for group in select_groups(abc, ["pilot"])] == ["Black", "Hispanic", "Asian", "immigrant"]
     assert len(select_groups(abc, ["human"])) == 25
+
+
+def test_forms_of_groups(abc: AbcStimuli) -> None:
+    forms = {group.name: (group.singular, group.plural, group.modifier) for group in abc.groups}
+    assert forms["Asian"] == ("Asian person", "Asian people", "Asian")
+    assert forms["teenager"] == ("teenager", "teenagers", "teenage")
+    assert forms["woman"] == ("woman", "women", "female")
+    assert forms["Native American"] == ("Native American", "Native Americans", "Native American")
+    assert forms["person with a disability"] == ("person with a disability", "people with disabilities", None)
+    without = [name for name, (_, _, modifier) in forms.items() if modifier is None]
+    assert without == ["immigrant", "veteran", "refugee", "doctor", "mechanic", "person with a disability"]
 
 
 def test_thirty_five_templates_by_kind(abc: AbcStimuli) -> None:

@@ -50,6 +50,21 @@ def test_ceat_tests_and_name_lists() -> None:
             assert len(concepts[f"{race}-american-{gender}"].words) == 12
 
 
+def test_every_data_file_says_where_it_comes_from() -> None:
+    for test in load_catalogue().tests.values():
+        for text in (test.source.name, test.source.citation, test.source.licence, test.source.version):
+            assert len(text) > 0
+            assert text != "not stated"
+    for templates in load_catalogue().template_sets.values():
+        assert len(templates.source.citation) > 20
+
+
+def test_every_concept_is_clean() -> None:
+    for concept in load_catalogue().concepts.values():
+        assert len(set(concept.words)) == len(concept.words) >= 2
+        assert all(word == " ".join(word.split()) for word in concept.words)
+
+
 def test_word_lists_equal_the_published_ones(reference: Path) -> None:
     published = published_digests(reference)
     for name in [*WORD_TESTS, "heilman_double_bind_competent_one_word", "heilman_double_bind_likable_one_word"]:

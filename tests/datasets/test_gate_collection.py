@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 
 from biassay.datasets.catalogue import load_catalogue, select_tests
@@ -27,6 +29,12 @@ def test_default_runs_do_without_it() -> None:
 def test_every_set_has_enough_clusters(test: Test) -> None:
     clusters = {role: len(set(test.concept(role).cluster_labels.values())) for role in ROLES}
     assert min(clusters.values()) >= MIN_CLUSTERS
+
+
+@pytest.mark.parametrize("test", TESTS, ids=lambda test: test.name)
+def test_no_word_is_in_two_sets(test: Test) -> None:
+    words = {role: {word.lower() for word in test.concept(role).words} for role in ROLES}
+    assert [roles for roles in combinations(ROLES, 2) if words[roles[0]] & words[roles[1]]] == []
 
 
 @pytest.mark.parametrize("test", TESTS, ids=lambda test: test.name)

@@ -64,6 +64,28 @@ def test_words_that_the_appendix_names_stand_where_it_says(shipped: Grouping) ->
     assert males.emergent == ("assertive", "educated", "successful")
 
 
+def test_every_emergent_word_is_one_of_its_group(shipped: Grouping) -> None:
+    for group in shipped.groups:
+        assert set(group.emergent) < set(group.biases)
+
+
+def test_constituents_of_every_shipped_group(shipped: Grouping) -> None:
+    races = {"african": "African Americans", "european": "European Americans", "mexican": "Mexican Americans"}
+    for race, gender in itertools.product(races, ("females", "males")):
+        target = shipped.group(f"{race}-american-{gender}")
+        expected = []
+        for other in races:
+            if other != race:
+                own, others = ([f"{r}-american-{g}" for g in ("females", "males")] for r in (race, other))
+                expected.append((f"race: {races[race]} / {races[other]}", own, others))
+        opposite = "males" if gender == "females" else "females"
+        own, others = ([f"{r}-american-{g}" for r in races] for g in (gender, opposite))
+        expected.append((f"gender: {gender} / {opposite}", own, others))
+        found = [(pair.label, list(pair.first), list(pair.second)) for pair in shipped.constituents(target)]
+        assert found == expected
+        assert [g.name for g in shipped.comparison_groups(target)] == [name for name in CHANCE if name != target.name]
+
+
 def write(path: Path, cells: list[dict[str, str]], more: str = "") -> Path:
     """A file of groups with two names each, by their values: ``ab`` has the names ab0 and ab1."""
     parts = [more]

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from biassay.datasets.human_ratings import HumanRatings, read_human_ratings
 from biassay.errors import StimulusError, UnknownNameError
+from biassay.stats.alignment import kendall_alignment, noise_ceiling, precision_at
 
 from ..judgements import exact_means
 
@@ -96,6 +98,26 @@ def test_copies_as_in_the_released_ratings_are_named_and_can_be_left_out(
     assert np.nanmax(np.abs(without.means - aggregate.means)) < 1e-8
     assert sum("dropped" in note for note in without.notes) == 3
     assert aggregate.drop_copies() is aggregate
+
+
+def tau_of_halves(ratings: np.ndarray, seed: int) -> float:
+    """Between the means of one half of each group's annotators and those of the other."""
+    rng = np.random.default_rng(seed)
+    halves: list[list[np.ndarray]] = [[], []]
+    for g in range(ratings.shape[1]):
+        raters = rng.permutation(np.flatnonzero(~np.isnan(ratings[:, g]).all(axis=1)))
+        for half, chosen in zip(halves, (raters[::2], raters[1::2]), strict=True):
+            half.append(np.nanmean(ratings[chosen, g], axis=0))
+    return float(kendalltau(*(np.concatenate(half) for half in halves)).statistic)
+
+
+def test_people_agree_with_themselves_and_with_halves_of_themselves(full: HumanRatings) -> None:
+    assert kendall_alignment(full.means, full.means).tau == 1.0
+    assert precision_at(full.means, full.means).overall < 1.0  # of some groups all means are on one side
+    ceiling = noise_ceiling(full.ratings, n=100, rng=0)
+    assert ceiling.tau == pytest.approx(np.mean([tau_of_halves(full.ratings, rng) for rng in range(20)]), abs=0.02)
+    assert ceiling.group_tau.shape == (26,)
+    assert not np.isnan(ceiling.group_tau).any()
 
 
 @pytest.mark.parametrize(

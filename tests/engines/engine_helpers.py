@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import threading
@@ -54,6 +55,29 @@ class Squares:
         if self.how == "network":
             raise GatedError("the model is gated", lock=threading.Lock())
         raise ZeroDivisionError("a fault of the program")
+
+
+@dataclass(frozen=True)
+class FullDisk:
+    """A worker that counts up to a task; the disk of the first node that reaches three is full."""
+
+    folder: str
+
+    def __call__(self) -> Callable[[int], Iterator[tuple[int, int, str]]]:
+        return self.work
+
+    def work(self, task: int) -> Iterator[tuple[int, int, str]]:
+        import ray
+
+        node, full = ray.get_runtime_context().get_node_id(), Path(self.folder) / "full"
+        for piece in range(task):
+            if piece == 3:
+                if not full.exists():
+                    full.write_text(node)
+                if full.read_text() == node:
+                    raise OSError(errno.ENOSPC, "No space left on device", "/somewhere")
+            time.sleep(0.02)
+            yield task, piece, node
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Nodes of a Ray cluster that are lost in the middle."""
+"""Nodes of a Ray cluster that are lost in the middle, or whose disk is full."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from biassay.engines.ray_cluster import RayExecutor
 from biassay.errors import MeasurementError, UsageError
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the workers, which import the helpers by name
-from engine_helpers import Squares
+from engine_helpers import FullDisk, Squares
 
 pytestmark = [*MARKS, pytest.mark.slow]
 
@@ -37,6 +37,14 @@ def engine(cluster: Any) -> RayExecutor:
 
 def whole(tasks: list[int]) -> list[tuple[int, int]]:
     return sorted((task, piece) for task in tasks for piece in range(task))
+
+
+def test_what_a_full_disk_stops_is_done_by_other_nodes(engine: RayExecutor, tmp_path: Path) -> None:
+    tasks = [5, 6, 7, 8, 9, 10]
+    found = list(engine.run(FullDisk(str(tmp_path)), tasks))
+    full = (tmp_path / "full").read_text()
+    assert sorted((task, piece) for task, piece, _ in found) == whole(tasks)
+    assert {node for _, piece, node in found if piece >= 3}.isdisjoint({full})
 
 
 def test_more_gpus_than_a_node_has_are_refused_and_shares_are_numbers(cluster: Any) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -101,6 +101,37 @@ def test_a_number_of_gpus_that_cannot_be(engine_on: Any, gpus: float) -> None:
 def test_a_cluster_that_can_hold_no_worker_is_refused(engine_on: Any) -> None:
     with pytest.raises(UsageError, match=r"no node .*num_cpus=1"):
         engine_on(StandIn(0))
+
+
+@dataclass(frozen=True)
+class FullAt:
+    """Let the first workers fail with a full disk."""
+
+    many: int
+    made: ClassVar[list[int]] = [0]
+
+    def __call__(self) -> Callable[[Any], Iterator[Any]]:
+        self.made[0] += 1
+        return self.full if self.made[0] <= self.many else Slow().work
+
+    def full(self, _: Any) -> Iterator[Any]:
+        raise OSError(28, "No space left on device", "/somewhere")
+
+
+def test_another_node_goes_on_for_a_model_whose_only_worker_has_a_full_disk(engine_on: Any) -> None:
+    ray = StandIn(3)
+    engine = engine_on(ray)
+    FullAt.made[0] = 0
+    assert list(engine.run(FullAt(2), [7])) == [7]
+    assert ray.most == 3  # those with a full disk kept their place
+    FullAt.made[0] = 0
+    with pytest.raises(OSError, match="No space left on device: '/somewhere'"):
+        list(engine.run(FullAt(3), [7]))
+    assert ray.alive == []
+    ray = StandIn(100)
+    with pytest.raises(OSError, match="No space left on device"):
+        list(engine_on(ray).run(FullAt(100), [7]))
+    assert ray.asked_for == 6  # a disk that all share
 
 
 TRACEBACK = """The actor died because of an error raised in its creation task, \x1b[36mray::Worker()\x1b[39m (pid=1)

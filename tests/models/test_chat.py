@@ -71,6 +71,20 @@ def test_settings_are_sent_and_are_part_of_the_identity(endpoint: Endpoint) -> N
     assert opened(endpoint, "concurrency=2&retries=1&timeout=9&rate=100").identity.key in keys
 
 
+@pytest.mark.parametrize(
+    "setting", ["temperature=-1", "temperature=x", "max_tokens=0", "seed=-1", "rate=0", "concurrency=0", "colour=red"]
+)
+def test_settings_that_mean_nothing_are_refused(endpoint: Endpoint, setting: str) -> None:
+    with pytest.raises(UsageError, match="chat:toy"):
+        opened(endpoint, setting)
+
+
+def test_a_chat_model_encodes_no_texts() -> None:
+    for ability in ("texts", "likelihoods", "blanks"):
+        with pytest.raises(UsageError, match="'chat:toy' cannot"):
+            open_model("chat:toy?base_url=http://localhost:1/v1", ability)
+
+
 def test_a_rate_counts_further_attempts_too(endpoint: Endpoint) -> None:
     """A request in 1,000 minutes: the fourth attempt waits for its turn like a fourth prompt."""
     clock = Clock()
@@ -133,27 +147,14 @@ def test_a_server_without_log_probabilities_is_found_out_and_said(endpoint: Endp
     assert len(endpoint.seen) == 1
 
 
+def test_a_huge_answer_is_not_read(endpoint: Endpoint) -> None:
+    endpoint.always = lambda _: Reply(body=b" " * 20_000_000)
+    with pytest.raises(MeasurementError, match="more than"):
+        opened(endpoint).reply([Prompt("a")])
+    assert endpoint.sent == 0
+
+
 # What is tried again
-
-
-MALFORMED = {
-    "a page": Reply(body=b"<html>busy</html>"),
-    "nothing": Reply(body=b""),
-    "no object": Reply(body=b"[]"),
-    "no choices": Reply(body=b"{}"),
-    "fewer choices": Reply(body=b'{"choices": []}'),
-    "another form": Reply(body=b'{"choices": ["x"]}'),
-    "no message": Reply(body=b'{"choices": [{"text": "x"}]}'),
-    "no text": Reply(body=b'{"choices": [{"message": {"content": 3}}]}'),
-    "vectors": api_server.answer([]),
-    "cut off": Reply(body=b'{"choices": [{"message"', cut=100),
-}
-BROKEN = {
-    "429": Reply(429, headers={"Retry-After": "7"}),
-    "500": Reply(500),
-    "dropped": Reply(drop=True),
-    "silent": Reply(hang=True),
-}
 
 
 def test_an_address_with_the_path_is_refused(endpoint: Endpoint) -> None:

@@ -13,7 +13,8 @@ from tests.blanks import blank
 
 from biassay.errors import BudgetError, MeasurementError, ModelError, UsageError
 from biassay.models.base import BLANK_COLUMNS
-from biassay.models.openai.completions import CompletionsBlanks, CompletionsLikelihoods
+from biassay.models.openai.completions import CompletionsBlanks, CompletionsLikelihoods, CompletionsModel
+from biassay.models.registry import parse_model
 from biassay.models.token_budget import TokenBudget
 from biassay.prompts.requests import LikelihoodRequest, Prompt
 
@@ -25,13 +26,14 @@ from .answer_server import (
     completing,
     echo,
     log_ps,
+    model_string,
     one_by_one,
     only_first,
     said_to,
     tokens_of,
     vllm,
 )
-from .api_server import Endpoint, Reply, Script
+from .api_server import Clock, Endpoint, Reply, Script
 
 pytestmark = pytest.mark.extras
 
@@ -153,6 +155,22 @@ def test_what_a_server_gives_for_a_log_probability_is_not_repeated(endpoint: End
         completing(endpoint, kind=CompletionsLikelihoods).likelihoods([LikelihoodRequest("one two")])
     assert "sk-secret" not in str(caught.value)
     assert len(str(caught.value)) < 200
+
+
+def test_a_rate_counts_every_text_where_a_server_takes_one_at_a_time(endpoint: Endpoint) -> None:
+    endpoint.always = one_by_one
+    clock = Clock()
+    name = parse_model(model_string(endpoint, "completions", "rate=0.001&concurrency=1"))
+    CompletionsModel(name, clock.pace()).reply([Prompt("one", options=(" two", " three", " four"))])
+    assert len(endpoint.seen) == 4  # one, two others at once in vain, and each of these
+    assert [round(wait / 60_000) for wait in clock.waits] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", '"-1"', "0.5"])
+def test_log_probabilities_that_are_no_numbers(endpoint: Endpoint, number: str) -> None:
+    endpoint.always = lambda asked: Reply(body=echo(asked).body.replace(str(log_ps(TEXT)[1]).encode(), number.encode()))
+    with pytest.raises(MeasurementError, match="log-probability"):
+        completing(endpoint, kind=CompletionsLikelihoods).likelihoods([LikelihoodRequest(TEXT)])
 
 
 def test_blanks_are_filled_as_a_causal_model_does(endpoint: Endpoint) -> None:

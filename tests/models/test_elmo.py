@@ -153,6 +153,17 @@ def test_word_vectors_equal_the_458_published_ones(published: Path) -> None:
     np.testing.assert_allclose(layers[0], np.tile(expected, 2), rtol=1e-5, atol=1e-6)
 
 
+def test_boundaries_have_the_vectors_of_their_marks(published: Path) -> None:
+    from biassay.models.recurrent.elmo_network import TEXT_END, TEXT_START, character_ids
+
+    assert (character_ids(TEXT_START, 50), character_ids(TEXT_END, 50)) == ([258, 256, 259], [258, 257, 259])
+    words = (published / "vocab_test.txt").read_text().split()
+    with h5py.File(published / "elmo_token_embeddings.hdf5", "r") as file:
+        expected = file["embedding"][()][[words.index("<S>"), words.index("</S>")]]
+    found = opened(published).load().word_vectors([TEXT_START, TEXT_END]).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
 # A plain NumPy pass, one text and one word at a time, in double precision.
 
 
@@ -460,3 +471,10 @@ def test_files_that_are_no_hdf5_or_end_early(tmp_path: Path) -> None:
     for damaged in (b"", b"version https://git-lfs.github.com/spec/v1\n", content[:600], content[: len(content) // 2]):
         (folder / "weights.hdf5").write_bytes(damaged)
         refused(folder, r"weights.hdf5: damaged, or not an HDF5 file: .*; download it again")
+
+
+def test_no_state_is_carried_from_one_text_to_the_next(folder: Path) -> None:
+    encoder = opened(folder)
+    once = encoder.encode(TEXTS[:1]).vectors
+    encoder.encode(TEXTS[1:])
+    np.testing.assert_array_equal(encoder.encode(TEXTS[:1]).vectors, once)

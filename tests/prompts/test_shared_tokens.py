@@ -70,3 +70,38 @@ def test_a_token_without_likelihood_counts_in_neither() -> None:
     assert score_shared_tokens(first, second) == (-2.0, -4.0)
     with pytest.raises(UsageError):
         score_shared_tokens((["a"], []), (["a"], [0.0]))
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(
+    ("more", "less", "by_id", "by_word"),
+    [
+        # The blank is part of a token: the first word of a sentence is another token than the same word within it.
+        (["old", " men", " sing"], ["men", " sing"], ["▁sing"], ["men", "sing"]),
+        # Endings are shared by other words.
+        (["the", " waiter", "s"], ["the", " nurse", "s"], ["the", "s"], ["the"]),
+    ],
+)
+def test_tokens_of_a_bpe_tokenizer_are_shared_by_id_and_not_by_word(
+    more: list[str], less: list[str], by_id: list[str], by_word: list[str]
+) -> None:
+    """With merges for these words, 'men' and ' men' have different ids, and 'waiters' ends in a token of its own."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    pieces = dict.fromkeys(piece.replace(" ", "Ġ") for piece in [*more, *less])
+    vocabulary = {symbol: i for i, symbol in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    merges = []
+    for piece in pieces:
+        for end in range(2, len(piece) + 1):
+            if piece[:end] not in vocabulary:
+                vocabulary[piece[:end]] = len(vocabulary)
+                merges.append((piece[: end - 1], piece[end - 1]))
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    sentences = "".join(more), "".join(less)
+    ids = [tokenizer.encode(sentence).ids for sentence in sentences]
+    shared = align_tokens(*ids)
+    assert [str(tokenizer.id_to_token(ids[0][i])).replace("Ġ", "▁") for i, _ in shared] == by_id
+    words = [sentence.split() for sentence in sentences]
+    assert [words[0][i] for i, _ in align_tokens(*words)] == by_word

@@ -111,6 +111,18 @@ def test_the_figure_is_seen_first_and_tables_on_demand(width: int, run: Run, ope
     page.wait_for_selector("#texts-tests table >> nth=0", state="visible")
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_axis_stays_visible_while_the_figure_scrolls(width: int, nine: Run, opened: Callable[..., Opened]) -> None:
+    page = opened(nine, width=width).page
+    page.locator("#texts-figure .strip").last.evaluate("(row) => row.scrollIntoView({block: 'start'})")
+    first = page.locator("#texts-figure .strip").first.bounding_box()
+    axis = page.locator("#texts-figure .axis").first.bounding_box()
+    assert first is not None
+    assert axis is not None
+    assert first["y"] < axis["y"]  # the first row has scrolled away
+    assert 0 <= axis["y"] < 900
+
+
 def test_the_figure_shows_every_effect_where_it_is(run: Run, opened: Callable[..., Opened]) -> None:
     page = opened(run).page
     rows = page.evaluate(
@@ -122,6 +134,18 @@ def test_the_figure_shows_every_effect_where_it_is(run: Run, opened: Callable[..
     reach = max(2.0, *(abs(effect) for effects in measured.values() for effect in effects if effect is not None))
     for test, places in rows:
         assert [(place - 50.0) / 48.0 * reach for place in places] == pytest.approx(measured[test], abs=0.003)
+
+
+def test_rows_of_the_figure_are_walked_with_the_keyboard(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run)
+    one.page.locator(".effects .strip").first.focus()
+    first = one.tip
+    one.page.keyboard.press("ArrowDown")
+    assert first is not None
+    assert one.tip is not None
+    assert one.tip != first
+    one.page.keyboard.press("ArrowUp")
+    assert one.tip == first
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 import sys
 from collections.abc import Callable
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -165,6 +167,20 @@ def test_a_figure_is_json(make: Callable[[str, Style], Figure], style: Style) ->
     assert held.pop("$schema") == SCHEMA
     assert held == json.loads(json.dumps(figure.spec))
     assert figure.description.startswith(f"{HOSTILE}: ")
+
+
+def test_colours_are_the_variables_of_the_page_or_fixed() -> None:
+    def colours(style: Style) -> list[str]:
+        given = [getattr(style, f.name) for f in dataclasses.fields(style)]
+        return [one for value in given for one in ([value] if isinstance(value, str) else value or ())]
+
+    css = (resources.files("biassay.reporting") / "templates" / "page.css").read_text(encoding="utf-8")
+    for colour in colours(PAGE):
+        found = re.fullmatch(r"var\((--[a-z0-9]+)\)", colour)
+        assert found is not None
+        assert f"{found[1]}:" in css
+    assert all(re.fullmatch(r"#[0-9a-f]{6}", colour) for colour in colours(PRINT))
+    assert (PAGE.background, PRINT.background) == (None, "#ffffff")
 
 
 def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -62,6 +63,24 @@ def test_names_are_text_in_a_figure(name: str, make: Callable[[str, Style], Figu
         assert name in texts(svg)
         if "distribution" not in make.__name__:
             assert [e for e in found if name in e.attrib.get(tip, "") and tag(e) in ("path", "line")]
+
+
+@pytest.mark.extras
+@every_figure
+def test_long_names_are_cut_in_a_figure_and_not_in_what_it_says(
+    make: Callable[[str, Style], Figure],
+    library: Any,  # noqa: ARG001
+) -> None:
+    figure = make(LONG, PAGE)
+    svg = render_for_page(figure)
+    named = [text for text in texts(svg) if text.startswith("www")]
+    assert named
+    if not {"profile", "forest"} & set(make.__name__.split("_")):  # traits and claims are shown whole
+        assert all(text.endswith("…") for text in named)
+        assert float(ET.fromstring(svg).attrib["width"]) < 1100
+    assert LONG in ET.fromstring(svg).attrib["aria-label"]
+    if "distribution" not in make.__name__:
+        assert any(LONG in e.attrib.get("data-tip", "") for e in elements(svg))
 
 
 @pytest.mark.extras
@@ -147,3 +166,29 @@ def test_marks_of_a_forest_stand_where_their_numbers_are(library: Any) -> None: 
         # the ends of a bar are put on whole pixels
         assert (left, height) == pytest.approx((210 * (1 + (row.effect_size - 0.3) / 2), y), abs=0.51)
         assert length == pytest.approx(105 * 0.7, abs=1.01)
+
+
+@pytest.mark.extras
+@every_figure
+def test_pictures_for_print_have_no_white_edges_and_cut_nothing(
+    make: Callable[[str, Style], Figure],
+    library: Any,  # noqa: ARG001
+    tmp_path: Path,
+) -> None:
+    """Three dots a point: an edge is 6 dots, and letters and scales leave some room of their own."""
+    image = pytest.importorskip("PIL.Image")
+    difference = pytest.importorskip("PIL.ImageChops").difference
+    figure = make("a title", PRINT)
+    pictures = [figure.save(tmp_path / "f.png")]
+    if shutil.which("pdftoppm"):
+        pdf = figure.save(tmp_path / "f.pdf")
+        command = ["pdftoppm", "-r", "216", "-png", "-singlefile", str(pdf), str(tmp_path / "pdf")]
+        subprocess.run(command, check=True)
+        pictures.append(tmp_path / "pdf.png")
+    for path in pictures:
+        with image.open(path) as opened:
+            picture = opened.convert("RGB")
+        left, top, right, bottom = difference(picture, image.new("RGB", picture.size, "white")).getbbox()
+        edges = (left, top, picture.width - right, picture.height - bottom)
+        assert min(edges) >= 1
+        assert max(edges) <= 24

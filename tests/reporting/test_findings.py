@@ -285,6 +285,16 @@ def test_labels_cannot_steer_the_terminal() -> None:
     assert not set(text) & {"\x1b", "\x9b", "\u202e"}
 
 
+@pytest.mark.parametrize("width", [60, 100])
+@pytest.mark.parametrize("n", [1, 4, 20])
+def test_wide_tables_are_split_and_lose_no_cell(n: int, width: int) -> None:
+    columns = [Column(f"c{i}", f"head{i}", "A column.", get=f"cell{{}}x{i}".format) for i in range(n)]
+    lines = [line.plain for line in render_table(make_record_table("", columns, range(3)), width)]
+    assert max(map(len, lines)) <= width
+    cells = {f"cell{row}x{i}" for row in range(3) for i in range(n)}
+    assert {*re.findall(r"cell\d+x\d+|head\d+", " ".join(lines))} == cells | {f"head{i}" for i in range(n)}
+
+
 def test_of_many_rows_the_first_are_shown_and_the_others_counted() -> None:
     columns = [Column(name, name, "A column.", get="cell{}".format) for name in ("one", "two")]
     lines = [line.plain for line in render_table(make_record_table("", columns, range(2000), 30), 80)]

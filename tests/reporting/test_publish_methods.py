@@ -91,6 +91,26 @@ def test_numbers_are_those_of_the_run(all_runs: dict[str, RunData]) -> None:
     assert {"2", "3", "0.05", *map(str, choices)} <= numbers(all_runs["robustness"])
 
 
+def templates_told(measure: str, chosen: tuple[str, ...]) -> str:
+    """Return the methods sentences about a run with 35 templates."""
+    templates = {f"t{i}": f"{{Group}} are {i} {{trait}}." for i in range(35)}
+    run = compared_with_people(templates=templates, measures=(measure,))
+    rows = [dataclasses.replace(row, templates=tuple(templates), chosen=chosen) for row in run.tables["measures"]]
+    one = dataclasses.replace(run, tables={**run.tables, "measures": tuple(rows)})
+    return " ".join(sentence.text for sentence in sentences(one))
+
+
+def test_only_templates_that_were_used_are_told() -> None:
+    told = templates_told("ilps", ("t7",))
+    assert 'means over the template "[Group] are 7 [trait]."' in told
+    assert "we chose these from 35 templates as those that agree best with people's ratings of pilot groups" in told
+    two = templates_told("ilps", ("t7", "t9"))
+    assert 'means over "[Group] are 7 [trait]." and "[Group] are 9 [trait]."; we chose these from 35' in two
+    every = templates_told("ilps", tuple(f"t{i}" for i in range(35)))
+    assert "means over all 35 templates" in every
+    assert "we chose" not in every
+
+
 def test_names_are_escaped(run: Run) -> None:
     for name in NASTY:
         models = tuple(dataclasses.replace(one, text=name, name=name) for one in run.manifest.models)

@@ -76,6 +76,26 @@ def test_the_hub_reads_the_numbers_of_a_run(run: Run) -> None:
 
 
 @pytest.mark.extras
+def test_the_helper_of_the_hub_makes_the_same_entry(run: Run) -> None:
+    hub: Any = pytest.importorskip("huggingface_hub")
+    one = next(e for e in hub.ModelCard(model_card(run)).data.eval_results if e.dataset_type == "weat6")
+    made = hub.metadata_eval_result(
+        model_pretty_name="glove",
+        task_pretty_name=one.task_name,
+        task_id=one.task_type,
+        metrics_pretty_name=one.metric_name,
+        metrics_id=one.metric_type,
+        metrics_value=one.metric_value,
+        dataset_pretty_name=one.dataset_name,
+        dataset_id=one.dataset_type,
+    )
+    (index,) = made["model-index"]
+    assert index["name"] == "glove"
+    assert index["results"][0]["metrics"][0]["value"] == one.metric_value
+    assert index["results"][0]["dataset"] == {"type": "weat6", "name": one.dataset_name}
+
+
+@pytest.mark.extras
 @pytest.mark.parametrize("nasty", [*NASTY, SCRIPT, "---", "- a: b", "!!python/object:x", "'", "null", "\u2028", "1e5"])
 def test_hostile_names_are_read_as_names(run: Run, nasty: str) -> None:
     hostile = changed(run, model=nasty, title=nasty, source=nasty)

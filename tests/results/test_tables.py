@@ -112,6 +112,8 @@ def test_a_table_shows_itself_and_an_unknown_one_is_refused() -> None:
     assert len(repr(run.table("results")).splitlines()) == 61
     with pytest.raises(UnknownNameError, match="resuls"):
         run.table("resuls")
+    compared = run_of("one", [result("<b>m</b>", "t"), result("other", "t")]).compare()
+    assert "<b>m" not in compared._repr_html_()
     assert isinstance(run, Run)
 
 

@@ -88,6 +88,13 @@ def test_a_wrong_request_is_refused_before_anything_is_written(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_folder_in_use_is_refused_before_anything_is_encoded(tmp_path: Path, own_cache: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(RunFolderError):
+        biassay.run("glove", tests="weat6", out=tmp_path)
+    assert not list(own_cache.rglob("*.npz"))
+
+
 def test_every_public_name_is_there() -> None:
     for name in biassay.__all__:
         assert getattr(biassay, name) is not None

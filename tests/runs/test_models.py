@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.results.made_runs import stopped
+from tests.results.made_runs import stopped, with_rows
 
 import biassay
 from biassay.errors import MeasurementError, UsageError
@@ -103,3 +104,11 @@ def test_a_model_given_again_may_lie_elsewhere_and_not_be_another(test: str, tmp
             biassay.resume(tmp_path / "run", {"vectors:v.txt": other})
     resumed = biassay.resume(tmp_path / "run", {"vectors:v.txt": f"vectors:{tmp_path / 'moved.txt'}"})
     assert resumed.results == whole.results
+
+
+def test_a_model_that_changed_since_is_refused(test: str, tmp_path: Path) -> None:
+    run = stopped(biassay.run(write_vectors(tmp_path / "v.txt"), test))
+    models = tuple(dataclasses.replace(record, revision="another") for record in run.manifest.models)
+    with_rows(run, (), models=models).save(tmp_path / "run")
+    with pytest.raises(UsageError, match="has changed since the run began"):
+        biassay.resume(tmp_path / "run")

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.ray_cluster import MARKS, cluster_of
+from tests.runs.test_representations import run as measure_representations
 
 import biassay
 from biassay.runs import fetch
@@ -95,3 +96,13 @@ def test_contexts_and_numbers_are_the_same_bit_for_bit(
     names = [sorted(path.name for path in (tmp_path / where).rglob("*.npy")) for where in ("local", "remote")]
     assert names[0] == names[1]  # a shard is named by the hash of its bytes
     assert len(names[0]) == 32  # sixteen words with forty contexts each, thirty-two to a shard
+
+
+def test_representations_of_texts_are_the_same_bit_for_bit(engine: object, tiny_model: str, tmp_path: Path) -> None:
+    here = measure_representations(tiny_model, tmp_path / "here")
+    there = measure_representations(tiny_model, tmp_path / "there", engine=engine)
+    assert there.results == here.results
+    assert all(np.array_equal(array, there.arrays[name]) for name, array in here.arrays.items())
+    names = [sorted(path.name for path in (tmp_path / where).rglob("*.npz")) for where in ("here", "there")]
+    assert names[0] == names[1]
+    assert len(names[0]) == 21  # four layers with five poolings, and numbers of tokens

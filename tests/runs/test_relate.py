@@ -95,6 +95,16 @@ def test_a_measurement_is_not_related_to_itself(folders: tuple[Path, Path]) -> N
         biassay.relate([first], [first])
 
 
+def test_runs_of_different_models_are_refused(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    others = biassay.run({f"other{i}": Planted(0.1 * i) for i in range(5)}, "weat8", random_sets=0)
+    with pytest.raises(UsageError, match=r"got 0; models are matched by label \(LABEL=MODEL\)"):
+        biassay.relate([biassay.load(folders[0])], [others])
+    with pytest.raises(SystemExit) as ended:
+        main(["relate", str(folders[0]), "--with", str(others.save(folders[0].parent / "others"))])
+    assert ended.value.code == 2
+    assert "at least 5 models in both groups of runs, got 0" in capsys.readouterr().err
+
+
 def test_words_are_refused(folders: tuple[Path, Path]) -> None:
     words = biassay.discover("glove", ["african-american-females"], n_permutations=19, alpha=0.5, keep=5)
     with pytest.raises(UsageError, match="runs of discovery cannot be related, because their results have no standard"):

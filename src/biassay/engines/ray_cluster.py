@@ -8,6 +8,7 @@ Every node needs the same biassay with the same extras, and the corpus and the m
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
 import math
@@ -39,6 +40,7 @@ _POLL_SECONDS = 0.5
 _IDLE_WARNING_SECONDS = 30.0
 _CONNECT_SECONDS = 10.0
 _MAX_MODELS = 32  # each has a thread of the driver
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 
 
 @dataclass(eq=False)
@@ -162,6 +164,10 @@ class WorkerPool:
         Returns how many workers the pool may use now.
     is_cancelled : callable
         Returns True if the pool must stop.
+    capacity : int
+        Number of workers that fit on the cluster.
+    parked : list
+        Workers of all pools on nodes with a full disk.
     """
 
     def __init__(
@@ -171,11 +177,15 @@ class WorkerPool:
         options: Mapping[str, Any],
         get_share: Callable[[], int],
         is_cancelled: Callable[[], bool],
+        capacity: int,
+        parked: list[Any],
     ) -> None:
         self._ray, self._get_share, self._is_cancelled = ray, get_share, is_cancelled
+        self._capacity, self._all_parked = capacity, parked
         self._actor_class = ray.remote(max_restarts=0, max_task_retries=0, **options)(RayWorker)
         self._make_worker = ray.put(make_worker)
         self._workers: list[_ActorHandle] = []
+        self._parked: list[Any] = []
         self._started = self._last_active = time.monotonic()
         self._deaths: Counter[int | None] = Counter()
         self._delivered: Counter[int] = Counter()  # results of a task that were yielded before its worker died
@@ -201,12 +211,14 @@ class WorkerPool:
                         left -= 1
                         self._delivered.pop(task_index, None)
                     elif kind == "error":
-                        raise deserialize_error(*content)
+                        self._handle_error(worker, waiting, deserialize_error(*content))
                     elif kind == "fault":
                         raise RuntimeError(f"a worker of the cluster failed:\n{content}")
         finally:
-            for worker in self._workers:
-                self._ray.kill(worker.actor)
+            for actor in (*(worker.actor for worker in self._workers), *self._parked):
+                self._ray.kill(actor)
+            for actor in self._parked:
+                self._all_parked.remove(actor)
 
     def _scale(self, left: int) -> int:
         """Start or stop workers. Return the number of busy workers that are too many."""
@@ -295,9 +307,27 @@ class WorkerPool:
                 f"{n_deaths} workers died {when} (out of memory? give each a larger share of its node); "
                 f"the last one: {_get_line(error)}; run again to continue"
             ) from error
+        self._remove_worker(worker, waiting)
+        self._ray.kill(worker.actor)
+
+    def _remove_worker(self, worker: _ActorHandle, waiting: deque[int]) -> None:
         waiting.extendleft(job.task_index for job in reversed(worker.jobs))
         self._workers.remove(worker)
-        self._ray.kill(worker.actor)
+
+    def _handle_error(self, worker: _ActorHandle, waiting: deque[int], error: BiassayError | OSError) -> None:
+        """Raise the error of a worker, or continue with other workers if the disk of its node is full.
+
+        A worker on a full disk is parked, without tasks, until the end. If it were stopped, Ray would start another one
+        on the same node.
+        """
+        is_disk_error = isinstance(error, OSError) and error.errno in _DISK_ERRORS
+        has_others = any(other is not worker and other.starting is None for other in self._workers)
+        has_room = len(self._all_parked) + 1 < self._capacity
+        if not (is_disk_error and has_room and (has_others or len(self._parked) < _MAX_DEATHS)):
+            raise error
+        self._remove_worker(worker, waiting)
+        self._parked.append(worker.actor)
+        self._all_parked.append(worker.actor)
 
     def _is_program_error(self, error: Exception) -> bool:
         """Return True if biassay raised the error, not Ray. Ray turns errors it cannot pickle into a RayError."""
@@ -335,7 +365,7 @@ class RayExecutor:
             raise UsageError(f"GPUs per worker must be a fraction below 1 or a whole number (0.5, 1, 2), got {gpus:g}")
         self.gpus = gpus
         self._ray = _connect(address)
-        self._shares = FairShare()
+        self._shares, self._parked = FairShare(), list[Any]()
         self._is_stopped = False
         needs = self._worker_resources(model=True)
         if not self._count_slots(needs):
@@ -365,7 +395,8 @@ class RayExecutor:
         try:
             with self._shares.reserve() as get_share:
                 share = lambda: capacity if workers else get_share(capacity)  # noqa: E731
-                pool = WorkerPool(self._ray, pickle.dumps(make_worker), resources, share, lambda: self._is_stopped)
+                worker, is_stopped = pickle.dumps(make_worker), lambda: self._is_stopped
+                pool = WorkerPool(self._ray, worker, resources, share, is_stopped, capacity, self._parked)
                 yield from pool.run(tasks)
         except self._ray.exceptions.RayError as error:
             raise MeasurementError(

@@ -269,18 +269,22 @@ def item(religion: Path) -> BbqItem:
     return read_bbq(religion).items[0]
 
 
-def test_one_choice_over_all_orders_by_log_probability(item: BbqItem) -> None:
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("seed", range(8))
+def test_one_choice_over_all_orders_by_log_probability(item: BbqItem, seed: int) -> None:
+    """The mean of probabilities decides, each order scaled to 1."""
+    rng = np.random.default_rng(seed)
     own = np.log([0.2, 0.5, 0.3])
     parse = partial(TASK.parse, item)
     replies, total = {}, np.zeros(3)
     for order in list_option_orders(3):
-        shown = own[list(order)] + rng.normal(0, 0.5, 3)
+        shown = own[list(order)] + rng.normal(0, 3, 3) - rng.exponential(50)
         replies[order] = Answer("", log_p=tuple(shown))
         for place, option in enumerate(order):
             total[option] += np.exp(shown[place]) / np.exp(shown).sum()
     found = combine_choices(replies, "log-probability", parse)
     assert found.choice == int(total.argmax())
+    agreeing = [order[int(np.argmax(reply.log_p))] == found.choice for order, reply in replies.items()]
+    assert found.agreement == pytest.approx(np.mean(agreeing))
     assert found.kinds == {"chosen": 6}
     by_place = dict.fromkeys(list_option_orders(3), Answer("", log_p=(-0.1, -3.0, math.nan)))
     assert combine_choices(by_place, "log-probability", parse).choice == UNPARSED
