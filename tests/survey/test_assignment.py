@@ -97,6 +97,25 @@ def test_no_more_people_are_asked_than_needed(groups: int, target: int, number: 
     assert sum(model.number - len(drawn.counted_groups) for drawn in people) == spare
 
 
+def test_the_study_of_the_paper_needs_125_people() -> None:
+    """25 groups of 20 annotations by people who rate 4."""
+    for seed in range(20):
+        model = Model(names(25), 20, 4, seed)
+        while model.begin() is not None:
+            pass
+        assert len(model.active) == 125
+        assert all(len(drawn.counted_groups) == 4 for drawn in model.active)
+
+
+def test_a_group_that_must_be_drawn_is_drawn() -> None:
+    """g0 lacks 3 of 6 annotations, and three people will come: each must have it."""
+    lacking = {"g0": 3, "g1": 1, "g2": 1, "g3": 1}
+    for seed in range(50):
+        drawn = draw_groups(names(4), lacking, 2, random.Random(seed))
+        assert drawn is not None
+        assert "g0" in drawn.counted_groups
+
+
 def draws(groups: int, number: int, times: int) -> list[GroupAssignment]:
     rng = random.Random(SEED)
     made = [draw_groups(names(groups), dict.fromkeys(names(groups), 20), number, rng) for _ in range(times)]

@@ -8,6 +8,7 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,22 @@ def test_facts_that_are_not_linked_choose_nobody(tmp_path: Path) -> None:
         asked(store, 4)
         with pytest.raises(UsageError, match="Gender"):
             read_back(store, tmp_path).subgroup("Gender", "Woman")
+
+
+def test_means_by_annotators_equal_those_of_what_was_heard(tmp_path: Path) -> None:
+    """The analysis of Cao et al. 2022, Tables A14 to A17: mean ratings by who gave them."""
+    with store_of(tmp_path, small_study(annotations=30, link_demographics=True)) as store:
+        heard = asked(store, 40)
+        everybody = read_back(store, tmp_path)
+    facts = [("Gender", "Woman"), ("Gender", "Man"), ("Race", "White"), ("Race", "Asian"), ("Race", "Black")]
+    for field, value in facts:
+        found = everybody.subgroup(field, value)
+        chosen = [said for said, known in heard if value in known.get(field, "").split(",")]
+        assert len(found.annotators) == len(chosen) > 3
+        for (g, group), p in product(enumerate(found.groups), range(len(PAIRS))):
+            own = [said[group][p] for said in chosen if group in said]
+            expected = sum(own) / len(own) if own else float("nan")
+            assert found.means[g, p] == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
 # Spreadsheets

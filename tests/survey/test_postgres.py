@@ -22,7 +22,7 @@ from alembic.migration import MigrationContext
 from biassay.errors import UsageError
 from biassay.survey.database import annotations_table, is_sqlite, metadata, open_database, participants_table
 
-from .people import Clock, Person, check_counts, counters, database, go_on, opened, rows, small_study, take_part
+from .people import Clock, Person, check_counts, counters, database, fill, go_on, opened, rows, small_study, take_part
 
 pytestmark = pytest.mark.extras
 
@@ -61,6 +61,24 @@ def test_the_unique_and_foreign_keys_are_in_the_database(url: str) -> None:
         assert key["options"] == {"ondelete": "CASCADE"}
     assert look.get_pk_constraint("annotations")["constrained_columns"] == ["participant_id", "place"]
     engine.dispose()
+
+
+def test_every_migration_can_be_taken_back(url: str) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    import biassay.survey.database as module
+
+    engine = open_database(url)
+    config = Config()
+    config.set_main_option("script_location", str(Path(module.__file__).with_name("migrations")))
+    with engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+    assert sa.inspect(engine).get_table_names() == ["alembic_version"]
+    engine.dispose()
+    with opened(url, small_study()) as store:
+        assert fill(store) == 4
 
 
 def test_sqlite_waits_for_the_disk_and_for_other_writers(tmp_path: Path) -> None:
