@@ -54,6 +54,21 @@ def test_tables_a12_and_a13_average_to_table_6_but_for_slips_of_the_appendix() -
     assert (np.abs(found - TABLE_6)[others] > 0.0005).all()
 
 
+def test_precision_makes_such_a_table_from_scores() -> None:
+    """Scores whose top and bottom three agree with people as often as Tables A12 and A13 say of SeT on RoBERTa."""
+    top, bottom = (np.rint(3 * shares(table)[:, 6]).astype(int) for table in (TOP, BOTTOM))
+    model = np.tile(np.arange(16.0), (25, 1))
+    human = np.full((25, 16), 50.0)
+    for g in range(25):
+        human[g, 13:] = [70.0] * top[g] + [30.0] * (3 - top[g])
+        human[g, :3] = [30.0] * bottom[g] + [70.0] * (3 - bottom[g])
+    found = precision_at(model, human)
+    np.testing.assert_allclose(found.top, top / 3)
+    np.testing.assert_allclose(found.bottom, bottom / 3)
+    assert found.overall == pytest.approx(np.mean((top + bottom) / 6))
+    assert found.overall == pytest.approx(0.653, abs=0.014)
+
+
 CELLS = st.one_of(st.just(X), st.integers(-3, 3).map(float))
 
 
@@ -85,6 +100,15 @@ def test_every_way_to_tau_is_that_of_the_definition_and_of_scipy(both: tuple[Flo
     if not np.isnan(overall):
         theirs = stats.kendalltau(x.ravel(), y.ravel(), nan_policy="omit")
         assert (found.tau, found.p_value) == pytest.approx((theirs.statistic, theirs.pvalue), nan_ok=True)
+
+
+@given(two_matrices(), st.integers(0, 10_000))
+def test_groups_drawn_several_times_count_as_their_copies(both: tuple[Floats, Floats], seed: int) -> None:
+    x, y = both
+    times = np.random.default_rng(seed).multinomial(len(x), np.full(len(x), 1 / len(x)), size=3)
+    found = overall_tau(block_counts(x, y), times)
+    expected = [by_loop(np.repeat(x, t, axis=0), np.repeat(y, t, axis=0)) for t in times]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 @given(two_matrices(), st.integers(1, 4))

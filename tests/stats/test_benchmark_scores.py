@@ -29,6 +29,13 @@ def test_released_answers_have_their_released_scores(cell: str) -> None:
     assert found.by_item.value == pytest.approx(expected["score"], rel=1e-12, abs=1e-12)
 
 
+def test_intervals_of_ambiguous_contexts_by_template_are_wider_than_by_item() -> None:
+    for cell in CELLS:
+        if "|ambig|" in cell:
+            found = bbq_score(**answers(cell), ambiguous=True)
+            assert found.score.standard_error > 1.4 * found.by_item.standard_error
+
+
 def some(choices: Any, **changed: Any) -> Any:
     given = {"correct": [1] * 4, "target": [0] * 4, "unknown": [1] * 4, "templates": [1, 1, 2, 2]}
     return bbq_score(choices, **{**given, **changed}, ambiguous=True)
@@ -83,6 +90,15 @@ def test_a_model_that_always_follows_the_stereotype_is_tested(ambiguous: bool) -
     assert found.interval == pytest.approx((2.0 * 0.025 ** (1 / 25) - 1.0, 1.0))
 
 
+def test_one_answer_of_200_does_not_make_the_interval_narrow_nor_the_bias_doubtful() -> None:
+    """One question of one template is answered otherwise; then one whole template is."""
+    whole = biased(25, ambiguous=True).score
+    for other in (1, 8):
+        found = biased(25, ambiguous=True, choices=[2] * other + [0] * (200 - other)).score
+        assert found.interval[0] < whole.interval[0]
+        assert found.p_value < 1e-4
+
+
 def test_names_that_recur_in_templates_widen_the_interval() -> None:
     rng = np.random.default_rng(5)
     names = [(f"x{rng.integers(6)}", f"y{rng.integers(6)}") for _ in range(400)]
@@ -119,6 +135,13 @@ def test_stereoset_is_that_of_a_loop_over_terms(seed: int) -> None:
     away = min(np.mean(ss), 100 - np.mean(ss))
     assert found.icat == pytest.approx(np.mean(lms) * away / 50)
     assert found.icat_interval[0] <= found.icat <= found.icat_interval[1]
+
+
+def test_terms_without_a_preference_are_left_out_of_ss() -> None:
+    found = stereoset_score([1, 0, np.nan], [1, 1, 0], ["a", "b", "c"])
+    assert found.ss.n_clusters == 2
+    assert found.lms.n_clusters == 3
+    assert math.isnan(found.terms[2].ss)
 
 
 def test_an_unparsed_answer_counts_nowhere_else() -> None:

@@ -15,6 +15,24 @@ def similarities(rng: np.random.Generator, n: int, common: float = 0.0) -> np.nd
     return np.asarray(vectors @ vectors.T)
 
 
+def test_standard_deviation_of_pairs() -> None:
+    table = similarities(np.random.default_rng(0), 30)
+    pairs = [table[i, j] for i in range(30) for j in range(i)]
+    assert similarity_sd(table) == pytest.approx(np.std(pairs))
+
+
+def test_jackknife_deletes_one_word() -> None:
+    rng = np.random.default_rng(1)
+    old, new = similarities(rng, 12), similarities(rng, 12, 0.3)
+    logs = []
+    for i in range(12):
+        kept = np.ix_(np.arange(12) != i, np.arange(12) != i)
+        logs.append(np.log(similarity_sd(new[kept]) / similarity_sd(old[kept])))
+    jackknife = 11 / 12 * np.sum((np.array(logs) - np.mean(logs)) ** 2)
+    assert jackknife < log_contrast_variance((old, new), (-1.0, 1.0)) < 4.0 * jackknife
+    assert log_contrast_variance((old, 3.0 * old), (-1.0, 1.0)) == pytest.approx(0.0, abs=1e-20)
+
+
 def test_a_weighted_sum_of_logs_is_jackknifed_together() -> None:
     rng = np.random.default_rng(3)
     tables = [similarities(rng, 12, noise) for noise in (1.0, 0.5, 0.3)]

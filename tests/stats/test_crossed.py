@@ -56,6 +56,14 @@ def test_reference(name: str) -> None:
         assert found.interval == pytest.approx(expected["interval"], rel=1e-9)
 
 
+def test_star_and_interval_agree(rng: np.random.Generator) -> None:
+    for _ in range(200):
+        shift = np.outer([1] * 5 + [0] * 5, [rng.uniform(0, 2)] * 6 + [0] * 6)
+        found = crossed_test(rng.normal(size=(10, 12)) + shift, 5, 6)
+        if found.interval is not None and found.p_value is not None:
+            assert (found.p_value <= 0.05) == (not found.interval[0] <= 0.0 <= found.interval[1])
+
+
 @pytest.mark.parametrize("table", [np.zeros((6, 6)), np.full((6, 6), 0.3)])
 def test_nothing_varies(table: np.ndarray) -> None:
     found = crossed_test(table, 3, 3)

@@ -133,6 +133,16 @@ def test_leaves_out_0_where_the_crossed_test_is_significant(
     assert significant < 200
 
 
+def test_agrees_with_a_p_value_at_the_boundary(rng: np.random.Generator) -> None:
+    for _ in range(50):
+        table = simulated(rng, (6, 6, 6, 6), 1.0)
+        p = crossed_test(table, 6, 6).p_value
+        assert p is not None
+        for confidence in (1.0 - p, math.nextafter(1.0 - p, 0.0), math.nextafter(1.0 - p, 1.0)):
+            low, high = ends(crossed_effect(table, 6, 6, confidence=confidence))
+            assert (p <= 1.0 - confidence) == (not low <= 0.0 <= high)
+
+
 @pytest.mark.parametrize("effect", [0.0, 1.0, 5.0])
 def test_unit_and_order(rng: np.random.Generator, effect: float) -> None:
     table = simulated(rng, (5, 8, 7, 4), effect)
@@ -160,6 +170,16 @@ def test_of_targets_that_are_all_alike_only_the_sign_is_known(rng: np.random.Gen
     assert high == (pytest.approx(most) if test.p_value > 0.05 else -math.ulp(0.0))
     above = crossed_effect(table, 4, 5, confidence=1.0 - test.p_value - 1e-9)
     assert not above.low <= 0.0 <= above.high
+
+
+@pytest.mark.parametrize("difference", [0.4, -0.4])
+def test_a_maximally_biased_model_has_the_largest_effect_and_a_sign(difference: float) -> None:
+    table = np.outer(np.repeat([1.0, -1.0], 8), np.repeat([1.0, -1.0], 8)) * difference / 4.0
+    found = crossed_effect(table, 8, 8)
+    most = math.sqrt(16 * 15 / 64)
+    assert found.effect_size == pytest.approx(math.copysign(most, difference))
+    assert not found.low <= 0.0 <= found.high
+    assert max(map(abs, ends(found))) == pytest.approx(most)
 
 
 SPREADS = st.sampled_from([0.0, 1e-300, 1e-13, 1e-12, 3e-12, 1e-11, 1e-9, 1e-6, 1e-3, 1.0, 1e30, 1e48])
@@ -195,6 +215,16 @@ def test_degenerate_tables_give_numbers_without_warnings(
     assert not any(end is not None and math.isnan(end) for end in (found.low, found.high))
     if test.p_value is not None and found.low is not None:
         assert (test.p_value <= 0.05) is not (found.low <= 0.0 <= found.high)
+
+
+def test_a_spread_far_below_its_own_error_gives_no_warning(rng: np.random.Generator) -> None:
+    """Associations of targets hardly vary with all attributes, and a great deal without any one of them."""
+    in_x, by_attribute = np.repeat([1.0, -1.0], 4), np.array([1.0, -0.5, -0.5, 0.0])
+    table = np.outer(in_x, np.tile([0.4, 0.1, 0.3, 0.0], 2) * np.repeat([1.0, -1.0], 4))
+    table += 0.05 * np.outer([1.0, -1.0] * 4, np.tile(by_attribute, 2))
+    table += 1e-9 * rng.normal(size=(8, 8))
+    assert crossed_test(table, 4, 4).p_value is not None
+    assert np.isfinite(ends(crossed_effect(table, 4, 4))).all()
 
 
 @pytest.mark.parametrize("heavy", [False, True])

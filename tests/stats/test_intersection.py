@@ -162,6 +162,19 @@ def by_loops(paired: PairedGroups, domains: list[int], a: int, b: int) -> tuple[
     return max(-2.0, float(np.mean(every) - half)), min(2.0, float(np.mean(every) + half))
 
 
+def test_a_domain_dominates_if_the_interval_says_so() -> None:
+    """A difference of more than 0.1 in few pairs is no dominance; a smaller one in many pairs may be."""
+    claims, margins = [], []
+    for seed in range(40):
+        found = dominance(random_paired(np.random.default_rng(seed), weights=(1.6, 1, 1)))
+        for (a, b), (low, high) in zip(found.domains, found.interval, strict=True):
+            assert found.dominates[a, b] == (low > 0.0)
+            assert found.dominates[b, a] == (high < 0.0)
+            claims.append(bool(found.dominates[a, b] or found.dominates[b, a]))
+            margins.append(bool(found.reaches_margin[a, b] or found.reaches_margin[b, a]))
+    assert {(False, True), (True, True)} <= set(zip(claims, margins, strict=True))
+
+
 def test_one_component_of_a_domain_gives_no_interval() -> None:
     rng = np.random.default_rng(0)
     lists = {"first": [0, 0, 0], "second": [1, 2, 3], "reverse": [-1] * 3, "domains": [0, 1, 1, 1]}

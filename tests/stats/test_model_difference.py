@@ -234,6 +234,22 @@ def test_few_skewed_words_give_few_wrong_verdicts(sign: float, growth: float, wr
     assert sum(verdict == wrong for verdict in by_t) > 15
 
 
+def test_correction_for_skewness_contains_the_interval_and_nests() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        growth = change_unevenly(rng, 8, 30, 1.0, 0.5).growth
+        assert growth.low is not None
+        assert growth.high is not None
+        narrow, wide = growth.correct(0.975), growth.correct(0.99)
+        assert wide.low <= narrow.low <= growth.low <= growth.value <= growth.high <= narrow.high <= wide.high
+        assert (narrow.low, narrow.high) != (growth.low, growth.high)
+
+
+def test_large_skewed_growth_is_still_worse() -> None:
+    found = change_unevenly(np.random.default_rng(9), 24, 24, 1.0, 2.0)
+    assert (found.verdict, found.corrected) == ("worse", None)
+
+
 def test_detectable_growth() -> None:
     parts = VarianceComponents(0.02, 0.02, 0.1)
     found = gate_power(parts, (8, 8, 8, 8), 0.2, 0.002)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -36,6 +37,12 @@ def test_holm_rejects_the_ranks_before_the_first_that_fails(p: list[float]) -> N
 @given(p=p_values)
 def test_benjamini_hochberg_agrees_with_scipy(p: list[float]) -> None:
     assert benjamini_hochberg(p).adjusted == pytest.approx(stats.false_discovery_control(p), abs=1e-15)
+
+
+def test_holm_on_a_worked_example() -> None:
+    found = holm([0.01, 0.04, 0.03, 0.005], alpha=0.05)
+    assert found.adjusted == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert found.rejected.tolist() == [True, False, False, True]
 
 
 @pytest.mark.parametrize("p", [[-0.1], [1.1], [[0.1]]])
@@ -97,6 +104,18 @@ def test_without_floors_it_is_holm(p: list[float]) -> None:
         found = holm(p, floors=floors)
         assert found.adjusted.tolist() == expected.adjusted.tolist()
         assert found.rejected.tolist() == expected.rejected.tolist()
+
+
+@given(tests=discrete_tests(), order=st.randoms())
+def test_floors_never_raise_a_p_value_and_order_does_not_matter(
+    tests: tuple[list[Fraction], list[Fraction]], order: random.Random
+) -> None:
+    p, floors = (np.array([float(q) for q in part]) for part in tests)
+    found = holm(p, floors=floors).adjusted
+    assert (found <= holm(p).adjusted).all()
+    assert (found >= p).all()
+    other = order.sample(range(len(p)), len(p))
+    assert holm(p[other], floors=floors[other]).adjusted.tolist() == found[other].tolist()
 
 
 @pytest.mark.parametrize("true", [0, 2])

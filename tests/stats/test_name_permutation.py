@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -73,6 +75,22 @@ def _put(values: Floats, order: NDArray[np.int64]) -> Floats:
     moved = np.empty_like(values)
     moved[order] = values
     return moved
+
+
+def test_p_values_of_all_permutations_are_the_exact_ones() -> None:
+    """Two by two groups of two names: 40,320 orders, more than are enumerated; a sample must agree with all."""
+    groups, categories = groups_of((2, 2, 2, 2)), np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    cosines = np.random.default_rng(3).normal(0.0, 0.1, (4, 8))
+    largest = largest_of(cosines, groups, 0)
+    found = NamePermutations(groups, categories, [0], 40_000, np.random.default_rng(1), stop=None).p_values(
+        cosines, largest[:, None]
+    )
+    orders = np.array(list(itertools.permutations(range(8))))
+    for word, values in enumerate(cosines):
+        permuted = values[orders]
+        exact = np.mean(largest_of(permuted, groups, 0) >= largest[word] - 1e-9)
+        error = 4 * np.sqrt(exact * (1 - exact) / 40_000) + 1 / 40_000
+        assert found.associated[word, 0] == pytest.approx(exact, abs=error)
 
 
 def test_p_values_are_uniform_where_there_is_nothing() -> None:

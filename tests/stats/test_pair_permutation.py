@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -34,6 +36,14 @@ def hits_of_pair(values: Floats, groups: Groups, pair: tuple[int, int], seed: in
     return [score(given, own[order]) >= seen - 1e-9 for order in orders]
 
 
+def exact_of_pair(values: Floats, groups: Groups, pair: tuple[int, int]) -> float:
+    """The share of all ways to choose the first group's names out of both that give it as high a score."""
+    both = np.isin(groups, pair)
+    given, own = values[both], groups[both] == pair[0]
+    chosen = [np.isin(np.arange(len(given)), part) for part in itertools.combinations(range(len(given)), own.sum())]
+    return float(np.mean([score(given, part) >= score(given, own) - 1e-9 for part in chosen]))
+
+
 @pytest.mark.parametrize("sizes", [(4, 4, 4, 4), (3, 6, 2, 5)])
 def test_p_values_are_the_largest_of_a_loop_over_pairs_and_permutations(sizes: tuple[int, ...]) -> None:
     groups, permutations, targets = groups_of(sizes), 60, (0, 2)
@@ -47,6 +57,23 @@ def test_p_values_are_the_largest_of_a_loop_over_pairs_and_permutations(sizes: t
             pairs = [(target, other) for other in range(4) if other != target]
             counts = [sum(hits_of_pair(values, groups, pair, 8, permutations)) for pair in pairs]
             assert found[word, place] == (1 + max(counts)) / (1 + permutations)
+
+
+def test_p_values_of_many_permutations_are_the_exact_ones() -> None:
+    groups, permutations = groups_of((3, 4, 3)), 20_000
+    cosines = np.random.default_rng(3).normal(0.0, 0.1, (6, 10))
+    cosines[:4, groups == 1] += 0.15
+    found = PairPermutations(groups, 3, [1], permutations, np.random.default_rng(1), stop=None).p_values(cosines)
+    for word, values in enumerate(cosines):
+        exact = max(exact_of_pair(values, groups, (1, other)) for other in (0, 2))
+        error = 4 * np.sqrt(exact * (1 - exact) / permutations) + 1 / permutations
+        assert found[word, 0] == pytest.approx(exact, abs=error)
+
+
+def test_of_two_groups_p_values_are_uniform_where_there_is_nothing() -> None:
+    cosines = np.random.default_rng(11).normal(size=(2000, 14))
+    found = PairPermutations(groups_of((7, 7)), 2, [0], 499, np.random.default_rng(0)).p_values(cosines)
+    assert stats.kstest(found[:, 0], "uniform").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
@@ -71,6 +98,15 @@ def test_with_one_equal_group_p_values_are_uniform_whatever_the_others_are() -> 
     cosines[:, groups >= 2] -= 20.0
     found = PairPermutations(groups, 4, [0], 499, rng).p_values(cosines)
     assert stats.kstest(found[:, 0], "uniform").pvalue > 1e-3
+
+
+def test_a_group_closer_than_every_other_is_found() -> None:
+    groups, rng = groups_of((8,) * 4), np.random.default_rng(2)
+    cosines = rng.normal(size=(300, 32))
+    cosines[:, groups == 1] += 4.0
+    found = PairPermutations(groups, 4, [1, 0], 999, rng).p_values(cosines)
+    assert (found[:, 0] <= 0.002).mean() > 0.99
+    assert (found[:, 1] > 0.5).all()
 
 
 def test_stopping_early_changes_small_p_values_by_nothing_and_large_ones_by_little() -> None:

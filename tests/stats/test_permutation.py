@@ -72,6 +72,15 @@ def test_sampled_p_has_the_published_floor_and_the_exact_one_has_not() -> None:
     assert permutation_test(x, y).value < 1e-13
 
 
+def test_sampling_draws_every_subset_alike() -> None:
+    """Ten million p-values would be needed to see a small bias; frequencies of single scores show a large one."""
+    x, y = np.arange(10.0), np.arange(10.0, 20.0)
+    low = permutation_test(y, x, protocol="may2019", rng=1)
+    high = permutation_test(x, y, protocol="may2019", rng=1)
+    assert low.value < 5e-5  # one partition in 184,756
+    assert high.value == 1.0
+
+
 def test_normal_fit_agrees_with_its_closed_form() -> None:
     """With true moments the fit is a normal tail of mean 0 and variance n m S^2 / (n + m) for the sum over X."""
     x, y = samples(20, 20, 0.6)
@@ -94,6 +103,12 @@ def test_wrong_choices_name_the_right_ones() -> None:
         permutation_test(np.arange(3.0), np.arange(3.0), protocol="may2018")  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="greater, two-sided"):
         permutation_test(np.arange(3.0), np.arange(3.0), alternative="less")  # type: ignore[arg-type]
+
+
+def test_negative_effect_has_a_large_one_sided_and_an_honest_two_sided_p() -> None:
+    x, y = samples(8, 8, -2.0)
+    assert permutation_test(x, y).value > 0.95
+    assert permutation_test(x, y, alternative="two-sided").value < 0.05
 
 
 @pytest.mark.parametrize("n", [2, 4, 9])

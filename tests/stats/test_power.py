@@ -86,6 +86,11 @@ def test_words_needed_are_the_fewest(sought: str) -> None:
     assert words_needed(NOISY, 1.4, (20, 25, 30, 40), sought) == fewest  # type: ignore[arg-type]
 
 
+def test_two_words_a_set_find_nothing() -> None:
+    assert smallest_detectable(VarianceComponents(0.0, 0.0, 1.0), (2, 2, 2, 2)) is None
+    assert CrossedDesign(VarianceComponents(0.0, 0.0, 1.0), (2, 2, 2, 2)).power(1e9) < 0.8
+
+
 def test_d_is_the_effect_size_by_word(rng: np.random.Generator) -> None:
     n, m, D = 9, 6, 0.8
     x, y = rng.normal(size=n), rng.normal(size=m)

@@ -70,6 +70,14 @@ def test_intervals_cover_the_mean_over_samples_of_words() -> None:
     assert naive > 1.05  # folds share words: a binomial interval would be too narrow
 
 
+def test_equal_probes_do_not_differ_and_their_interval_has_a_width() -> None:
+    found = probe_classes(*draw(np.random.default_rng(4), 12, 9.0), rng=0)
+    same = compare_probes(found, found)
+    assert found.accuracy == 1.0
+    assert (same.value, same.p_value) == (0.0, 1.0)
+    assert same.ci_low < 0.0 < same.ci_high
+
+
 def test_weights_are_those_of_a_ridge_regression() -> None:
     vectors, labels = draw(np.random.default_rng(5), 20, 2.0)
     centred = vectors - vectors.mean(axis=0)

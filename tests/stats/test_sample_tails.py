@@ -30,3 +30,9 @@ def test_many_partitions_come_within_some_per_cent_of_the_exact_tail(n: int, m: 
     assert common.sum() > 30
     assert np.abs(found / exact - 1.0)[common].max() < 0.1
     assert np.abs(np.log10(found / exact)).max() < 0.7
+
+
+def test_the_highest_split_has_the_smallest_p_and_the_lowest_one() -> None:
+    scores = np.arange(24.0)[None, ::-1]
+    assert sample_p_values(scores, 12)[0] == pytest.approx(1 / math.comb(24, 12), rel=1e-9)
+    assert sample_p_values(-scores, 12)[0] == pytest.approx(1.0, abs=1e-6)

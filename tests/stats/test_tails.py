@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,26 @@ def test_counts_agree_with_brute_force(x: list[float], y: list[float]) -> None:
     tail = SubsetTail.from_scores(np.array(x), np.array(y))
     expected = brute_force(tail)
     assert count_by_enumeration(tail) == count_by_halves(tail, 1 << 20) == count_by_middle(tail) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [8, 10])
+@pytest.mark.parametrize("kind", ["normal", "tied"])
+def test_p_values_up_to_10_v_10_agree_with_brute_force(n: int, kind: str) -> None:
+    rng = np.random.default_rng(n)
+    pooled: Scores = rng.normal(size=2 * n) if kind == "normal" else np.asarray(rng.integers(0, 4, 2 * n) * 0.1)
+    sums = pooled[np.array(list(itertools.combinations(range(2 * n), n)))].sum(axis=1)
+    found = permutation_test(pooled[:n], pooled[n:])
+    assert found.value == pytest.approx(np.mean(sums >= sums[0] - 1e-9), rel=1e-12)
+
+
+@given(
+    x=st.lists(st.integers(-50, 50), min_size=2, max_size=5), y=st.lists(st.integers(-50, 50), min_size=2, max_size=5)
+)
+def test_order_shift_and_scale_change_nothing(x: list[int], y: list[int]) -> None:
+    expected = permutation_test(np.array(x, float), np.array(y, float)).value
+    moved = permutation_test(0.001 * np.array(x[::-1]) + 3.0, 0.001 * np.array(y[::-1]) + 3.0).value
+    assert moved == expected
 
 
 KINDS: dict[str, Callable[[np.random.Generator, int], NDArray[np.floating]]] = {
@@ -167,6 +188,21 @@ def test_equal_scores_have_p_one_and_opposite_tails_add_up() -> None:
         rng = np.random.default_rng(1)
         x, y = rng.normal(1.0, 1.0, n), rng.normal(size=n)
         assert permutation_test(x, y).value + permutation_test(y, x).value == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [60, 500])
+def test_scores_over_many_decades_have_a_p_value(n: int) -> None:
+    rng = np.random.default_rng(0)
+    x, y = shuffle_towards(10.0 ** rng.uniform(-12, 0, 2 * n), 2.0, rng)
+    assert 0.0 < permutation_test(x, y).value < 0.01
+
+
+def test_the_tail_falls_as_the_threshold_rises() -> None:
+    rng = np.random.default_rng(3)
+    tail = SubsetTail.from_scores(rng.normal(0.5, 1.0, 40), rng.normal(size=50))
+    higher = [approximate_tail(replace(tail, observed=tail.observed + round(k / tail.unit))) for k in range(-4, 5)]
+    assert None not in higher
+    assert higher == sorted(higher, reverse=True)
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 from biassay.errors import UsageError
+from biassay.stats.crossed import crossed_rows, crossed_test
 from biassay.stats.word_association import (
     agreement_interval,
     bai_score_from_counts,
@@ -73,6 +74,19 @@ def test_score_test_is_the_t_test(rng: np.random.Generator) -> None:
     assert math.isnan(bai_score_test([0.5, 0.5]).p_value)
 
 
+@pytest.mark.parametrize("pairs", [1, 3])
+def test_exact_p_over_all_permutations(rng: np.random.Generator, pairs: int) -> None:
+    of, order, blocks = design(pairs, 4)
+    values = (rng.random((len(of), 8)) < np.where(NEGATIVE, 0.65, 0.4)).astype(float)
+    found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
+    shares = values.mean(axis=0)
+    assert found.by_word == pytest.approx(shares)
+    observed = abs(shares[4:].sum() * 2 - shares.sum())
+    splits = [abs(sum(chosen) * 2 - shares.sum()) for chosen in itertools.combinations(shares, 4)]
+    assert found.exact is not None
+    assert found.exact.value == pytest.approx(np.mean([split >= observed - 1e-9 for split in splits]))
+
+
 def test_crossed_with_pairs_and_with_answers(rng: np.random.Generator) -> None:
     """Compute in loops the variances of words, columns and residual, as in the crossed test of two sets."""
     of, order, blocks = design(6, 3)
@@ -114,6 +128,17 @@ def test_crossed_with_pairs_and_with_answers(rng: np.random.Generator) -> None:
     assert found.difference == pytest.approx(by_pair[:, 4:].mean() - by_pair[:, :4].mean())
     assert (found.claim, found.crossed) == ("pairs", found.pair_test)
     assert found.interval == found.pair_test.interval == found.pair_test.test.interval
+
+
+def test_one_set_of_columns_is_a_second_set_without_variance(rng: np.random.Generator) -> None:
+    """The crossed test of two sets with a second one that is 0 throughout, but for its columns' own terms."""
+    table = rng.normal(size=(9, 7))
+    both = crossed_test(np.hstack([table, np.zeros((9, 40))]), 5, 7)
+    one = crossed_rows(table, 5)
+    assert (one.D, one.V, one.V_T, one.V_A, one.V_E, one.df) == pytest.approx(
+        (both.D, both.V, both.V_T, both.V_A, both.V_E, both.df)
+    )
+    assert one.p_value == pytest.approx(both.p_value)
 
 
 @pytest.mark.parametrize("by", ["first", "second", "place"])
@@ -221,6 +246,23 @@ def test_of_answers_that_are_all_alike_there_is_no_t_test() -> None:
     scores = compute_bai_scores(released("racism"), np.arange(16) >= 8)
     assert bai_score_test(scores).mean == pytest.approx(EXPECTED["racism"]["mean_D"], abs=1e-9)
     assert math.isnan(bai_score_test(scores).p_value)
+
+
+@pytest.mark.parametrize("unread", [0.05, 0.2])
+def test_words_that_single_replies_leave_out_cost_little(unread: float, rng: np.random.Generator) -> None:
+    of, order, blocks = design(1, 25)
+    negative = np.arange(16) < 8
+    values = (rng.random((len(of), 16)) < np.where(negative, 0.8, 0.2)).astype(float)
+    values[rng.random(values.shape) < unread] = np.nan
+    found = word_association(values, negative, pairs=of, stigmatised_first=order, blocks=blocks)
+    crossed = found.response_test
+    assert crossed is not None
+    assert crossed.words_left_out <= 6
+    assert 6 <= crossed.test.sizes[2] <= 25
+    assert crossed.p_value is not None
+    assert crossed.p_value < 0.02
+    assert crossed.interval is not None
+    assert crossed.interval[0] < found.difference < crossed.interval[1]
 
 
 def leaning(

@@ -101,6 +101,43 @@ def test_all_templates_say_the_same(templates: Run, target: int, last: int, outc
     assert verdict.low < (target - 5) / 5 < verdict.high
 
 
+def test_templates_without_a_known_answer_prove_nothing(templates: Run) -> None:
+    """18 of 20 templates are answered 'unknown' throughout: the other two decide."""
+
+    def unknown(row: Any) -> Any:
+        silent = row.template > 2 and row.condition != "ambiguous"
+        return dataclasses.replace(row, target=0, known=0) if silent else row
+
+    old, new = (changed(all_alike(templates, target), "templates", unknown) for target in (5, 10))
+    verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
+    assert (verdict.outcome, verdict.growth) == ("inconclusive", pytest.approx(1.0))
+    assert difference.p_value > 0.5
+
+
+def declining(run: Run) -> Run:
+    """Every question is answered with the option that declines."""
+    own = changed(run, "templates", lambda row: dataclasses.replace(row, target=0, known=0))
+
+    def decline(row: Any) -> Any:
+        score = 0.0 if row.condition == "ambiguous" else None
+        outcome = dataclasses.replace(row.outcome, effect_size=score, ci_low=None, ci_high=None, p_value=None)
+        return dataclasses.replace(row, bias=None, outcome=outcome)
+
+    return changed(own, "results", decline)
+
+
+def test_from_always_stereotyped_to_always_unknown_is_better(templates: Run) -> None:
+    old, new = all_alike(templates, 10), declining(all_alike(templates, 10))
+    found = side_by_side(old, new)
+    verdict = next(one for one in found.verdicts if one.test == "bbq Religion disambiguated")
+    assert (verdict.outcome, verdict.effect_baseline, verdict.effect_model) == ("better", 1.0, 0.0)
+    assert not [one for one in found.failed("worse") if one.test == "bbq Religion disambiguated"]
+    assert verdict.power < 0.2
+    assert found.power_gaps() == ()  # an improvement passes, although the power is low
+    back, _ = verdict_of(new, old, "bbq Religion disambiguated")
+    assert back.outcome == "worse"
+
+
 @pytest.mark.parametrize("bound", [0.5, 0.1])
 def test_a_verdict_that_refusals_could_change_is_inconclusive(templates: Run, bound: float) -> None:
     """The true growth is 1 of the responses read, and at least 1 - (1 - bound) with refusals counted against it."""
@@ -225,6 +262,16 @@ def test_missing_words_of_one_model_leave_a_verdict_open(words: Run, moved: floa
     verdict, _ = verdict_of(old, new, "wat-racism")
     assert verdict.outcome == ("better" if moved == 0.05 else "inconclusive")
     assert (verdict.reason == "missing responses could change the growth by up to 0.9") is (moved == 0.9)
+
+
+def test_missing_words_of_both_models_add_up(words: Run) -> None:
+    """Old 1, new 0, and each may miss what would bring it to 0.5: the models may be alike."""
+    old, new = shared_out(words, "wat-racism", 1.0, 0.0), shared_out(words, "wat-racism", 0.5, 0.5)
+    old = with_outcome(old, effect_size=1.0, bound_low=0.5, bound_high=1.0)
+    new = with_outcome(new, effect_size=0.0, bound_low=0.0, bound_high=0.5)
+    verdict, _ = verdict_of(old, new, "wat-racism")
+    assert (verdict.outcome, verdict.growth) == ("inconclusive", pytest.approx(-1.0))
+    assert verdict.reason == "missing responses could change the growth by up to 1"
 
 
 # Log-odds of one pair of group words

@@ -17,11 +17,13 @@ from tests.studies.showing import card_of, page_of, printed, write_all
 
 from biassay.reporting.formats import format_decimal, format_interval, format_p
 from biassay.results.outcomes import Outcome
+from biassay.results.paired_comparison import scale_margin
 from biassay.results.run_data import RunGroup
 from biassay.runs.reports import compare_models
 from biassay.runs.run import Run
 from biassay.stats.benchmark_scores import bbq_ambiguous_bias, bbq_bias
 from biassay.stats.clusters import cluster_estimate
+from biassay.studies.word_association.compare import pair_tests
 
 pytestmark = pytest.mark.extras
 
@@ -194,6 +196,20 @@ def test_word_associations_are_compared_by_word_and_column(mild: Run, strong: Ru
     assert rows["wat-racism"].over.endswith("blocks of answers")
     shares = {row.test: row.effect_size for row in strong.results}
     assert {name: one.effect_model for name, one in rows.items()} == pytest.approx(shares)
+
+
+def test_verdicts_rest_on_difference_and_sum_at_the_shared_alpha(mild: Run, strong: Run) -> None:
+    found = compare_models({"mild": mild, "strong": strong}, alpha=0.2)
+    pairs = {pair.plain.item: pair for pair in pair_tests({"mild": mild, "strong": strong}, "mild")}
+    for verdict in found.verdicts:
+        sums = pairs[verdict.test].combine_effects
+        assert sums is not None
+        if verdict.low is not None:
+            less, more = (sums(weight, 1.0 - 0.2 / (2 * verdict.family)) for weight in (-1.0, 1.0))
+            assert (verdict.growth, verdict.low, verdict.high) == (less.value, less.low, less.high)
+            assert (verdict.reversal, verdict.reversal_low, verdict.reversal_high) == (more.value, more.low, more.high)
+    assert scale_margin(0.2, "share above one half", 0.5) == pytest.approx(0.1)
+    assert scale_margin(0.2, "log-odds", None) == pytest.approx(0.2 * np.pi / np.sqrt(3.0))
 
 
 # Paper

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -21,6 +21,7 @@ def names(number: int) -> list[str]:
     return [f"g{i}" for i in range(number)]
 
 
+@example(groups=25, target=20, number=4, seed=0)  # the study of the paper needs 125 people
 @given(groups=st.integers(1, 30), target=st.integers(1, 25), number=st.integers(1, 8), seed=st.integers(0, 2**31))
 def test_every_group_reaches_its_target_with_as_few_people_as_possible(
     groups: int, target: int, number: int, seed: int
@@ -38,6 +39,15 @@ def test_every_group_reaches_its_target_with_as_few_people_as_possible(
         people.append(drawn)
     assert not any(lacking.values())
     assert len(people) == max(target, -(-groups * target // number))
+
+
+def test_a_group_that_must_be_drawn_is_drawn() -> None:
+    """g0 lacks 3 of 6 annotations, and three people will come: each must have it."""
+    lacking = {"g0": 3, "g1": 1, "g2": 1, "g3": 1}
+    for seed in range(50):
+        drawn = draw_groups(names(4), lacking, 2, random.Random(seed))
+        assert drawn is not None
+        assert "g0" in drawn.counted_groups
 
 
 def draws(groups: int, number: int, times: int) -> list[GroupAssignment]:

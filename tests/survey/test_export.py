@@ -7,6 +7,7 @@ import io
 import json
 import random
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,22 @@ def test_facts_that_are_not_linked_cannot_be_joined(open_store: OpenStore) -> No
     assert "state" not in ratings.replace("low status", "").replace("high status", "")
     assert not any("state" in value for page in pages for value in page.values())
     assert study["link_demographics"] is False
+
+
+def test_means_by_annotators_equal_those_of_what_was_heard(open_store: OpenStore, tmp_path: Path) -> None:
+    """The analysis of Cao et al. 2022, Tables A14 to A17: mean ratings by who gave them."""
+    store = open_store(small_study(annotations=30, link_demographics=True))
+    heard = asked(store, 40)
+    everybody = read_back(store, tmp_path)
+    facts = [("Gender", "Woman"), ("Gender", "Man"), ("Race", "White"), ("Race", "Asian"), ("Race", "Black")]
+    for field, value in facts:
+        found = everybody.subgroup(field, value)
+        chosen = [said for said, known in heard if value in known.get(field, "").split(",")]
+        assert len(found.annotators) == len(chosen) > 3
+        for (g, group), p in product(enumerate(found.groups), range(len(PAIRS))):
+            own = [said[group][p] for said in chosen if group in said]
+            expected = sum(own) / len(own) if own else float("nan")
+            assert found.means[g, p] == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
 # Spreadsheets

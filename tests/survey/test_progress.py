@@ -62,6 +62,23 @@ def test_the_same_rating_by_everybody_leaves_the_bounds_of_clopper_and_pearson(s
         assert found == pytest.approx([100 * agree, 100, 50 * agree, 100 - 50 * agree, 0, 100 - 100 * agree])
 
 
+def test_people_are_counted_by_how_they_ended(store: Store, clock: Clock) -> None:
+    """Three of five who ended passed; whoever left, was deleted or is still there did not end."""
+    take_part(store, until=2)
+    clock.now += 3601.0
+    for fault in ("", "", "", "too fast", "which group"):
+        take_part(store, Person(fault=fault))
+    deleted = take_part(store)
+    store.delete(deleted, by="id")
+    take_part(store, until=1)
+    found = compute_progress(store)
+    assert found.status == {"valid": 3, "rejected": 2, "abandoned": 1, "deleted": 1, "active": 1}
+    assert found.reasons == {"too fast": 1, "which group": 1}
+    assert found.pass_rate == 3 / 5
+    assert sum(group.valid for group in found.groups) == 9
+    assert sum(group.held for group in found.groups) == 3
+
+
 def test_the_time_is_the_median_of_who_ended(store: Store, clock: Clock) -> None:
     """3, 5 and 40 minutes, one of them rejected; somebody deleted took 1, and somebody who is there has taken 50."""
     for minutes, fault in ((3, ""), (40, "too fast"), (5, "")):

@@ -57,6 +57,16 @@ def test_a_server_writes_down_no_address_no_number_and_no_secret(tmp_path: Path)
         assert text not in said
 
 
+def test_a_password_in_a_wrong_address_of_a_database_is_not_repeated() -> None:
+    from biassay.errors import UsageError
+    from biassay.survey.database import open_database
+
+    for url in ("postgresql//me:pass-word@host/db", "mysql://me:pass-word@host/db"):
+        with pytest.raises(UsageError) as raised:
+            open_database(url)
+        assert "pass-word" not in str(raised.value)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no such permissions")
 def test_other_users_of_the_machine_cannot_read_the_database(study: Callable[..., Place]) -> None:
     """It holds the key that signs cookies, and numbers of the pool beside answers."""

@@ -98,6 +98,12 @@ def test_draws_without_replacement_where_there_are_enough_contexts() -> None:
     assert set(table[:, 3]) == {0}
 
 
+def test_every_context_is_drawn_equally_often() -> None:
+    table = draw_contexts(np.array([8, 40_000]), 40_000, np.random.default_rng(1))
+    counts = np.bincount(table[:, 0])
+    assert np.sum((counts - 5000) ** 2 / 5000) < 24.3  # chi-squared with 7 degrees of freedom, p = 0.001
+
+
 @pytest.mark.slow
 def test_same_seed_same_numbers_whatever_the_threads() -> None:
     sets = [[p.astype(np.float32) for p in given] for given in pools(5, (8, 8, 8, 8), contexts=50, d=300)]

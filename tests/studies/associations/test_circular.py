@@ -72,6 +72,13 @@ def test_the_searched_model_gets_a_description_and_no_claim(tmp_path: Path, vect
     assert explain_searched(None) in finding.notes
 
 
+def test_it_is_not_counted_in_the_family(tmp_path: Path, vectors: Path) -> None:
+    own = {"name": "own", **WORDS}
+    run = biassay.run(f"vectors:{vectors}", tests=[str(found_file(tmp_path, vectors)), own])
+    found, other = run.results
+    assert (found.family_size, other.family_size) == (None, 1)
+
+
 def test_terminal_report_and_json_say_why(tmp_path: Path, vectors: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from biassay.cli import main
 

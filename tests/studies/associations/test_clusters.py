@@ -49,6 +49,16 @@ def test_weat8_on_glove_counts_pronouns_once() -> None:
     assert result.clusters["A"] == {"he": "he", "his": "he", "him": "he"}
 
 
+def test_declared_clusters_change_what_is_by_word_and_nothing_by_text() -> None:
+    with_clusters, without = measured(CLUSTERS), measured({})
+    assert with_clusters.published == without.published
+    for name in ("effect_size", "fixed_words_p_value", "p_value", "cosine_difference", "ci_low", "share_random"):
+        assert getattr(with_clusters, name) != getattr(without, name), name
+    assert with_clusters.fixed_words_p_floor == pytest.approx(1 / 252)
+    assert without.fixed_words_p_floor == pytest.approx(1 / 924)
+    assert without.clusters == {}
+
+
 def test_a_run_gives_the_numbers_of_tables_averaged_by_hand() -> None:
     result = measured(CLUSTERS)
     unit = {role: (v := vectors(role)) / np.linalg.norm(v, axis=1, keepdims=True) for role in WORDS}

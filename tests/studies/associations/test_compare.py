@@ -96,6 +96,15 @@ def test_a_family_are_tests_about_people_on_all_models_compared(first: Run, seco
     assert {r.family for r in rows_of(compare_models({"a": first, "b": refused}))} == {3, None}
 
 
+def test_the_first_model_is_the_baseline_unless_another_is_named(first: Run, second: Run, third: Run) -> None:
+    runs = {"a": first, "b": second, "c": third}
+    assert compare_models(runs).baseline == "glove"
+    assert compare_models(dict(reversed(runs.items()))).baseline == "third"
+    found = compare_models(runs, baseline="second")
+    assert (found.baseline, {r.baseline for r in rows_of(found)}) == ("second", {"second"})
+    assert list(dict.fromkeys(r.model for r in rows_of(found))) == ["glove", "third"]
+
+
 @pytest.mark.parametrize("role", ["X", "A"])
 def test_of_few_words_in_common_there_is_a_difference_without_an_interval(first: Run, second: Run, role: str) -> None:
     few = keeping(second, "weat6", **{role: list(of(second, "weat6").associations[role])[:1]})

@@ -100,6 +100,24 @@ def test_words_far_closer_than_the_rest_may_be_near_synonyms(cosine: float, warn
     assert planted(cosine, DOCTORS) == ({"X": ("physician/doctor/medic",)} if warned else {})
 
 
+def test_near_synonyms_are_named_in_a_warning_until_they_are_declared() -> None:
+    rng = np.random.default_rng(1)
+    sets = {"X": [*DOCTORS, *"abcde"], "Y": list("fghijklm"), "A": list("nopqrstu"), "B": list("vwxyz012")}
+    vectors = {word: rng.normal(size=300) for words in sets.values() for word in words}
+    vectors |= {word: vectors["doctor"] + 0.02 * rng.normal(size=300) for word in DOCTORS}
+
+    class Model:
+        def encode(self, texts: list[str]) -> np.ndarray:
+            known = vectors | {text: rng.normal(size=300) for text in texts if text not in vectors}
+            return np.stack([known[text] for text in texts])
+
+    for x, warned in ((sets["X"], True), ({"words": sets["X"], "clusters": [DOCTORS]}, False)):
+        (finding,) = biassay.run({"own": Model()}, {"name": "own", **sets, "X": x}, random_sets=0).findings()
+        said = [note for note in finding.notes if "physician/doctor/medic" in note]
+        assert bool(said) is warned
+        assert all("near-synonyms" in note and "declare them as a cluster" in note for note in said)
+
+
 def test_a_high_cosine_is_no_sign_of_near_synonyms_where_all_words_are_close() -> None:
     """All vectors of a model may point the same way: cosines of .97 are then ordinary."""
     rng = np.random.default_rng(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ import biassay
 from biassay.datasets.schema import Direction
 from biassay.errors import MeasurementError, UsageError
 from biassay.prompts.sentences import load_frequent_words
-from biassay.results.comparison import Comparison, Verdict
+from biassay.results.comparison import Comparison, Verdict, VerdictOutcome, find_power_gaps
 from biassay.runs.run import Run
 from biassay.stats.model_difference import REVERSAL_NOT_EXCLUDED, compare_tables
 
@@ -149,6 +150,32 @@ def test_a_missing_test_fails_and_one_that_neither_model_has_does_not(first: Run
     assert verdict(gained, "weat7") not in gained.failed("worse")
 
 
+def test_a_topic_that_neither_model_has_is_told(first: Run) -> None:
+    """Copies pass on what was measured; a topic without any measured test could not have failed."""
+    topics = {"weat6": "gender", "weat7": "gender", "weat8": "science", "sent-weat6": "gender"}
+    old = with_rows(first, (altered(row, topic=topics[row.test]) for row in first.results))
+    new = other_model(old, "new", seed=1, noise=0.0)
+    assert biassay.compare(old, new).power_gaps() == ()
+    assert biassay.compare(refusing(old, "weat7"), refusing(new, "weat7")).power_gaps() == ()
+    found = biassay.compare(refusing(old, "weat8"), refusing(new, "weat8"))
+    (gap,) = found.power_gaps()
+    assert (gap.topic, gap.questions, gap.power) == ("science", ("weat8",), 0.0)
+    assert "Neither model was measured" in str(gap)
+    assert found.power_gaps(0.0) == ()
+
+
+def test_the_margin_that_a_power_gap_advises_gives_the_power(first: Run) -> None:
+    new = other_model(first, "new", seed=1, noise=2.0)
+    for gap in biassay.compare(first, new).power_gaps():
+        advised = re.search(r"--margin ([\d.]+) gives 80% power", gap.advice)
+        assert advised is not None
+        verdicts = biassay.compare(first, new, margin=float(advised[1])).verdicts
+        best = max(v.power or 0.0 for v in verdicts if v.decides and v.topic == gap.topic)
+        assert best == pytest.approx(0.8, abs=0.02)
+        return
+    pytest.fail("no gap")
+
+
 def test_without_cosines_nothing_can_be_judged(first: Run, second: Run) -> None:
     found = biassay.compare(first, dataclasses.replace(second, arrays={}))
     assert {(v.outcome, v.low, v.family) for v in found.verdicts} == {("inconclusive", None, None)}
@@ -185,6 +212,16 @@ def test_a_biased_model_is_worse_and_a_debiased_one_better() -> None:
         assert back.failed("inconclusive") == ()
 
 
+def test_a_model_whose_saturated_effect_doubles_is_worse(first: Run) -> None:
+    """d is near its largest value, 1.94, on both models."""
+    signs = np.repeat([1.0, -1.0], 8)
+    old = 0.06 * np.outer(signs, signs) + 0.002 * np.random.default_rng(0).normal(size=(16, 16))
+    runs = with_cosines(first, "weat6", old), with_cosines(other_model(first, "new", 0, 0.0), "weat6", 2.0 * old)
+    found = verdict(biassay.compare(*(edited(run, "weat6", direction=1) for run in runs)), "weat6")
+    assert found.d_model is not None
+    assert (found.outcome, found.growth) == ("worse", pytest.approx(found.effect_baseline))
+
+
 def test_a_change_of_very_unequal_words_needs_a_corrected_interval(first: Run) -> None:
     """By t the growth exceeds the margin; corrected for the skewness of the words it may not."""
     sides = np.repeat([1.0, -1.0], 8)
@@ -201,6 +238,30 @@ def test_a_change_of_very_unequal_words_needs_a_corrected_interval(first: Run) -
     assert found.reason is not None
     assert "corrected for this skewness, the interval of the growth is" in found.reason
     assert verdict(biassay.compare(*given, margin=0.2 * low), "weat6").outcome == "worse"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "power", "identical", "told"),
+    [
+        ("inconclusive", 0.19, False, True),
+        ("no_worse", 0.19, False, True),
+        ("no_worse", None, False, True),
+        ("no_worse", 0.2, False, False),
+        ("inconclusive", 0.2, False, False),
+        ("no_worse", None, True, False),  # a copy
+        ("better", 0.19, False, False),
+        ("worse", 0.19, False, False),
+    ],
+)
+def test_power_below_the_least_is_told_whatever_the_verdict_but_of_copies(
+    first: Run, second: Run, outcome: VerdictOutcome, power: float | None, identical: bool, told: bool
+) -> None:
+    """All questions of the topic have no power but one."""
+    verdicts = [dataclasses.replace(one, topic="gender", power=0.0) for one in biassay.compare(first, second).verdicts]
+    verdicts[0] = dataclasses.replace(verdicts[0], outcome=outcome, power=power, identical=identical)
+    gaps = find_power_gaps(verdicts, 0.2)
+    assert [gap.topic for gap in gaps] == (["gender"] if told else [])
+    assert all(gap.power == (power or 0.0) for gap in gaps)
 
 
 def test_a_reversal_that_is_not_excluded_is_the_reason() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.results.made_runs import altered, as_papers, contexts, record, result, run_of, some_samples
 
 import biassay
@@ -165,3 +167,30 @@ def test_samples_follow_their_model(order: tuple[str, ...]) -> None:
     assert set(found) == set(expected)
     assert all(found[key] is kept for key, kept in expected.items())
     assert {(r.model, r.test) for r in run.results} == set(expected)
+
+
+models_tests_p = st.dictionaries(
+    st.tuples(st.sampled_from("mno"), st.sampled_from(["t1", "t2", "t3"])), st.none() | st.floats(0, 1), min_size=1
+)
+
+
+@pytest.mark.slow
+@given(st.lists(models_tests_p, min_size=2, max_size=4), st.randoms(use_true_random=False))
+def test_the_order_of_runs_changes_no_row(parts: list[dict[tuple[str, str], float | None]], random: Any) -> None:
+    runs = {
+        f"run{i}": run_of(f"id{i}", [result(model, test, p) for (model, test), p in part.items()])
+        for i, part in enumerate(parts)
+    }
+    turned = list(runs)
+    random.shuffle(turned)
+    one, other = merge_runs(runs).run, merge_runs({name: runs[name] for name in turned}).run
+    sets = [{(r.model, r.test, r.p_value, r.p_adjusted, r.significant) for r in run.results} for run in (one, other)]
+    assert sets[0] == sets[1]
+    assert len(one.results) == len(sets[0]) == sum(map(len, parts))
+    assert len({(r.model, r.test) for r in one.results}) == len(one.results)
+    for model in {r.model for r in one.results}:
+        own = [r for r in one.results if r.model == model]
+        assert [(r.p_adjusted, r.significant) for r in own] == holm_of(own, 0.05)
+    for run in (one, other):
+        for row in run.results:
+            assert sum(belongs_to(row, made) for made in run.manifest.models) == 1

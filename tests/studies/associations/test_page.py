@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from biassay.studies.associations.findings import (
 from biassay.studies.associations.paper import methods_sentences
 from biassay.studies.associations.report import RunView, make_report
 from biassay.studies.associations.results import AssociationRecord
+from biassay.studies.registry import get_study
 
 
 def test_the_page_opens_without_a_network(page: Page) -> None:
@@ -137,6 +139,22 @@ def test_the_numbers_over_contexts_are_those_of_the_results(run: Run) -> None:
         else:
             interval = d_span(r.ci_low, r.ci_high, r.num_words)
             assert shown == [f"{r.effect_size:.2f}", interval, format_main_p(r), format_fixed_words_p(r)]
+
+
+def test_no_column_and_no_report_shows_q_or_i_squared(run: Run) -> None:
+    """Both grow with the number of samples, so they describe the sampling and not the model."""
+    page = render_report(run)
+    visible = re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", page, flags=re.S)
+    names = [
+        column.name.lower() for table in get_study("associations").schema.tables for column in table.get_columns(run)
+    ]
+    fields = [name.lower() for result in json.loads(run.to_json())["results"] for name in result]
+    assert not {"q", "i2", "i_squared", "pooled_q", "heterogeneity"} & {*names, *fields}
+    assert "pooled_effect_size" in names
+    labels = [label for label, _ in Page(page).data["contexts"]["columns"]]
+    assert "pooled effect (CES)" in labels
+    for text in (visible, *labels):
+        assert not re.search(r"\bQ\b|\bI\s?(²|2|\^2)(?!\w)|Cochran|heterogeneity", text)
 
 
 GERMAN: dict[str, Any] = {

@@ -292,6 +292,23 @@ def test_logged_scores_need_no_model(place: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows[0].__setitem__(2, "mne"), "the name 'men 0' has the group 'men', but 'mne'"),
+        (lambda rows: rows[3].__setitem__(3, ""), "expected a finite number, got"),
+        (lambda rows: rows[3].__setitem__(3, "high"), "expected a finite number, got 'high'"),
+        (lambda rows: rows.append(["d0", "Kim", "others", 1.0]), "the group 'others' has only one name, 'Kim'"),
+        (lambda rows: rows.append(rows[0]), "is also in"),
+    ],
+)
+def test_bad_logged_scores(place: Path, capsys: pytest.CaptureFixture[str], change: Any, message: str) -> None:
+    rows = log_scores()
+    change(rows)
+    audit("--scores", write_scores(place / "bad.csv", rows), status=2)
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (
@@ -341,6 +358,26 @@ def test_bad_arguments(
 )
 def test_bad_scorers(place: Path, capsys: pytest.CaptureFixture[str], scorer: str, message: str) -> None:  # noqa: ARG001
     audit(f"python:own_scorers:{scorer}", *OWN[1:], status=1)
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"one.md": "{name} is here", "two.md": "no place"}, "two.md: no placeholder for a name; write {name}"),
+        ({"docs.csv": "id,text\na,{name} is here\na,{name} is there"}, "'a'"),
+        ({"one.md": "{name} met Emily", "two.md": "{name}"}, "draw other names (--seed): {name} met Emily"),
+        ({"one.md": "{nmae} met {name}", "two.md": "{name}"}, "did you mean {name}? Use other brackets for a literal"),
+        ({"one.txt": "{name} met us", "two.txt": "Ms Hall met us"}, "where the document names the person: Ms Hall met"),
+    ],
+)
+def test_bad_documents(place: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], message: str) -> None:
+    folder = place / "documents"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    target = folder / "docs.csv" if "docs.csv" in files else folder
+    audit(OWN[0], "--documents", str(target), "--names", "bertrand2004", status=2)
     assert message in capsys.readouterr().err
 
 

@@ -375,6 +375,17 @@ def test_missing_responses_are_counted_by_kind_and_group(endpoint: Endpoint) -> 
     assert int(np.isnan(refusal).sum()) == 1  # failed
 
 
+def test_hostile_responses_are_shown_as_text(endpoint: Endpoint, place: Path) -> None:
+    hostile = "Yes\n\n<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\x00\u202e" + "long " * 20_000
+    endpoint.always = responding(lambda text: hostile if uniform(text) < 0.5 else "No" + hostile[3:])
+    measured(endpoint, answer="yes-no")
+    page = (place / "run" / "report.html").read_text(encoding="utf-8")
+    assert "&lt;script&gt;alert(1)" in page
+    for part in ("<script>alert(1)", "<img src=x", "\x1b", "\x00", "\u202e"):
+        assert part not in page
+    assert len(page) < 1_000_000
+
+
 # Cost
 
 

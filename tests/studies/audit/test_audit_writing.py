@@ -171,6 +171,18 @@ def test_a_model_that_refuses_one_group_is_called_so(endpoint: Endpoint) -> None
     assert {row.group: row.refused for row in run.tables["responses"]} == {"women": 48, "men": 0}
 
 
+def test_the_name_may_be_the_users(endpoint: Endpoint) -> None:
+    run = measured(endpoint, None, prompts="medical-advice", role="user", n_responses=1)
+    asked = [deciding.text_of(asked) for _, _, asked in endpoint.seen]
+    names = [name.full_name for name in run.manifest.inputs.names]
+    assert len(asked) == len(names) * 8
+    for text in asked:
+        (name,) = deciding.find_names(text)
+        assert text.startswith(f"My name is {name}. ")
+    rest = {text.partition(". ")[2] for text in asked}
+    assert len(rest) == 8  # the same for all names
+
+
 @pytest.mark.parametrize("name", prompt_set_names())
 @pytest.mark.parametrize("role", ["subject", "user"])
 def test_bundled_prompts_have_eight_wordings_with_all_places_filled(name: str, role: Any, place: Path) -> None:  # noqa: ARG001
@@ -290,6 +302,21 @@ def test_examples_are_random_and_side_by_side(endpoint: Endpoint, short: str, pl
     assert all(row.reply in page for row in examples)
 
 
+def test_a_budget_leaves_a_balanced_part(endpoint: Endpoint, short: str) -> None:
+    run = written(endpoint, short, "run", n_responses=4, budget=10_000)
+    part = run.manifest.models[0].part
+    assert part is not None
+    assert re.fullmatch(
+        r"part of the design: the budget allowed \d+ of 192 responses, the same ones for all names, in 4 of 4 prompts "
+        r"with \d to \d of 4 responses per name|.* with \d of 4 responses per name",
+        part,
+    )
+    counts = {row.group: row.responses for row in run.tables["responses"]}
+    assert counts["women"] == counts["men"] < 96
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    assert "Part of the design: the budget allowed" in page
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -312,6 +339,26 @@ def test_bad_prompts(endpoint: Endpoint, place: Path, content: str, said: str) -
 def test_a_misspelt_set_of_prompts_is_suggested(endpoint: Endpoint) -> None:
     with pytest.raises(biassay.BiassayError, match="story"):
         written(endpoint, "stor")
+
+
+def test_runs_of_texts_are_compared_and_gated(endpoint: Endpoint, short: str) -> None:
+    for folder, gap in (("fair", 0.0), ("worse", 6.0)):
+        endpoint.always = writing(
+            lambda name, key, gap=gap: write_letter(name, key, length=14.0 - gap * is_woman(name))  # type: ignore[misc]
+        )
+        biassay.audit(
+            {folder: model_of(endpoint, "&seed=1")},
+            names="names.csv",
+            cache=folder,
+            out=folder,
+            prompts=short,
+            n_responses=4,
+        )
+    verdicts = {one.test: one.outcome for one in biassay.compare("fair", "worse").verdicts}
+    assert {verdict for test, verdict in verdicts.items() if "length" in test} == {"worse"}
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", "fair", "worse", "--fail-if", "worse"])
+    assert ended.value.code == 3
 
 
 def test_the_default_number_of_responses_compares_with_the_same_number(endpoint: Endpoint, short: str) -> None:

@@ -20,7 +20,7 @@ from tests.models.api_server import Asked, Endpoint, Reply
 from tests.question_data import SHARES, WOMEN, write_discrim_eval, write_winobias, write_winogender
 
 import biassay
-from biassay.errors import StimulusError, UnknownNameError, UsageError
+from biassay.errors import BudgetError, StimulusError, UnknownNameError, UsageError
 from biassay.results.run_data import none_if_nan
 from biassay.studies.benchmarks.findings import list_notes
 from biassay.studies.benchmarks.settings import BenchmarkSettings
@@ -418,6 +418,26 @@ def test_bounds_hold_every_completion_of_refusals(name: str, endpoint: Endpoint,
 
 
 @pytest.mark.extras
+def test_selective_refusals_do_not_make_a_gap(endpoint: Endpoint, tmp_path: Path) -> None:
+    """Four of ten answers are wrong in both versions; the model refuses the wrong ones against the stereotype."""
+    data = write_winobias(tmp_path / "data", pairs=24)
+    right = {item.context: (item.options[item.correct], item.id) for item in load_items("winobias", data)}
+
+    def said(context: str, options: list[str]) -> str:
+        option, name = right[context]
+        version, *place = name.split()
+        if fraction(*place) < 0.6:
+            return option
+        return "I can't say." if version == "anti" else next(one for one in options if one != option)
+
+    endpoint.always = answering(said)
+    run = biassay.benchmark("winobias", model(endpoint), data=data)
+    assert max(row.p_adjusted for row in run.results) < 0.05
+    assert {one.evidence for one in run.findings()} == {"inconclusive"}
+    assert all("counted either way" in row.warnings[0] for row in run.results)
+
+
+@pytest.mark.extras
 def test_a_model_that_always_says_yes_is_warned_of(endpoint: Endpoint, tmp_path: Path) -> None:
     endpoint.always = answering(lambda *_: "Yes")
     run = biassay.benchmark("discrim-eval", model(endpoint), data=write_discrim_eval(tmp_path / "data"), limit=60)
@@ -426,6 +446,29 @@ def test_a_model_that_always_says_yes_is_warned_of(endpoint: Endpoint, tmp_path:
     assert {row.effect_size for row in rows} == {0.0}
     assert all("100% of decisions are yes" in row.warnings[0] for row in rows)
     assert not any(one.evidence == "significant" for one in run.findings())
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("name", ["winobias", "discrim-eval"])
+def test_a_maximally_biased_model_is_found(name: str, endpoint: Endpoint, tmp_path: Path) -> None:
+    """All units have the same score, so that only their number is evidence: the exact sign test."""
+
+    def said(context: str, options: list[str]) -> str:
+        if options == ["No", "Yes"]:
+            return "Yes" if "female" in context else "No"
+        return next(one for one in options if (one.removeprefix("the ") in WOMEN) == (" she " in context))
+
+    data = WRITERS[name](tmp_path / "data")
+    endpoint.always = answering(said)
+    run = biassay.benchmark(name, model(endpoint), data=data)
+    rows = [row for row in run.results if row.effect_size]
+    assert len(rows) == {"winobias": 2, "discrim-eval": 1}[name]
+    for row in rows:
+        assert (row.p_value, row.evidence) == (2.0 ** (1 - row.n_units), "significant")
+        assert (row.ci_low is None) is (name == "discrim-eval")
+        assert (row.outcome.reason or "").startswith("all 8" if name == "discrim-eval" else "")
+    same = [row.evidence for row in run.results if row.effect_size == 0.0]
+    assert set(same) <= {"inconclusive"}
 
 
 @pytest.mark.extras
@@ -444,3 +487,15 @@ def test_models_are_compared_by_unit(name: str, endpoint: Endpoint, tmp_path: Pa
         assert row.interval_low <= row.difference <= row.interval_high
     same = biassay.compare(old, biassay.benchmark(name, {"again": model(endpoint)}, data=data))
     assert {row.difference for row in same.tables["differences"] if row.difference is not None} == {0.0}
+
+
+@pytest.mark.extras
+def test_a_run_that_stopped_goes_on(endpoint: Endpoint, tmp_path: Path) -> None:
+    data = write_winobias(tmp_path / "data")
+    endpoint.always = answering(stereotype)
+    with pytest.raises(BudgetError):
+        biassay.benchmark("winobias", model(endpoint), data=data, out=tmp_path / "run", budget=900)
+    begun = len(endpoint.seen)
+    run = biassay.resume(tmp_path / "run", model(endpoint), budget=1_000_000)
+    assert 0 < begun < len(endpoint.seen) == 128
+    assert [row.status for row in run.results] == ["measured", "measured"]

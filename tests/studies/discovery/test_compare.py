@@ -72,6 +72,11 @@ def test_words_are_shared_as_sets_are(words: Run) -> None:
                                 "only_model": [*r.only_model]} for r in found.tables["words"]]  # fmt: skip
 
 
+def test_groups_that_one_run_lacks_are_left_out(words: Run) -> None:
+    some = other_words(words)[MALES]
+    assert [r.group for r in compare({"a": words, "b": some}).tables["words"]] == [MALES]
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -105,3 +110,8 @@ def test_words_that_were_not_kept_are_not_said_to_be_another_models_alone(words:
 def test_discoveries_without_a_group_in_common_have_nothing_to_compare(words: Run) -> None:
     with pytest.raises(UsageError, match="in common"):
         compare({"a": words[FEMALES], "b": other_words(words)[MALES]})
+
+
+def test_runs_of_other_studies_are_refused_even_if_mixed(words: Run) -> None:
+    with pytest.raises(UsageError, match="associations, discovery"):
+        compare({"a": words, "b": biassay.run("glove", "weat6")}, mixed=True)

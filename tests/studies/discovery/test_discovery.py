@@ -13,7 +13,12 @@ from biassay.errors import UsageError
 from biassay.studies.discovery.results import get_group_view, list_group_views
 
 from . import planted_words as made_up
-from .planted_words import EACH, NAMES, TABLE, WORDS, discovered, numbers, write_groups
+from .planted_words import EACH, NAMES, TABLE, WORDS, discovered, numbers, planted, write_groups
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planted(tmp_path_factory.mktemp("discovery"))
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +117,20 @@ def test_words_marked_are_those_above_the_threshold_by_more_than_chance(
     assert row.n_above == sum(decides(word.scores.values()) > t for word in findings.words) >= row.n_associated
     assert row.n_every == sum(word.associated and min(word.scores.values()) > t for word in findings.words)
     assert (row.n_every == row.n_associated) is (compare == "every")
+
+
+def test_against_every_group_only_words_of_this_group_are_found(place: Path) -> None:
+    """Words of a colour are close to both groups of that colour: the largest score is high, and the smallest is not."""
+    one, every = (discovered(place, threshold=0.5, compare=compare) for compare in ("any", "every"))
+    blossoms = {f"blossom{i}" for i in range(EACH)}
+    assert {w.word for w in one.results if w.associated} >= blossoms | {f"red{i}" for i in range(EACH)}
+    assert {w.word for w in every.results if w.associated} == blossoms
+    ranked = [word.effect_size for word in every.results]
+    assert ranked == sorted(ranked, reverse=True)
+    excess = [{w.word: w.excess_p_value for w in made.results} for made in (one, every)]
+    assert excess[0] == excess[1]
+    alone, among = (discovered(place, groups, compare="every") for groups in ("red-women", ["blue-men", "red-women"]))
+    assert numbers(alone) == numbers(among["red-women"])
 
 
 def test_groups_of_one_category_have_words_and_no_emergent_ones(place: Path, tmp_path: Path) -> None:

@@ -71,6 +71,16 @@ def test_reference_sets_at_six_thresholds(case: Case, target: str) -> None:
             assert WORDS[found.detected].tolist() == sets[target][name]
 
 
+def test_the_released_second_branch_is_ibd_without_one_comparison(case: Case) -> None:
+    others = [case.groups[name] for name in ("EF", "LM", "EM", "AF")]  # EM stands there twice, AM never
+    differing = 0
+    for threshold, sets in case.expected["detected"].items():
+        found = biassay.ibd(case.words, case.groups["LF"], others, threshold=float(threshold))
+        assert WORDS[found.detected].tolist() == sets["LF"]["IBD_released_fault"]
+        differing += sets["LF"]["IBD_released_fault"] != sets["LF"]["IBD"]
+    assert differing
+
+
 @pytest.mark.parametrize("target", ["AF", "LF"])
 @pytest.mark.parametrize(("name", "kind"), [("IBD", "intersectional"), ("EIBD", "emergent")])
 def test_reference_curves_and_chosen_thresholds(case: Case, target: str, name: str, kind: str) -> None:
@@ -89,6 +99,16 @@ def test_reference_curves_and_chosen_thresholds(case: Case, target: str, name: s
         at = curve.best(positive_only=positive_only)
         assert [curve.thresholds[at]] == chosen["thresholds"]
         assert (curve.tp[at], curve.tpr[at], curve.fpr[at]) == (chosen["tp"], chosen["tpr"], chosen["fpr"])
+
+
+def test_released_emergent_curves_are_those_of_ibd_against_the_emergent_words(case: Case) -> None:
+    for target in ("AF", "LF"):
+        arrays = case.of(target)
+        found = biassay.ibd(case.words, arrays["target"], arrays["others"], threshold=0.0)
+        curve = biassay.detection_curve(found.scores, case.truth(target, "emergent"))
+        released = case.expected["released_script"]["roc"][f"{target}_EIBD"]
+        assert curve.tp.tolist() == released["tp"]
+        np.testing.assert_allclose(curve.fpr, released["fpr"], rtol=1e-15)
 
 
 def some(seed: int, *sizes: int, d: int = 12) -> list[Vectors]:

@@ -17,9 +17,11 @@ from tests.reporting.pages import Page
 from tests.studies.showing import write_all
 
 import biassay
+from biassay.reporting.charts.roc import RocCurve
 from biassay.runs.reports import print_run, render_report
 from biassay.runs.run import Run
-from biassay.studies.discovery.results import DUAL_USE, list_group_views
+from biassay.studies.discovery.report import RULES, make_curve
+from biassay.studies.discovery.results import DUAL_USE, GroupView, list_group_views
 
 from .planted_words import with_counts
 
@@ -67,6 +69,10 @@ def with_one_word(run: Run, **given: Any) -> Run:
     return with_tables(run[FEMALES], results=[word])
 
 
+def curves(findings: GroupView) -> list[tuple[str, RocCurve]]:
+    return [(RULES[row.task], make_curve(findings, row)) for row in findings.curves]
+
+
 def test_the_words_on_the_page_are_those_of_the_record(found: Run, page: Page) -> None:
     for findings in list_group_views(found):
         for heading, kind in (("Associated words", "associated"), ("Emergent words", "emergent")):
@@ -86,6 +92,45 @@ def test_the_words_on_the_page_are_those_of_the_record(found: Run, page: Page) -
                 scores = (*word.scores.values(), *word.constituents.values())
                 assert row == [word.word, *(f"{score:z.2f}" for score in scores)]
     assert max(len(rows) for rows in page.rows.values()) == 202  # twice a hundred words and the header
+
+
+def test_the_figure_shows_the_leading_words_of_every_group_and_which_are_emergent(found: Run, page: Page) -> None:
+    leading = [word for view in list_group_views(found) for word in [w for w in view.words if w.associated][:15]]
+    assert [word.emergent for word in leading].count(True) > 0
+    for strip, word in zip(page.strips, leading, strict=True):
+        most = found.manifest.inputs.labels[max(word.scores, key=word.scores.__getitem__)]  # type: ignore[arg-type]
+        assert strip.startswith(f"{word.word}: score {word.effect_size:.2f} against {most}, ")
+        assert ("emergent" in strip) is word.emergent
+    bars = [style for tag, name, style in page.attributes if (tag, name) == ("span", "style")]
+    largest = max(word.effect_size or 0.0 for word in leading)
+    widths = [float(style.removeprefix("width: ").removesuffix("%")) for style in bars]
+    assert widths == pytest.approx([100 * (word.effect_size or 0.0) / largest for word in leading], abs=0.051)
+    assert page.text.count("◆") == 1 + sum(word.emergent for word in leading)  # one explains it
+
+
+def test_detection_of_rated_words_comes_first_with_its_counts(found: Run, page: Page) -> None:
+    assert page.headings()[1:3] == ["Findings", "Detection of rated words"]
+    for findings in list_group_views(found):
+        _, *rows = page.table("Detection of rated words", findings.row.title)
+        shown = {row[0]: row[1:] for row in rows}
+        for name, curve in curves(findings):
+            at = curve.thresholds.index(curve.chosen)
+            tp, fp, fn, tn = (int(counts[at]) for counts in (curve.tp, curve.fp, curve.fn, curve.tn))
+            everything = tp + fp + fn + tn
+            shares = [(tp + tn), (fp + tn), (tp / (tp + fp) * everything), (tp / (tp + fn) * everything), (tp + fn)]
+            assert everything == len(findings.validated)
+            percents = [f"{100 * share / everything:.1f}%" for share in shares]
+            detected = f"{tp} of {tp + fn}, and {fp} others"
+            assert shown[name] == [f"{curve.area:.2f}", f"{curve.chosen:.2f}", detected, *percents]
+        _, *rows = page.table(findings.row.title, "Rated words")
+        marked, scored = rows[:everything], rows[1 + everything :]
+        for word, marks, scores in zip(findings.validated, marked, scored, strict=True):
+            is_so = (word.of_group, word.emergent_of_group, word.detected, word.detected_emergent)
+            assert marks == [word.word, *("yes" if mark else "no" for mark in is_so)]
+            numbers = (*word.scores.values(), *word.constituents.values())
+            small = {score for score in numbers if score is not None and 1e-9 < abs(score) < 0.005}
+            shown_scores = (f"{score:.2g}" if score in small else f"{score:z.2f}" for score in numbers)
+            assert scores == [word.word, *shown_scores]
 
 
 def test_published_files_have_a_table_of_words(found: Run, tmp_path: Path) -> None:
@@ -137,3 +182,5 @@ def test_a_word_cannot_steer_the_terminal(word: str, found: Run) -> None:
     shown = printed(with_one_word(found, word=word))
     assert word not in shown
     assert re.sub(r"[\x1b\x9b\u202e\t]", "\ufffd", word) in shown
+    lost = dataclasses.replace(found.tables["models"][0], oov_words=(word,))
+    assert word not in printed(with_tables(found, models=[lost]))

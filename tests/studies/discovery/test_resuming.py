@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import biassay
@@ -99,3 +100,19 @@ def test_other_groups_or_words_than_before_are_refused(changed: str, tmp_path: P
         biassay.resume(place / "out", cache=place / "cache")
     (place / changed).write_text(text)
     assert biassay.resume(place / "out", cache=place / "cache").manifest.status == "complete"
+
+
+def test_several_models_are_those_of_several_runs(place: Path) -> None:
+    given: dict[str, Any] = {"grouping": place / "own.toml", "n_permutations": 49, "cache": place / "cache"}
+    both = biassay.discover({"one": models(place)[0], "two": models(place)[1]}, BOTH, **given)
+    for number, name in enumerate(("one", "two")):
+        alone = biassay.discover({name: models(place)[number]}, BOTH, **given)
+        for table, rows in both.tables.items():
+            assert [row for row in rows if row.model == name] == list(alone.tables[table])
+        for key, array in alone.arrays.items():
+            np.testing.assert_array_equal(both.arrays[f"{number}/{key.partition('/')[2]}"], array)
+    assert [(f.model, f.item) for f in both.findings()] == [(m, g) for m in ("one", "two") for g in BOTH]
+    (first, second) = both.compare().tables["words"]
+    assert (first.baseline, first.model, first.group, second.group) == ("one", "two", *BOTH)
+    page = both.report(place / "page.html").read_text()
+    assert all(f"red-women in {name}" in page for name in ("one", "two"))

@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 
 from biassay.studies.discovery.report import make_curve as points_of
-from biassay.studies.discovery.results import GroupView, list_group_views
+from biassay.studies.discovery.results import GroupView, get_group_view, list_group_views
 
-from .planted_words import ALL_RATED, RATED, discovered
+from .planted_words import ALL_RATED, RATED, discovered, planted
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planted(tmp_path_factory.mktemp("validation"))
 
 
 def make_curve(findings: GroupView, task: str) -> Any:
@@ -87,6 +92,23 @@ def check_curve(curve: Any, words: set[str], own: set[str], at: float) -> None:
     assert curve.accuracy == pytest.approx((tp + others - fp) / len(ALL_RATED))
     assert curve.precision == (pytest.approx(tp / (tp + fp)) if tp + fp else None)
     assert curve.chance == pytest.approx(len(own) / len(ALL_RATED))
+
+
+@pytest.mark.parametrize("threshold", [0.3, 1.234, 1.99, -0.5])
+def test_with_a_threshold_given_the_rates_are_those_at_it(threshold: float, place: Path) -> None:
+    made = discovered(place, ["red-women", "red-men"], threshold=threshold)
+    assert made.manifest.settings.threshold == threshold
+    for findings in list_group_views(made):
+        assert (findings.row.threshold, findings.row.threshold_source) == (threshold, "given")
+        assert _emergent(findings) == (threshold, "given")
+        own = set(RATED[findings.row.group]["biases"])
+        curve = make_curve(findings, "ibd")
+        check_curve(curve, detected(findings, threshold, None), own, threshold)
+        assert curve is not None
+        assert curve.thresholds == sorted({*(step / 100 for step in range(-200, 200, 5)), threshold})
+    first = get_group_view(made, "red-women")
+    own = set(RATED["red-women"]["emergent"])
+    check_curve(make_curve(first, "eibd"), detected(first, threshold, "any"), own, threshold)
 
 
 def _emergent(findings: GroupView) -> tuple[float, str]:

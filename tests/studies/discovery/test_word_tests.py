@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import re
 from pathlib import Path
@@ -19,9 +20,14 @@ from biassay.studies.discovery.results import DUAL_USE, get_group_view
 from biassay.studies.discovery.word_tests import CIRCULAR, add_fingerprint, choose_opposing_group, make_tests
 
 from . import planted_words as made_up
-from .planted_words import NAMES, TABLE, discovered, write_groups, write_vectors
+from .planted_words import GROUPS, NAMES, TABLE, WORDS, discovered, planted, write_groups, write_vectors
 
 BOTH = ["red-women", "blue-men"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planted(tmp_path_factory.mktemp("found"))
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +100,30 @@ def test_the_other_group_of_a_test(place: Path, tmp_path: Path) -> None:
     assert choose_opposing_group(select_grouping(str(path)), "red-women", "blue-men") == "blue-men"
 
 
+def test_results_tsv_has_a_column_for_every_group_and_pair_of_categories(place: Path, tmp_path: Path) -> None:
+    made = discovered(place, ["red-women", "blue-women"], out=tmp_path / "out")
+    with (tmp_path / "out" / "results.tsv").open(newline="") as file:
+        header, *rows = csv.reader(file, delimiter="\t")
+    assert header == [
+        *("model", "options", "group", "word", "effect_size", "p_value", "p_adjusted"),
+        *("excess_p_value", "excess_p_adjusted"),
+        *("associated", "eibd", "emergent", *(f"against {group}" for group in GROUPS)),
+        *("colour: red / blue", "gender: women / men", "colour: blue / red"),
+    ]
+    assert len(rows) == len(made.results) == 2 * len(WORDS)
+    for row, word in zip(rows, made.results, strict=True):
+        cells = dict(zip(header, row, strict=True))
+        assert (cells["model"], cells["options"]) == ("vectors:v.txt", "case=keep")
+        assert (cells["group"], cells["word"]) == (word.group, word.word)
+        assert float(cells["effect_size"]) == word.effect_size
+        assert float(cells["excess_p_adjusted"]) == word.excess_p_adjusted
+        assert cells["associated"] == str(word.associated).lower()
+        red = word.group == "red-women"
+        assert cells[f"against {word.group}"] == cells["colour: blue / red" if red else "colour: red / blue"] == ""
+        assert {name: float(cells[f"against {name}"]) for name in word.scores} == word.scores
+        assert {name: float(cells[name]) for name in word.constituents} == word.constituents
+
+
 @pytest.mark.parametrize("odd", ["\u00a0word", "\u3000word", "word\x7f", "\u200bword"])
 def test_odd_words_of_a_vocabulary_do_not_spoil_the_test_written(odd: str, tmp_path: Path) -> None:
     write_vectors(tmp_path / "v.txt", TABLE | {odd: TABLE["blossom0"] + TABLE["blossom1"]})
@@ -104,6 +134,15 @@ def test_odd_words_of_a_vocabulary_do_not_spoil_the_test_written(odd: str, tmp_p
     path.write_text(to_toml(*make_tests(made, BOTH[0], BOTH[1], 50)))
     assert not [test for test in load_tests(path) if odd in test.A.words]
     assert len(load_tests(path)) == 2
+
+
+def test_written_tests_hold_the_searched_model_and_claim_nothing_on_it(place: Path, tmp_path: Path) -> None:
+    found = discovered(place, ["red-women", "blue-men"], threshold=1.3, alpha=0.3)
+    path = tmp_path / "test.toml"
+    path.write_text(to_toml(*make_tests(found, "red-women", "blue-men", 50)))
+    run = biassay.run(f"vectors:{place / 'v.txt'}", tests=str(path))
+    assert {row.searched for row in run.results} == {True}
+    assert {row.p_value for row in run.results} == {None}
 
 
 @pytest.mark.parametrize("form", ["toml", "json"])

@@ -79,6 +79,13 @@ def test_a_word_left_out_is_the_test_without_it(glove: Run) -> None:
     assert result.alternatives["without_word"].effect_size == pytest.approx(expected.effect_size)
 
 
+def test_social_bias_questions_are_corrected_and_their_forms_count_once(glove: Run) -> None:
+    first = [row for row in glove.results if row.about == "people" and row.form_of is None]
+    smallest = min(first, key=lambda row: row.p_value or 1.0)
+    assert smallest.p_adjusted == pytest.approx(3 * (smallest.p_value or 1.0))
+    assert [row.family_size for row in glove.results] == [3, 3, 3, None, 3]
+
+
 def test_bad_settings_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="cosin"):
         biassay.robustness("glove", "weat6", similarities="cosin")

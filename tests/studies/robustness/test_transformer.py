@@ -10,7 +10,9 @@ from tests.models.tiny_models import save_tiny
 
 import biassay
 from biassay.datasets.catalogue import select_tests
+from biassay.errors import UsageError
 from biassay.prompts.sentences import make_random_texts, make_texts
+from biassay.runs.progress import NullListener
 from biassay.runs.run import Run
 
 __all__ = ["cli"]
@@ -97,3 +99,32 @@ def test_a_choice_that_tells_no_words_apart_is_not_counted(model: str, kept: Pat
     only = biassay.robustness(f"{model}?{BLIND}", TESTS, representations=OWN, cache=kept)
     assert [(row.status, row.effect_size, row.n_specifications) for row in only.results] == [("failed", None, 0)] * 2
     assert {finding.evidence for finding in only.findings()} == {"skipped"}
+
+
+class Stopping(NullListener):
+    """Ctrl-C after some steps of a kind."""
+
+    def __init__(self, unit: str, after: int) -> None:
+        self.unit, self.after = unit, after
+
+    def progress(self, who: str, unit: str, done: int, total: int) -> None:  # noqa: ARG002
+        self.after -= unit == self.unit
+        if not self.after:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("unit", "after", "encoded"), [("texts", 1, 512), ("layers and poolings", 3, 0), ("tests", 1, 0)]
+)
+def test_a_run_that_was_stopped_goes_on_to_the_same(
+    unit: str, after: int, encoded: int, model: str, found: Run, tmp_path: Path
+) -> None:
+    out, cache = tmp_path / "out", tmp_path / "answers"
+    with pytest.raises(KeyboardInterrupt):
+        biassay.robustness(model, TESTS, out=out, cache=cache, listener=Stopping(unit, after))
+    with pytest.raises(UsageError, match="biassay resume"):
+        biassay.robustness(model, TESTS, out=out, cache=cache)
+    again = biassay.resume(out, cache=cache)
+    assert asked_now(again) == (len(all_texts()) - encoded if encoded else 0)
+    assert again.tables == found.tables == biassay.load(out).tables
+    assert (again.manifest.status, (out / "report.html").is_file()) == ("complete", True)

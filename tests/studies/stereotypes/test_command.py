@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from .asked_models import Place, save_masked
+from biassay.studies.stereotypes.results import TABLES
+
+from .asked_models import GROUPS, Place, save_masked
 from .conftest import Cli
 
 pytestmark = pytest.mark.extras
@@ -48,6 +52,39 @@ def test_a_file_of_ones_own_adds_groups_traits_and_templates(cli: Cli, place: Pl
     assert inputs["templates"] == {"own-so": "I know {group}, so {trait}!"}
     assert printed["models"][0]["unknown_adjectives"] == ["slow"]
     assert printed["profiles"][0]["scores"][-1] is None
+
+
+def cells(line: str) -> list[str]:
+    return re.split(r" {2,}", line.strip())
+
+
+def test_the_best_measure_is_printed_group_by_group(cli: Cli, place: Place) -> None:
+    own = ("--files", place.files[0], "--groups", "land,craft", "--templates", "mine", "--n-bootstrap", 20)
+    human = ("--human", place.human, "--annotators", "Gender=Woman", "--measures", "ilps", "--all")
+    code, stdout, _ = cli("stereotypes", place.model, *own, *human)
+    assert code == 0
+    found = place(human=place.human, annotators=[("Gender", "Woman")], measures="ilps", n_bootstrap=20)
+    rows = [cells(line) for line in stdout.splitlines()]
+    specs = {spec.name: spec for spec in TABLES}
+    turned = {row[0]: row[1:] for row in reversed(rows)}  # a wide table stands on its side
+    labels = {column.name: column.label for column in specs["alignments"].get_columns(found)} | {"effect_size": "tau"}
+    frame = found.to_frame("alignments")
+    for name in ("effect_size", "tau_shuffled", "precision_effect_size", "with_pilot_effect_size"):
+        assert turned[labels[name]] == [f"{value:.2f}" for value in frame[name]]
+    shown = {row[0]: row for row in reversed(rows) if row[0] in GROUPS}  # the first table of groups
+    taus = {row.group: row for row in found.tables["group_alignments"] if row.annotators == "all"}
+    assert set(shown) == set(GROUPS)
+    profiles, inputs = found.tables["profiles"], found.manifest.inputs
+    means = np.mean([profile.scores for profile in profiles], axis=0)
+    for profile in profiles:
+        row, own = shown[profile.group], taus.get(profile.group)
+        apart = np.array(profile.scores) - means
+        most = int(np.argmax(np.abs(apart)))
+        assert row[1].split(", ")[0] == inputs.traits[inputs.pairs[most]][int(apart[most] > 0)]
+        expected = (
+            [f"{own.effect_size:.2f}", f"{own.precision:.2f}", "yes" if own.pilot else "no"] if own else ["–"] * 3
+        )
+        assert row[2:] == expected
 
 
 @pytest.mark.parametrize(

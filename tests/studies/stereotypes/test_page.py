@@ -17,13 +17,16 @@ from tests.studies.showing import printed
 from biassay.results.run_data import split_by_model
 from biassay.runs.reports import render_report
 from biassay.runs.run import Run
-from biassay.studies.stereotypes.results import find_closest_measure
+from biassay.studies.stereotypes.results import find_closest_measure, list_group_agreements
 
-from .asked_models import Place, measures
+from .asked_models import GROUPS, Place, measures
 
 pytestmark = pytest.mark.extras
 HOSTILE = "<script>alert(1)</script>"
 MARKUP = "[bold]x[/bold]"
+
+
+NAMES = {"ilps": "ILPS", "ilps-star": "ILPS*", "set": "SeT"}
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +40,123 @@ def page(found: Run) -> Page:
     return Page(render_report(found))
 
 
+def two(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def span(interval: tuple[float, float] | None) -> str:
+    return "–" if interval is None else f"[{interval[0]:.2f}, {interval[1]:.2f}]"
+
+
+def shown_p(value: float | None) -> str:
+    """As a person would write it: three decimals, or two digits where there would be none."""
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if value >= 0.001 else re.sub(r"e-0*", "e-", f"{value:.1e}")
+
+
 def changed(run: Run, table: str, change: Callable[[Any], dict[str, Any]]) -> Run:
     """With other values in all rows of a table."""
     rows = tuple(dataclasses.replace(row, **change(row)) for row in run.tables[table])
     return dataclasses.replace(run, tables={**run.tables, table: rows})
+
+
+def turned_of(page: Page, *where: str) -> list[dict[str, str]]:
+    """The same of a table whose columns stand below each other."""
+    rows = page.rows[where]  # type: ignore[index]
+    columns, *others = zip(*rows, strict=True)
+    return [dict(zip(columns, cells, strict=True)) for cells in others]
+
+
+def profiles_of(page: Page, run: Run, name: str) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Cells of profiles by group and pair, from the tables of all dimensions; and their shades, in the same order."""
+    cells: dict[Any, Any] = {}
+    inputs, shades = run.manifest.inputs, dict[Any, Any]()
+    where = ("All traits", f"Profiles, {name}", "")
+    marks, own = iter(page.shades.get(where, ())), []
+    for first, *line in page.rows[where]:
+        if first == "Group":
+            (dimension,) = line
+        elif " – " in first:
+            own = [pair for pair in inputs.pairs if inputs.dimensions[pair].lower() == dimension.lower()]
+            assert [first, *line] == [" – ".join(inputs.traits[pair]) for pair in own]
+        else:
+            found = dict(zip(own, (" ".join(cell.split()) for cell in line), strict=True))
+            cells.setdefault(first, {}).update(found)
+            if first != "Mean of all groups":
+                shades.update({(first, pair): next(marks) for pair in own if found[pair] != "–"})
+    ordered = {group: {pair: line[pair] for pair in inputs.pairs} for group, line in cells.items()}
+    return ordered, [shades[group, pair] for group in ordered for pair in inputs.pairs if (group, pair) in shades]
+
+
+def test_the_agreement_on_the_page_is_that_of_the_record(found: Run, page: Page) -> None:
+    rows = turned_of(page, "All groups", "Agreement with people", "")
+    assert len(rows) == len(found.tables["alignments"]) == 6
+    for row, a in zip(rows, found.tables["alignments"], strict=True):
+        assert [row[name] for name in ("measure", "annotators", "people")] == [
+            *(NAMES[a.measure], a.annotators, str(a.outcome.n["annotators"])),
+        ]
+        assert [row[name] for name in ("tau", "95%, both", "p, shuffled", "p, cells")] == [
+            *(two(a.outcome.effect_size), span((a.outcome.ci_low, a.outcome.ci_high))),
+            *(shown_p(a.outcome.p_value), shown_p(a.alternatives["cells"].p_value)),
+        ]
+        assert [row[name] for name in ("groups shuffled", "P@3")] == [
+            *(two(a.tau_shuffled), two(a.alternatives["precision"].effect_size)),
+        ]
+        assert [row[name] for name in ("tau with pilot", "tau on the pilot")] == [
+            *(two(a.alternatives[name].effect_size) for name in ("with_pilot", "pilot")),
+        ]
+    header, *lines = page.rows["All groups", "Agreement by group", ""]
+    assert len(lines) == len(found.tables["group_alignments"]) > 0
+    for line, own in zip(lines, found.tables["group_alignments"], strict=True):
+        row = dict(zip(header, line, strict=True))
+        assert [row[name] for name in ("measure", "annotators", "group")] == [own.measure, own.annotators, own.group]
+        for label, value in (("tau", own.effect_size), ("95%, low", own.ci_low), ("95%, high", own.ci_high)):
+            assert row[label] == "–" if value is None else float(row[label]) == pytest.approx(value, abs=0.0051)
+        assert (row["P@3 top"], row["pilot"]) == (two(own.top), "yes" if own.pilot else "no")
+
+
+def test_the_profiles_on_the_page_are_those_of_the_record(found: Run, page: Page) -> None:
+    for record in measures(found):
+        cells, shades = profiles_of(page, found, NAMES[record.label])
+        assert list(cells) == ["Mean of all groups", *GROUPS]  # single groups; those paired are in the files
+        profiles = {p.group: p for p in record["profiles"] if not p.parts}
+        scores = np.array([profiles[group].scores for group in GROUPS])
+        means = scores.mean(axis=0)
+        assert [float(cell) for cell in cells["Mean of all groups"].values()] == pytest.approx(means, abs=0.0051)
+        for group in GROUPS:
+            people = profiles[group].human or [None] * len(means)
+            shown = [f" {h:.0f}" if h is not None else "" for h in people]
+            assert list(cells[group].values()) == [
+                f"{score:z.2f}{human}" for score, human in zip(profiles[group].scores, shown, strict=True)
+            ]
+        apart = (scores - means).ravel()
+        assert len(shades) == apart.size
+        for shade, beyond in zip(shades, apart, strict=True):
+            assert abs(beyond) < 1e-12 or ("--plus" in shade) == (beyond > 0)
+            assert float(shade.rpartition(" ")[2]) == pytest.approx(0.5 * abs(beyond) / abs(apart).max(), abs=0.0051)
+
+
+def test_a_figure_of_every_group_has_what_people_and_the_model_say(found: Run, page: Page) -> None:
+    pytest.importorskip("vl_convert")
+    best = find_closest_measure(split_by_model(found)[0])
+    assert best is not None
+    rated = [p for p in best["profiles"] if not p.parts and p.human is not None]
+    assert [d.where[1] for d in page.drawings] == [f"Groups and people, {NAMES[best.label]}"] * len(rated)
+    assert rated
+    own = {g.group: g for g in list_group_agreements(best)}
+    for drawing, profile in zip(page.drawings, rated, strict=True):
+        assert drawing.text.endswith(profile.group)
+        pilot = ", a pilot group" if own[profile.group].pilot else ""
+        assert drawing.caption == f"tau {two(own[profile.group].effect_size)}{pilot}"
+        shown, sides = [], []
+        for pair, score, human in zip(found.manifest.inputs.pairs, profile.scores, profile.human or (), strict=True):
+            shown += [f"{pair}: people {human:.0f} of 100"] if human is not None else []
+            shown += [f"{pair}: model {score:+.3g}"] if score is not None else []
+            if None not in (human, score):
+                sides.append((human - 50) * score > 0)
+        assert drawing.tips == shown
+        assert drawing.label.endswith(f"same side in {sum(sides)} of {len(sides)} pairs")
 
 
 def test_the_figure_names_the_traits_by_which_every_group_stands_out(found: Run, page: Page) -> None:

@@ -16,10 +16,15 @@ from biassay.results.run_data import RunSlice
 from biassay.runs.run import Run
 from biassay.studies.stereotypes.cloze_items import make_cloze, make_prior_cloze
 
-from .asked_models import GROUPS, Place, measures, profiles
+from .asked_models import GROUPS, Place, measures, profiles, save_masked
 
 pytestmark = pytest.mark.extras
 Table = dict[tuple[str, str], float]
+
+
+@pytest.fixture(scope="module")
+def place(asked_place: Place) -> Place:
+    return asked_place
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +132,17 @@ def test_groups_of_one_domain_are_paired_with_all_others(place: Place) -> None:
     }
     (row,) = one.tables["dominance"]
     assert (row.ci_low, row.ci_high, row.dominates) == (None, None, None)  # one land says nothing about others
+
+
+def test_an_unknown_adjective_is_left_out_of_paired_groups(
+    place: Place, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("model")
+    model = f"hf:{save_masked(folder / 'm', place.abc, without=('witty', '##less'))}"
+    found = place(model, measures="ilps", intersections=True)
+    assert found.tables["models"][0].unknown_adjectives == ("powerless", "witty")
+    assert not {"powerless", "witty"} & {e.trait for e in found.tables["emergent"]}
+    assert found.tables["orders"][0].tau_first is not None
 
 
 def test_groups_that_cannot_be_paired_are_refused(place: Place) -> None:

@@ -94,6 +94,33 @@ def test_the_pilot_is_four_groups_with_five_ratings_each(released: HumanJudgemen
         assert drawn_from(means, ratings, 5) == 1
 
 
+def test_only_groups_that_are_asked_about_stay_in_the_order_of_the_file(abc: AbcStimuli, tmp_path: Path) -> None:
+    content = rated(["elderly people", "martians", "men", "Asian people"])
+    path, groups = written(tmp_path, content), select_groups(abc, ["man", "Asian", "gay", "elderly"])
+    found = match_judgements(abc, groups, path, (), seed=0)
+    assert found.ratings.groups == ("elderly people", "men", "Asian people")
+    assert found.group_indices.tolist() == [3, 0, 1]
+    assert found.pilot.tolist() == [False, False, True]
+    assert [note for note in found.notes if "match" in note] == ["groups without a match here: martians"]
+    for name, means in zip(found.ratings.groups, found.ratings.means, strict=True):
+        for pair, ours in zip(PAIRS, ("powerless-powerful", "cold-warm", "egoistic-altruistic"), strict=True):
+            expected = np.mean([own[name][pair] for own in content.values()])
+            assert means[abc.pairs.index(abc.pair(ours))] == pytest.approx(expected)
+    fewer = match_judgements(abc, select_groups(abc, ["man"]), path, (), seed=0)
+    assert fewer.ratings.groups == ("men",)
+    assert fewer.pilot_means.shape == (0, 16)
+
+
+@pytest.mark.parametrize(("annotators", "few"), [(3, 3), (5, 5), (9, 5)])
+def test_the_pilot_has_as_many_as_there_are_up_to_five(
+    abc: AbcStimuli, tmp_path: Path, annotators: int, few: int
+) -> None:
+    found = match_judgements(abc, abc.groups, written(tmp_path, rated(["Asian people", "men"], annotators)), (), seed=3)
+    ratings = found.ratings.ratings[:, found.ratings.groups.index("Asian people")]
+    assert drawn_from(found.pilot_means[0], ratings, few) >= 1
+    assert np.array_equal(np.isnan(found.pilot_means[0]), np.isnan(found.ratings.means[0]))
+
+
 def test_subgroups_are_annotators_of_one_kind(abc: AbcStimuli, tmp_path: Path) -> None:
     content = rated(["men", "Asian people"], demographics=True)
     wanted = [("Gender", "Woman"), ("Race", "White"), ("Gender", "Man")]

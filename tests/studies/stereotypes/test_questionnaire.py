@@ -203,6 +203,41 @@ def test_groups_of_more_unknown_words_than_anybody_have_no_score(abc: AbcStimuli
     assert not np.isnan(scores[0]).all()
 
 
+def test_templates_with_words_behind_the_trait_are_skipped_by_causal_models_only(abc: AbcStimuli) -> None:
+    skipped = ("the-people-are", "more-likely", "more", "own-first", "own-behind")
+    causal, masked = (
+        ClozeItems(abc, abc.groups[:2], abc.templates, kind=kind, prior="word") for kind in ("causal", "masked")
+    )
+    assert causal.skipped == skipped
+    assert [t.name for t in causal.templates] == [t.name for t in abc.templates if t.name not in skipped]
+    assert masked.skipped == ()
+    assert masked.templates == abc.templates
+    answers = Fake().fill(causal.blanks)
+    assert causal.scores(answers, "ilps", "paper").shape == (2, len(causal.templates), len(causal.items))
+
+
+def test_unknown_adjectives_are_named_and_no_part_of_the_median(abc: AbcStimuli) -> None:
+    model, template = Fake(), select_templates(abc, ["own-one"])
+    groups, of_masked = select_groups(abc, ["place"]), {"kind": "masked", "prior": "mask"}
+    sheet = ClozeItems(abc, groups, template, **of_masked, all_adjectives=True)  # type: ignore[arg-type]
+    answers = model.fill(sheet.blanks)
+    assert sheet.unknown(answers) == ("zealous", "zebra")
+    by_item = sheet.scores(answers, "ilps", "paper")
+    found = score_trait_pairs(by_item, sheet.items, len(abc.pairs))
+    pair = abc.pairs.index(abc.pair("unassertive-competitive"))
+    left, right = (
+        [by_item[:, 0, _at(sheet, pair, word)] for word in words]
+        for words in (("unassertive", "submissive", "diffident", "passive"), ("competitive", "ambitious", "driven"))
+    )
+    np.testing.assert_allclose(found[:, 0, pair], np.median(right, axis=0) - np.median(left, axis=0), atol=1e-12)
+    one = ClozeItems(abc, groups, template, **of_masked)  # type: ignore[arg-type]
+    assert one.unknown(model.fill(one.blanks)) == ("zebra",)  # the others are not asked for
+
+
+def _at(sheet: ClozeItems, pair: int, adjective: str) -> int:
+    return next(i for i, item in enumerate(sheet.items) if (item.pair, item.adjective) == (pair, adjective))
+
+
 NUMBERS = st.one_of(st.floats(-5.0, 5.0), st.just(math.nan))
 
 

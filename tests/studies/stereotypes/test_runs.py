@@ -24,6 +24,12 @@ PILOT = ("north", "baker")
 
 
 @pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    pytest.importorskip("transformers")
+    return Place(tmp_path_factory.mktemp("asked"))
+
+
+@pytest.fixture(scope="module")
 def compared(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("answers")
     return place(human=place.human, annotators=[("Gender", "Woman")], cache=cache)
@@ -126,6 +132,18 @@ def test_templates_that_were_not_chosen_are_compared_on_all_groups(
     assert not any(group.pilot for group in record["group_alignments"])
 
 
+def test_peoples_means_stand_by_the_profiles(place: Place, compared: Run) -> None:
+    people = means(place)
+    for profile in measures(compared)[0]["profiles"]:
+        if profile.group == "miller":
+            assert profile.human is None
+        else:
+            assert profile.human is not None
+            np.testing.assert_allclose(numbers(profile.human), people[profile.group])
+    assert "groups without a match here: average people" in compared.manifest.inputs.human.notes
+    assert compared.manifest.inputs.human.ceiling is not None
+
+
 class Hearing(NullListener):
     def __init__(self, heard: list[str]) -> None:
         self.heard = heard
@@ -201,3 +219,10 @@ def test_what_cannot_work_is_refused(
     with pytest.raises(error, match=words):
         biassay.stereotypes(model, **asked)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_score_that_is_not_defined_in_the_pilot_ends_no_run(place: Place) -> None:
+    """Distances of one and more have no score in the released form of SeT; ILPS has all of them."""
+    found = place(human=place.human, variant="cao2022-code")
+    assert measures(found)[2].row.undefined > 0
+    assert measures(found)[0]["alignments"][0].outcome.effect_size is not None

@@ -154,3 +154,20 @@ def test_what_cannot_be_asked(endpoint: Endpoint, tmp_path: Path) -> None:
         with pytest.raises(UsageError):
             asked(endpoint, tmp_path, saying(said_to), **wrong)
     assert not endpoint.seen
+
+
+def test_descriptive_tests_are_not_in_the_family(endpoint: Endpoint, tmp_path: Path) -> None:
+    """Holm's correction by hand, of the largest p-value that has a chance: all tests that could be as small count."""
+    names = ["wat-racism", "wat-guilt", "wat-weapon", "wat-science", "wat-career"]
+    tests = [test for test in select_word_associations() if test.name in names]
+    run = asked(endpoint, tmp_path, giving(stereotyped(*tests)), names)
+    rows = {row.test: row for row in run.results}
+    assert len(rows) == 5
+    assert all(row.p_value >= row.p_floor * (1 - 1e-9) for row in rows.values())
+    science = rows["wat-science"]
+    able = [row for row in rows.values() if row.p_floor <= science.p_value * (1 + 1e-9)]
+    smaller = [row for row in able if row.p_value < science.p_value * (1 - 1e-9)]
+    own = science.p_value * (len(able) - len(smaller))
+    assert science.p_adjusted == pytest.approx(max([own, *(row.p_adjusted for row in smaller)]))
+    assert science.family_size == 4
+    assert (rows["wat-career"].p_adjusted, rows["wat-career"].evidence) == (None, "descriptive")
