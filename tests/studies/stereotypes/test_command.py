@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def test_the_best_measure_is_printed_group_by_group(cli: Cli, place: Place) -> N
     for name in ("effect_size", "tau_shuffled", "precision_effect_size", "with_pilot_effect_size"):
         assert turned[labels[name]] == [f"{value:.2f}" for value in frame[name]]
     shown = {row[0]: row for row in reversed(rows) if row[0] in GROUPS}  # the first table of groups
-    taus = {row.group: row for row in found.tables["group_alignments"] if row.annotators == "all"}
+    taus: dict[str, Any] = {row.group: row for row in found.tables["group_alignments"] if row.annotators == "all"}
     assert set(shown) == set(GROUPS)
     profiles, inputs = found.tables["profiles"], found.manifest.inputs
     means = np.mean([profile.scores for profile in profiles], axis=0)
