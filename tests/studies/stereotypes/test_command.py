@@ -78,12 +78,12 @@ def test_the_best_measure_is_printed_group_by_group(cli: Cli, place: Place) -> N
     profiles, inputs = found.tables["profiles"], found.manifest.inputs
     means = np.mean([profile.scores for profile in profiles], axis=0)
     for profile in profiles:
-        row, own = shown[profile.group], taus.get(profile.group)
+        row, tau = shown[profile.group], taus.get(profile.group)
         apart = np.array(profile.scores) - means
         most = int(np.argmax(np.abs(apart)))
         assert row[1].split(", ")[0] == inputs.traits[inputs.pairs[most]][int(apart[most] > 0)]
         expected = (
-            [f"{own.effect_size:.2f}", f"{own.precision:.2f}", "yes" if own.pilot else "no"] if own else ["–"] * 3
+            [f"{tau.effect_size:.2f}", f"{tau.precision:.2f}", "yes" if tau.pilot else "no"] if tau else ["–"] * 3
         )
         assert row[2:] == expected
 
