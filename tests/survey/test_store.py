@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -20,6 +23,7 @@ from biassay.survey.store import Identifier, Store
 from biassay.survey.study import ParticipantPool
 
 from .people import (
+    FAULTS,
     GROUPS,
     MINUTES,
     Person,
@@ -55,6 +59,45 @@ def test_who_reads_the_instructions_when_the_last_place_is_taken_waits_for_anoth
     assert store.delete(others[0], by="id")
     assert store.save_step(late.id, 0, {})
     assert store.count_missing() == dict.fromkeys(GROUPS, 0)
+    check_counts(store)
+
+
+@in_both
+def test_every_answer_is_written_as_it_was_given(store: Store) -> None:
+    rng = random.Random(1)
+    said = {group: [rng.randrange(51, 101) for _ in range(3)] for group in GROUPS}
+    facts = (("Gender", "Woman"), ("Race", "White,Asian"))
+    who = take_part(store, Person(said=lambda group, _: said[group], facts=facts))
+    someone = store.find(who)
+    assert someone is not None
+    pages = sorted((page for page in rows(store, annotations_table)), key=lambda page: page["place"])
+    asked = [*someone.asked, someone.asked[someone.repeated]]
+    assert [page["group_name"] for page in pages] == asked
+    assert [json.loads(page["ratings"]) for page in pages] == [said[group] for group in asked]
+    assert [page["seconds"] for page in pages] == [20.0] * 4
+    assert [json.loads(fact["answers"]) for fact in rows(store, demographics_table)] == [dict(facts)]
+    kept = row(store, who)
+    assert (kept["status"], kept["agreement"], kept["reasons"]) == ("valid", 1.0, "[]")
+    assert kept["which_group"] == someone.asked[0]
+    assert (kept["high"], kept["low"]) == ("wealthy", "poor")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_rejected_free_their_places_and_their_answers_are_kept(store: Store, fault: str) -> None:
+    who = take_part(store, Person(fault=fault))
+    kept = row(store, who)
+    assert (kept["status"], json.loads(kept["reasons"])) == ("rejected", [fault])
+    assert len(rows(store, annotations_table)) == 4
+    assert counters(store) == dict.fromkeys(GROUPS, (0, 0))
+    check_counts(store)
+
+
+def test_an_answer_after_the_time_limit_is_not_written(store: Store, clock: Clock) -> None:
+    someone = begun(store)
+    someone = go_on(store, someone, Person(), until=1)
+    clock.now += MINUTES * 60 + 0.5
+    assert not store.save_step(someone.id, 1, Person().given(store, someone, 1))
+    assert rows(store, annotations_table) == []
     check_counts(store)
 
 
@@ -111,6 +154,21 @@ def test_a_pool_number_takes_part_once(store: Store) -> None:
 # Steps
 
 
+WHOLE = {"ratings": [90, 10, 80], "since": 0.0, "which_group": "men", "high": "warm", "low": "cold", "answers": {}}
+
+
+def test_an_answer_is_taken_at_its_step_only(store: Store) -> None:
+    someone = begun(store)
+    for step in range(len(store.steps) - 1):
+        for other in (*range(-2, step), *range(step + 1, len(store.steps) + 2)):
+            given = WHOLE if step == 0 else Person().given(store, someone, min(max(other, 0), len(store.steps) - 1))
+            assert not store.save_step(someone.id, other, given), (step, other)
+        assert store.find(someone.id).step == step
+        someone = go_on(store, replace(someone, step=step), Person(), until=step + 1)
+    assert len(rows(store, annotations_table)) == 4
+    check_counts(store)
+
+
 @in_both
 @pytest.mark.parametrize("act", ["begin", "hold", "answer", "finish", "reject", "give up", "delete"])
 def test_what_fails_at_any_statement_changes_nothing(store: Store, clock: Clock, act: str) -> None:
@@ -159,6 +217,19 @@ def broken_at(engine: sa.Engine, statement: int, act: Callable[[], object]) -> b
     finally:
         sa.event.remove(engine, "after_cursor_execute", break_)
     return True
+
+
+def test_who_comes_to_the_first_group_holds_places_and_nobody_before(store: Store) -> None:
+    someone = begun(store)
+    assert (someone.status, someone.step, someone.asked) == ("active", 0, ())
+    assert store.find(someone.id) == someone
+    assert store.count_missing() == dict.fromkeys(GROUPS, 2)
+    check_counts(store)
+    after = go_on(store, someone, Person(), until=1)
+    assert len(set(after.asked)) == 3
+    assert counters(store) == {group: (0, int(group in after.asked)) for group in GROUPS}
+    assert store.count_missing() == {group: 2 - (group in after.asked) for group in GROUPS}
+    check_counts(store)
 
 
 @in_both

@@ -60,9 +60,9 @@ def cells(line: str) -> list[str]:
 
 
 def test_the_best_measure_is_printed_group_by_group(cli: Cli, place: Place) -> None:
-    own = ("--files", place.files[0], "--groups", "land,craft", "--templates", "mine", "--n-bootstrap", 20)
+    options = ("--files", place.files[0], "--groups", "land,craft", "--templates", "mine", "--n-bootstrap", 20)
     human = ("--human", place.human, "--annotators", "Gender=Woman", "--measures", "ilps", "--all")
-    code, stdout, _ = cli("stereotypes", place.model, *own, *human)
+    code, stdout, _ = cli("stereotypes", place.model, *options, *human)
     assert code == 0
     found = place(human=place.human, annotators=[("Gender", "Woman")], measures="ilps", n_bootstrap=20)
     rows = [cells(line) for line in stdout.splitlines()]
