@@ -30,7 +30,7 @@ from biassay.studies.settings import setting
 
 @dataclass(frozen=True)
 class DiscoverOptions:
-    """Options of `biassay discover` that are no settings of the study."""
+    """Options of `biassay discover` that are not settings of the study."""
 
     top: int = setting(10, "Print this many words per list.", low=1)
     write_test: Path | None = setting(None, "Write the words as a test for 'biassay run'.", metavar="FILE")

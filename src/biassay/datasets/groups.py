@@ -135,7 +135,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class GroupingEntry:
-    """Grouping as written in a file, with fields of its groups by name, and names of word sets."""
+    """Grouping in a file, before its groups and word sets are resolved."""
 
     where: str
     title: str
@@ -230,7 +230,7 @@ def _make_group(where: str, name: str, fields: Mapping[str, Any], concepts: Mapp
 
 
 def find_cluster_faults(clusters: Clusters, words: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the index and the problem of each cluster that has one word, an unknown word, or a word of another one."""
+    """Yield the index and the problem of each invalid cluster."""
     known, owner = set(words), dict[str, int]()
     for i, cluster in enumerate(clusters):
         if len(cluster) < 2:

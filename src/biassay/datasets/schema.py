@@ -277,7 +277,7 @@ def read_source(reader: FieldReader, value: Any, where: str = "source") -> Sourc
 
 
 def get_searched_readers(reader: FieldReader) -> Readers:
-    """Return the readers of digests and fingerprints of searched models, for `FieldReader.record`."""
+    """Return the readers of the fields that identify searched models, for `FieldReader.record`."""
 
     def read_fingerprints(value: Any, where: str) -> tuple[Fingerprint, ...]:
         return reader.items(value, where, partial(_read_fingerprint, reader), "tables")
@@ -337,7 +337,7 @@ def apply_description(test: Test, stated: Mapping[str, Any], where: Location) ->
     stated : mapping
         Descriptive fields that the file states.
     where : Location
-        Location of the test, for the StimulusError if the stated template contradicts the texts.
+        Location of the test, for the error message.
     """
     template = stated.get("template")
     described = replace(

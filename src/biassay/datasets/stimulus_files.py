@@ -382,7 +382,7 @@ class DocumentReader(FieldReader):
         return Document(source, concepts, {}, (entry,), None, tuple(problems), broken)
 
     def sent_bias_set(self, value: Any, key: str) -> tuple[Concept, bool]:
-        """Read one of the four sets, and return whether it states the words of its texts, or the spans."""
+        """Return one of the four sets, and whether the file gives the words or spans of its texts."""
         raw = dict.fromkeys(("clusters", *GIVEN_FIELDS, *(("test",) if key == "targ1" else ())), self.keep)
         fields = self.record(value, key, {"category": self.string, **raw}, ("category",))
         words, given = self.read_texts(fields, key)
@@ -565,7 +565,7 @@ def _dump_templates(templates: TemplateSet) -> dict[str, Any]:
 
 
 def _iter_toml_lines(table: Mapping[str, Any], name: str = "") -> Iterator[str]:
-    """Yield the lines of a table, without empty values; its tables and lists of tables come last."""
+    """Yield the TOML lines of a table. Omit empty values, and write nested tables last."""
     stated = {key: value for key, value in table.items() if value not in (None, "", (), [], {}, False)}
     nested = {key: value for key, value in stated.items() if isinstance(value, dict) or _holds_tables(value)}
     yield from (f"{_format_key(key)} = {_format_toml(value)}" for key, value in stated.items() if key not in nested)
@@ -588,5 +588,5 @@ def _holds_tables(value: Any) -> bool:
 
 
 def _format_toml(value: Any) -> str:
-    """Write a value. JSON escapes are a subset of TOML's, but JSON does not escape DEL."""
+    """Format a value as TOML. JSON is valid here, except that it does not escape DEL."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

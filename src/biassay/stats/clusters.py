@@ -399,7 +399,7 @@ def _add_interval(
     within: tuple[float, float],
     bounds: AgreementBounds | None,
 ) -> ClusterEstimate:
-    """Add interval and p-value to an estimate with a standard error and degrees of freedom."""
+    """Add an interval and a p-value to an estimate."""
     squares = influence**2
     total = float(squares.sum())
     largest_share = float(squares.max()) / total if total > 0.0 else 1.0 / len(squares)

@@ -167,7 +167,7 @@ class _FailedAttempt:
 
     @property
     def finish_reason(self) -> Literal["filter", "failed"] | None:
-        """Why there is no response, if the failure may concern this request only."""
+        """Finish reason if the failure may be specific to this request; else None."""
         if self.is_filtered:
             return "filter"
         may_concern_it = self.retry and self.status != 429 if self.status else self.may_be_charged
@@ -294,7 +294,7 @@ class EndpointClient:
             return self._describe_failure(error)
 
     def _describe_failure(self, error: Exception) -> _FailedAttempt:
-        """Describe a request without a response, or with one that does not follow the protocol."""
+        """Describe why a request got no response or a malformed one."""
         import httpx
 
         if isinstance(error, httpx.DecodingError | MalformedResponseError):

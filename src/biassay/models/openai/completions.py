@@ -350,7 +350,7 @@ class CompletionsBlanks(EndpointModel[Blank, BlankScores]):
 
 
 def _select_tokens(scored: TokenLikelihoods, start: int, end: int) -> tuple[list[int], list[float]]:
-    """Return ids of 31 bits and log-probabilities of the tokens of a word; endpoints do not return token ids."""
+    """Return 31-bit token ids and log-probabilities of a word's tokens."""
     inside = (scored.spans[:, 0] < end) & (scored.spans[:, 1] > start)
     return (scored.tokens[inside] & 0x7FFFFFFF).tolist(), scored.log_p[inside].tolist()
 

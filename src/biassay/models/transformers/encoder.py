@@ -180,7 +180,7 @@ class TokenStates:
         return PendingVectors(targets, torch.cuda.current_stream(vectors[0].device).record_event())
 
     def split_batches(self, tokenized: TokenizedTexts) -> Iterator[NDArray[np.intp]]:
-        """Yield the rows of texts of similar length that go through the model together, with a maximum of padding."""
+        """Yield batches of rows with similar text length, limited in padded tokens."""
         order = np.argsort(tokenized.lengths, kind="stable")
         lengths, start = tokenized.lengths[order], 0
         while start < len(order):

@@ -255,7 +255,7 @@ class LanguageModel:
     def _forward(
         self, batch: ForwardPlan, rows: NDArray[np.int64], positions: NDArray[np.int64], prefixes: PrefixCache
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return logits (n, V) at some positions of rows and squared norms (n,) of the output layer's inputs."""
+        """Return the logits (n, V) at the given positions, and the squared norms (n,) of the output layer's inputs."""
         import torch
 
         padded = batch.padded(self.tokenizer.pad_token_id or 0)
