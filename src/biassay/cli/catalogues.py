@@ -32,7 +32,7 @@ def make_command(name: str) -> click.Command:
 def _print_missing_extras(extras: Sequence[str | None]) -> None:
     """Print one install command for all extras that are missing."""
     if needed := dict.fromkeys(extra for extra in extras if extra is not None):
-        click.echo(f"Install what is missing: {format_install_command(*needed)}")
+        click.echo(f"Install the missing packages: {format_install_command(*needed)}")
 
 
 @click.command("models")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from biassay.cli.listings import print_records
-from biassay.cli.options import CliRunOptions, SectionedCommand, check_new_file, checked_options
+from biassay.cli.options import CliRunOptions, SectionedCommand, add_validated_options, check_new_file
 from biassay.cli.studies import finish_run, run_or_resume, study_options
 from biassay.datasets.catalogue import select_grouping
 from biassay.datasets.groups import Grouping
@@ -42,7 +42,7 @@ class DiscoverOptions:
 
 @click.command("discover", cls=SectionedCommand)
 @study_options(DiscoverySettings, models="[MODEL ...]")
-@checked_options(DiscoverOptions)
+@add_validated_options(DiscoverOptions)
 @click.option(
     "--list",
     "listed",

@@ -167,7 +167,7 @@ def settings_options(settings: type, names: Collection[str] | None = None) -> De
     return lambda command: apply_options(options, command)
 
 
-def checked_options(settings: type) -> Decorator:
+def add_validated_options(settings: type) -> Decorator:
     """Create a decorator that adds one option per field of a settings class and validates the values."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:

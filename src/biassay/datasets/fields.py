@@ -283,7 +283,7 @@ class FieldReader:
             self.fail(where, f"expected a list of {kind}, got {describe_type(value)}")
         return tuple(self.read_each(lambda item: read(item[1], f"{where}[{item[0]}]"), enumerate(value)))
 
-    def keep(self, value: Any, _where: str) -> Any:
+    def raw_value(self, value: Any, _where: str) -> Any:
         """Return the value without checking it."""
         return value
 

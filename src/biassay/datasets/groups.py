@@ -221,7 +221,7 @@ def _make_group(where: str, name: str, fields: Mapping[str, Any], concepts: Mapp
         raise StimulusError(f"{where}: a group needs at least two names, got only {names[0]!r}")
     concept = concepts[listed] if isinstance(listed, str) else Concept(name, name, names)
     clusters = fields.get("clusters", concept.clusters)
-    for i, problem in find_cluster_faults(clusters, names):
+    for i, problem in find_invalid_clusters(clusters, names):
         raise StimulusError(f"{where}.clusters[{i}]: {problem}")
     group = Group(name, fields.get("label", concept.label), names, dict(fields["belongs"]), biases, emergent, clusters)
     if len(set(group.cluster_labels)) < 2:
@@ -229,7 +229,7 @@ def _make_group(where: str, name: str, fields: Mapping[str, Any], concepts: Mapp
     return group
 
 
-def find_cluster_faults(clusters: Clusters, words: Sequence[str]) -> Iterator[tuple[int, str]]:
+def find_invalid_clusters(clusters: Clusters, words: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Yield the index and the problem of each invalid cluster."""
     known, owner = set(words), dict[str, int]()
     for i, cluster in enumerate(clusters):

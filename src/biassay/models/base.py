@@ -541,7 +541,7 @@ _APPLIES_TO = {
 }
 
 
-def refuse_settings(model: ModelName, *names: str) -> None:
+def reject_settings(model: ModelName, *names: str) -> None:
     """Raise UsageError if a model string has one of the named settings, because they do not apply here."""
     for name in names:
         if name in model.settings:

@@ -210,7 +210,7 @@ def _summarize_bounds(findings: Sequence[Finding]) -> str:
     cosines = f"{' or '.join(margins)} in cosine units"
     text = f"D is shown to be smaller than {cosines} in {len(within):,} of {format_count(len(asked), 'test')}{named}"
     ends = dict.fromkeys(f"{end:.3f}" for end in (beyond[:1] + beyond[-1:]))
-    return f"{text}; of the others only that it is smaller than {' to '.join(ends)}." if ends else f"{text}."
+    return f"{text}; upper bound in the others: {' to '.join(ends)}." if ends else f"{text}."
 
 
 def _is_within(finding: Finding) -> bool:

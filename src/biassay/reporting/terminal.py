@@ -286,7 +286,7 @@ def _list_columns(table: Table) -> list[_Column]:
 
 
 def _list_heads(span: ColumnSpan, models: int) -> list[str]:
-    """Return the heads of a model's columns, with its name if there are several models or no other head."""
+    """Return the column heads of one model, with its name if there are several models or no other head."""
     return [" ".join(filter(None, (span.title if models > 1 or not name else "", name))) for name in span.columns]
 
 

@@ -297,7 +297,7 @@ class PrefixGroups:
         return ForwardPlan(suffixes, whole.rows[outside], positions, whole.targets[outside])
 
     def halves(self) -> list[PrefixGroups]:
-        """Split the groups into two halves, or a single group by its sequences. Return an empty list for one sequence."""
+        """Split the groups, or the sequences of a single group, into halves. Return an empty list for one sequence."""
         n, (first, _) = len(self.groups), self.prefix_rows
         row = int(first[len(first) // 2]) or n // 2
         parts = (range(row), range(row, n)) if row else ()
