@@ -151,7 +151,7 @@ class _View:
 
     @property
     def statement(self) -> Statement:
-        """The finding in a sentence, with all significant differences of responses, if there are several."""
+        """Verdict in a sentence, followed by the significant differences if there are several."""
         found = self.significant_results
         points = tuple(map(self._describe, found)) if len(found) > 1 and self.measures != ("",) else ()
         return Statement(f"{self.label}: {self._make_verdict(found)}.", points, self.label)
@@ -177,7 +177,7 @@ class _View:
         return f"no significant difference between {self.n_groups} groups of names{could}{caveat}"
 
     def _describe(self, result: Result) -> str:
-        """Describe a difference with its interval; of two groups, the one with the higher mean."""
+        """Describe a difference with its interval. For two groups, describe the one with the higher mean."""
         if self.n_groups == 2:
             same = (one for one in self.measured if one.measure == result.measure)
             result = max(same, key=lambda one: float(one.effect_size))
@@ -195,7 +195,7 @@ class _View:
 
     @property
     def details(self) -> Iterator[str]:
-        """Measured part, doubts, missing responses, pairs, placebo, power and cost, a sentence each."""
+        """Sentences on the measured part, doubts, missing responses, pairs, placebo, power and cost."""
         record = self.record
         if part := record.part:
             yield f"{part[0].upper()}{part[1:]}; for the rest, resume the run with a larger --budget."
@@ -231,7 +231,7 @@ class _View:
             yield f"Tokens used: {record.tokens_in:,} in and {record.tokens_out:,} out{judge}."
 
     def _explain_doubts(self) -> Iterator[str]:
-        """Yield why measures are in doubt or were not compared, once per group, unless the verdict says so."""
+        """Yield why measures are in doubt or were not compared, unless the verdict includes the reason."""
         verdict = self.statement.text.lower()
         for measure in self.measures if self.measures != ("",) else ():
             reasons = group_pairs(
@@ -272,7 +272,7 @@ class _View:
 
     @property
     def placebo(self) -> Iterator[str]:
-        """Yield how much names of one group differ, and how much a meaningless edit matters."""
+        """Sentence on the differences between names of one group, and on the effect of a meaningless edit."""
         measure = self.measures[0]
         if measure not in self.summaries:
             return
@@ -288,7 +288,7 @@ class _View:
         yield f"Placebo: random halves of one group's names differ by {' to '.join(placebo)}{unit}{edited}."
 
     def _scale(self, value: float | None, measure: str) -> float | None:
-        """Convert a difference to the unit of the report: standard deviations of documents for scores."""
+        """Convert a difference to the unit of the report. For scores, this is the SD of documents."""
         if value is None or self.scales[measure] != SD:
             return value
         return float(value / self.summaries[measure].document_sd)
@@ -316,7 +316,7 @@ class _View:
 
     @property
     def table(self) -> Table:
-        """Table of the terminal: every group by measure, with its mean or its selection."""
+        """Table of groups for the terminal, by measure, with means or selection rates."""
         scores = self.measures == ("",)
         selection = {row.group: row for row in self.selection} if scores else {}
         heads = ["D, SD" if self.scales.get("") == SD else "difference", f"{self.level} CI", "p, adjusted"]
@@ -419,7 +419,7 @@ class _View:
             yield make_table(f"{self.label}: {show_group(group)}", _WORD_COLUMNS, rows[:_TOP_WORDS])
 
     def list_missing(self) -> Iterator[Table]:
-        """Yield the numbers of responses by kind, and of those that are present but without a score."""
+        """Yield tables of the responses by kind, and of the responses without a score."""
         yield make_table(self.label, _COUNT_COLUMNS, self.model["responses"])
         rows = [row for row in self.model["undefined"] if row.reason not in RESPONSE_KINDS]
         if rows:
@@ -504,7 +504,7 @@ def _name_share(top: str) -> str:
 
 
 def _make_columns(record: type, *names: str) -> tuple[Column, ...]:
-    """Return columns of a record, with the groups in them capitalized; an empty group is all of them."""
+    """Return columns of a record. Capitalize groups, and show an empty group as "all"."""
 
     def show(column: Column) -> Column:
         if column.name not in ("group", "lowest", "highest"):

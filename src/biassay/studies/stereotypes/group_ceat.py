@@ -84,7 +84,7 @@ class GroupContexts:
         return made
 
     def coverage(self, count: Callable[[str], int] | None = None) -> AbcCoverage:
-        """Count the contexts of groups and adjectives, or those with a vector."""
+        """Return the coverage of groups and adjectives by contexts, or by contexts that `count` counts."""
         return abc_coverage(
             count or self.contexts.count, self.groups, self.pairs, self.least, all_adjectives=self.all_adjectives
         )
