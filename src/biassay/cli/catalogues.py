@@ -1,4 +1,4 @@
-"""Commands that list what biassay has, or show one: `models`, `metrics`, `outcomes` and `erasure`."""
+"""List or describe models, metrics, outcomes and erasure methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of studies: start, resume and print runs."""
+"""Define the commands that start, resume and print runs."""
 
 from __future__ import annotations
 

@@ -327,7 +327,7 @@ def _render_part(table: Table, width: int) -> list[Text]:
     is_beside = 0 < cell_len(caption) <= offset and any(column.head for column in columns[n_stubs:])
     shown = ["" if is_beside and i < n_stubs else column.head for i, column in enumerate(columns)]
     wrapped = [_wrap(head, wide)[::-1] for head, wide in zip(shown, widths, strict=True)]
-    heads = [join(line) for line in zip_longest(*wrapped, fillvalue="")][::-1]  # short heads stand below
+    heads = [join(line) for line in zip_longest(*wrapped, fillvalue="")][::-1]  # align short heads at the bottom
     lines = [Text(head, style="dim") for head in heads if head]
     if is_beside:  # the caption replaces the heads of labels
         lines[-1] = Text.assemble((caption + " " * (offset - cell_len(caption)), "bold"), (heads[-1][offset:], "dim"))

@@ -1,4 +1,4 @@
-"""Manifest, tables and arrays of a run; its parts, and unique labels of its models."""
+"""Represent the manifest, tables and arrays of a run, and label its models uniquely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`compare` and `report`: load runs, or measure models first, write reports, and count the looks of a gate."""
+"""Compare and report runs. Measure models first if needed, and count the looks of a gate."""
 
 from __future__ import annotations
 

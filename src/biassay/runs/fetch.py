@@ -1,4 +1,4 @@
-"""Options of a run, and how it fetches model outputs: from the cache, else from the models."""
+"""Define the options of a run, and fetch model outputs from the cache or the models."""
 
 from __future__ import annotations
 

@@ -387,7 +387,7 @@ def _apply_bounds(without: ClusterEstimate, bounds: AgreementBounds | None) -> C
         return replace(without, interval=bounds.interval, p_value=bounds.p_value)
     if without.standard_error != 0.0:
         return without
-    # the exact sign test of clusters that all have the same score
+    # All clusters have the same score, so use an exact sign test.
     return replace(without, p_value=1.0 if without.value == without.null else 2.0 ** (1 - without.n_clusters))
 
 

@@ -186,7 +186,7 @@ class SurveySite:
         self.store, self.study, self.sessions, self.limits = store, store.study, sessions, limits
         self.link_key = link_key
         self.pages = PageRenderer(store.study)
-        self.rates = MovingWindowRateLimiter(MemoryStorage())  # in memory only, as the addresses
+        self.rates = MovingWindowRateLimiter(MemoryStorage())  # kept in memory only, like the addresses
         self.addresses: dict[str, str] = {}  # of unfinished participants
         self.beginning = threading.Lock()
         self.workers = ThreadPoolExecutor(1 if is_sqlite(store.engine) else 8, thread_name_prefix="database")

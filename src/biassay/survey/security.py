@@ -1,4 +1,4 @@
-"""Middleware, keys of rate limits and signed cookies of the web application."""
+"""Protect the web application with middleware, rate limits and signed cookies."""
 
 from __future__ import annotations
 

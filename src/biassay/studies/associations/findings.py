@@ -430,7 +430,7 @@ def compute_contributions(result: AnyResult) -> dict[str, dict[str, float]] | No
     return shares
 
 
-_MIN_SHARED_TEMPLATES = 0.5  # below, a difference between X and Y may be one of grammar
+_MIN_SHARED_TEMPLATES = 0.5  # with fewer, X and Y may differ in grammar only
 _MAX_TOKEN_GAP = 0.4  # between the shares of single-token words of X and Y
 _MAX_FREQUENCY_RATIO = 5.0  # between the median frequencies of X and Y
 _MAX_ALPHA_RATIO = 2.0  # p-values just above alpha are not worth a warning

@@ -436,7 +436,7 @@ def find_undeclared_forms(
     for role, of in words.items():
         names = list(dict.fromkeys(of))
         labels = [clusters[role].get(name, name) for name in names]
-        groups = {i: [i] for i in range(len(names))}  # words of one group share one list
+        groups = {i: [i] for i in range(len(names))}  # words of a group share a list, so that merges reach all of them
         alike = [(indices, center + _FAR_ABOVE * spread) for indices in group_by_spelling(names)]
         for indices, limit in [*alike, (list(range(len(names))), synonyms)]:
             for i, j in _close_pairs(units[role], indices, limit):

@@ -1,4 +1,4 @@
-"""Association tests as a study: checked inputs, requests, steps of the measurement, and consistency of stored runs."""
+"""Define association tests as a study: inputs, requests, measurement, and checks of stored runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score texts with a judge, a second model. List texts for people to label, and correct scores by their labels."""
+"""Score texts with a second model as a judge, and correct its scores by human labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare responses between groups of names: decisions, missing responses, and outcomes and words of texts."""
+"""Compare decisions, missing responses, outcomes and words between groups of names."""
 
 from __future__ import annotations
 

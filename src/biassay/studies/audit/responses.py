@@ -1,4 +1,4 @@
-"""Prompts for responses of an audit, the responses of one model, and the decisions in them."""
+"""Make the prompts of an audit, and read the responses and decisions of one model."""
 
 from __future__ import annotations
 

@@ -351,7 +351,9 @@ def read_lm_eval(path: Path) -> EvaluationLog:
     model, version = _read_model_and_version(path, named["date"] if named else "")
     return _make_log(
         path,
-        [row for row in rows if row.values.get("filter") == rows[0].values.get("filter")],  # responses are repeated
+        [
+            row for row in rows if row.values.get("filter") == rows[0].values.get("filter")
+        ],  # each filter repeats all responses
         _parse_lm_eval_choice if benchmark == "bbq" else _parse_pair,
         _get_item_name,
         tool="lm-evaluation-harness",

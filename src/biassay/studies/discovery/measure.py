@@ -414,7 +414,7 @@ class _TopWords:
         }
         if self._best:
             block = {name: np.concatenate([self._best[name], values]) for name, values in block.items()}
-        # The best of all words by score, earlier words first among equals, and the best of EIBD's by excess.
+        # Keep the best words by score and the best of EIBD by excess. The stable sort prefers earlier words.
         order = np.argsort(-np.nan_to_num(self._score(block["scores"]), nan=-np.inf), kind="stable")
         kept, keep = np.arange(len(order)) < self._settings.keep, self._settings.keep
         eibd = np.flatnonzero(block["marks"][order, 2])

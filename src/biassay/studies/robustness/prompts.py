@@ -1,4 +1,4 @@
-"""Robustness of models that respond to prompts as a study: tests or a benchmark, asked in many ways."""
+"""Repeat a benchmark or word association tests over variants of the prompts."""
 
 # ruff: noqa: ARG002  (a study ignores some arguments)
 

@@ -1,4 +1,4 @@
-"""Reports, paper table and methods sentences of robustness, of association tests and of prompts."""
+"""Report robustness runs, for association tests and for prompts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows, columns and findings of robustness, of association tests and of prompts."""
+"""Rows, columns and findings of robustness runs, for association tests and for prompts."""
 
 from __future__ import annotations
 

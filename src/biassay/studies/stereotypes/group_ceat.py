@@ -157,7 +157,7 @@ def score_in_contexts(contexts: GroupContexts, model: ModelOutputs) -> tuple[_F6
         Counts of contexts, and groups and adjectives with too few.
     """
     vectors = {word: _get_vectors(contexts.contexts, model, word) for word in contexts.words}
-    # Words that were not encoded, because others of their group or pair had too few contexts, are counted as well.
+    # Count words that were not encoded because others of their group or pair had too few contexts, too.
     covered = contexts.coverage(lambda word: len(vectors[word]) if word in vectors else contexts.contexts.count(word))
     row = ContextsRow(
         model=model.identity.name,

@@ -145,7 +145,7 @@ def _list_built_in_names() -> tuple[str, ...]:
 
 
 def _load_built_in() -> dict[str, ResponseOutcome]:
-    from biassay.studies.audit.outcomes.built_in import OUTCOMES  # which imports this module
+    from biassay.studies.audit.outcomes.built_in import OUTCOMES  # imported late, because it imports this module
 
     return OUTCOMES
 
