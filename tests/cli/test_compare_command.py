@@ -132,4 +132,4 @@ def test_a_run_without_cosines_is_to_be_measured_again(cli: Cli, one: Path, two:
         assert "measure the model again" in row.reason
     code, stdout, stderr = cli("compare", one, without.save(tmp_path / "without"))
     assert (code, stdout) == (2, "")
-    assert f"{tmp_path / 'without' / 'results.json'}: weat6/cosines: there is no such array" in " ".join(stderr.split())
+    assert f"{tmp_path / 'without' / 'results.json'}: weat6/cosines: the array is missing" in " ".join(stderr.split())

@@ -160,8 +160,8 @@ def test_a_changed_scale_is_refused(folders: dict[str, Path]) -> None:
     ("edit", "said"),
     [
         (lambda content: content["arrays"]["0"].pop("sha256"), "no digest of arrays/0.npz"),
-        (lambda content: content["arrays"].pop("0"), "there is no such array"),
-        (lambda content: content["arrays"]["0"]["shapes"].popitem(), "there is no such array"),
+        (lambda content: content["arrays"].pop("0"), "the array is missing"),
+        (lambda content: content["arrays"]["0"]["shapes"].popitem(), "the array is missing"),
         (lambda content: content["arrays"]["0"].update(sha256=3), "sha256: expected a text"),
         (
             lambda content: content["arrays"].update({"../../x": content["arrays"].pop("0")}),

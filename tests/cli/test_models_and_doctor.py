@@ -72,7 +72,7 @@ def test_without_extras_models_gives_the_install_command(cli: Cli) -> None:
         assert row.split()[-1] == ("yes" if name in CORE else "no")
         if name not in CORE:
             assert f"not installed: {backend.install}" in cli("models", name)[1].splitlines()
-    assert 'Install what is missing: pip install "biassay[use,hf,st,mteb,elmo,infersent,gensen,api]"' in lines
+    assert 'Install the missing packages: pip install "biassay[use,hf,st,mteb,elmo,infersent,gensen,api]"' in lines
     assert {"glove", "vectors", "python"} <= set(CORE)
 
 

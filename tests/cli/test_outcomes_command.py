@@ -39,7 +39,7 @@ def test_an_outcome_is_shown_with_source_weakness_and_words(cli: Cli) -> None:
 def test_missing_libraries_come_with_the_command_that_installs_them(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outcomes, "find_spec", lambda _: None)
     stdout = cli("outcomes")[1]
-    assert "Install what is missing: pip install" in stdout
+    assert "Install the missing packages: pip install" in stdout
     assert "[audit]" in stdout
     assert "[audit]" in cli("outcomes", "sentiment")[1]
     assert "[audit]" in json.loads(cli("outcomes", "sentiment", "--json")[1])["install"]

@@ -37,7 +37,7 @@ Outputs_contra = TypeVar("Outputs_contra", contravariant=True)
 
 
 class RequestHandler(Generic[Request, Outputs]):
-    """Handle one kind of request by the methods of a model.
+    """Pass requests of one kind to a model and check its outputs.
 
     The model may have ``prefetch(requests)``, to prepare the next batch in a background thread.
     """
@@ -51,7 +51,7 @@ class RequestHandler(Generic[Request, Outputs]):
         self._model.prepare(requests)
 
     def batches(self, requests: Sequence[Request]) -> Sequence[Sequence[int]]:
-        """Return the indices of the requests of every batch, as the model chooses them."""
+        """Return the indices of the requests in each batch. The model decides how to split them."""
         batches: Sequence[Sequence[int]] = self._model.batches(requests)
         return batches
 
@@ -65,7 +65,7 @@ class RequestHandler(Generic[Request, Outputs]):
         raise NotImplementedError
 
     def cancel(self) -> None:
-        """Stop work on prefetched batches, because the run was interrupted. Only tokenized ones need no stop."""
+        """Stop prefetching after an interrupted run. Do nothing unless a subclass prefetches in the background."""
 
 
 class CacheWriter(Protocol[Request, Outputs_contra]):
@@ -194,7 +194,7 @@ class RepresentationHandler(RequestHandler[str, Mapping[str, TextEmbeddings]]):
             self._model.cancel_prefetch()
 
     def fetch(self, requests: Sequence[str]) -> dict[str, TextEmbeddings]:
-        """Return the checked vectors of a batch, by representation."""
+        """Return the checked vectors of a batch by representation."""
         if self._names == (default_representation(self._model).name,):
             embeddings = {self._names[0]: self._model.encode(requests)}
         else:

@@ -1,4 +1,4 @@
-"""Commands that list what biassay has, or show one: `models`, `metrics`, `outcomes` and `erasure`."""
+"""List or describe models, metrics, outcomes and erasure methods."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def make_command(name: str) -> click.Command:
 
 
 def _print_missing_extras(extras: Sequence[str | None]) -> None:
-    """Print how to install the extras that are not None."""
+    """Print one install command for all extras that are missing."""
     if needed := dict.fromkeys(extra for extra in extras if extra is not None):
-        click.echo(f"Install what is missing: {format_install_command(*needed)}")
+        click.echo(f"Install the missing packages: {format_install_command(*needed)}")
 
 
 @click.command("models")

@@ -17,7 +17,7 @@ from biassay.cli.listings import make_table, print_json, print_table
 from biassay.cli.options import (
     CliRunOptions,
     SectionedCommand,
-    checked_options,
+    add_validated_options,
     json_option,
     open_engine,
     quiet_option,
@@ -124,7 +124,7 @@ class ContextsOptions:
 @click.command("contexts", cls=SectionedCommand)
 @click.argument("corpus", nargs=-1, required=True, metavar="CORPUS ...")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Write the contexts to this Parquet file.")
-@checked_options(ContextsOptions)
+@add_validated_options(ContextsOptions)
 @settings_options(CliRunOptions, ("engine", "address"))
 @quiet_option
 @json_option

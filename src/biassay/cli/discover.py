@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from biassay.cli.listings import print_records
-from biassay.cli.options import CliRunOptions, SectionedCommand, check_new_file, checked_options
+from biassay.cli.options import CliRunOptions, SectionedCommand, add_validated_options, check_new_file
 from biassay.cli.studies import finish_run, run_or_resume, study_options
 from biassay.datasets.catalogue import select_grouping
 from biassay.datasets.groups import Grouping
@@ -30,7 +30,7 @@ from biassay.studies.settings import setting
 
 @dataclass(frozen=True)
 class DiscoverOptions:
-    """Options of `biassay discover` that are no settings of the study."""
+    """Options of `biassay discover` that are not settings of the study."""
 
     top: int = setting(10, "Print this many words per list.", low=1)
     write_test: Path | None = setting(None, "Write the words as a test for 'biassay run'.", metavar="FILE")
@@ -42,7 +42,7 @@ class DiscoverOptions:
 
 @click.command("discover", cls=SectionedCommand)
 @study_options(DiscoverySettings, models="[MODEL ...]")
-@checked_options(DiscoverOptions)
+@add_validated_options(DiscoverOptions)
 @click.option(
     "--list",
     "listed",

@@ -138,7 +138,7 @@ class CliRunOptions:
 
     @classmethod
     def pop_from(cls, given: dict[str, Any]) -> CliRunOptions:
-        """Move the options out of all arguments of a command, and check them."""
+        """Remove the run options from the arguments of a command and return them, validated."""
         options = cls(**{field.name: given.pop(field.name) for field in dataclasses.fields(cls) if field.name in given})
         checked: CliRunOptions = validate_settings(options)
         return checked
@@ -157,7 +157,7 @@ def apply_options(options: Iterable[Decorator], command: Callable[..., Any]) -> 
 
 
 def settings_options(settings: type, names: Collection[str] | None = None) -> Decorator:
-    """Create a decorator that adds an option for every field of a class of settings, or for some of them."""
+    """Create a decorator that adds one option per field of a settings class, or per field in `names`."""
     types = typing.get_type_hints(settings)
     options = [
         _make_option(field, spec, types[field.name])
@@ -167,8 +167,8 @@ def settings_options(settings: type, names: Collection[str] | None = None) -> De
     return lambda command: apply_options(options, command)
 
 
-def checked_options(settings: type) -> Decorator:
-    """Create a decorator that adds the options of `settings_options` and checks their values."""
+def add_validated_options(settings: type) -> Decorator:
+    """Create a decorator that adds one option per field of a settings class and validates the values."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
@@ -220,7 +220,7 @@ def _make_option(field: dataclasses.Field[Any], spec: SettingSpec, annotation: A
 
 
 def _get_value_type(annotation: Any) -> Any:
-    """Return the click type of a value: int for ``int | None``, float for ``tuple[float, ...]``."""
+    """Return the click type for an annotation, such as int for ``int | None``."""
     if typing.get_origin(annotation) is tuple:
         annotation = typing.get_args(annotation)[0]
     if isinstance(annotation, UnionType) or typing.get_origin(annotation) is typing.Union:

@@ -1,4 +1,4 @@
-"""Commands of studies: start, resume and print runs."""
+"""Define the commands that start, resume and print runs."""
 
 from __future__ import annotations
 
@@ -229,7 +229,9 @@ _CHECKS: dict[str, tuple[_Check, tuple[str, ...], dict[str, Any]]] = {}
 
 
 def _study_command(*studies: str, **attributes: Any) -> Callable[[_Check], _Check]:
-    """Register the command of a study: a function that checks the arguments, with the help of the command.
+    """Create a decorator that registers a study's command.
+
+    The decorated function checks the arguments. Its docstring is the help of the command.
 
     Parameters
     ----------
@@ -269,7 +271,7 @@ def _make_study_command(
     arguments: Sequence[Decorator] = (),
     budget: bool = False,
 ) -> click.Command:
-    """Create a command with all options of its studies.
+    """Create a command with the options of all its studies.
 
     Parameters
     ----------
@@ -279,7 +281,7 @@ def _make_study_command(
     studies : sequence of str
         Names of the studies.
     help : str
-        By default the docstring of `check`.
+        Help of the command. Defaults to the docstring of `check`.
     usage, default
         See `measure_and_print`.
     arguments : sequence of decorators

@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from biassay.cli import SuggestingGroup
 from biassay.cli.listings import make_table, print_json, print_table
-from biassay.cli.options import check_new_file, checked_options, json_option, multi_option
+from biassay.cli.options import add_validated_options, check_new_file, json_option, multi_option
 from biassay.datasets.abc_model import load_abc
 from biassay.datasets.human_ratings import read_human_ratings
 from biassay.errors import MissingExtraError, UsageError
@@ -258,7 +258,7 @@ class ServeOptions:
 @command.command("serve")
 @study_argument
 @database_option
-@checked_options(ServeOptions)
+@add_validated_options(ServeOptions)
 @proxies_option
 def serve(
     study: str,

@@ -78,7 +78,7 @@ def describe_measured_test(row: Result) -> GateQuestion:
 
 
 def _list_questions(patterns: Sequence[str], folder: str | None) -> list[GateQuestion]:
-    """Describe the social-bias tests that the patterns select, on a typical model or the first model of a run."""
+    """Describe the selected social-bias tests on the first model of a run, or on a typical model without a run."""
     if folder is None:
         tests = select_tests(patterns or (GATE,))
         return [describe_typical_test(test) for test in tests if test.about != "method"]
@@ -298,7 +298,7 @@ def _describe_effect(
 
 
 def _print_numbers(records: Sequence[Mapping[str, Any]], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print one line per test with its numbers of words and other numbers."""
+    """Print one line per test: its name, the sizes of its word sets, and the given numbers."""
     table = make_table("test", "words", *numbers, right=numbers, whole=("words", *numbers))
     for record, row in zip(records, rows, strict=True):
         table.add_row(escape(record["name"]), " ".join(map(str, record["sizes"] or ("?",))), *row)

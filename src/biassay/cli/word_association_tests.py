@@ -59,7 +59,7 @@ def print_word_association_tests(tests: Sequence[WordAssociationTest]) -> None:
 
 
 def _describe_scope(test: WordAssociationTest) -> tuple[str, str]:
-    """Return what a significant result is about, in the list and in a sentence."""
+    """Describe what a significant result generalizes to: briefly for the list, and in a sentence."""
     if test.is_descriptive():
         return (
             "descriptive",

@@ -283,14 +283,14 @@ class _AbcReader(FieldReader):
     def merge(
         self, kind: str, earlier: Sequence[Item], read: Callable[[str, Any, str], Item], root: Mapping[str, Any]
     ) -> dict[str, Item]:
-        """Return earlier entries by name, with those of the file, which replace others of the same name."""
+        """Return all entries by name. Entries of the file replace earlier ones of the same name."""
         tables = self.table(root.get(kind, {}), kind)
         return {item.name: item for item in earlier} | {
             name: read(name, value, f"{kind}.{name}") for name, value in tables.items()
         }
 
     def known(self, kind: str, names: Iterable[str]) -> Callable[[Any, str], str]:
-        """Return a reader of one of some names."""
+        """Return a reader that accepts only the given names."""
         known = list(names)
 
         def read(value: Any, where: str) -> str:
@@ -320,7 +320,7 @@ class _AbcReader(FieldReader):
                 self.fail(f"{where}.{name}", f"the {kind} {key!r} belongs to both {owner!r} and {name!r}")
 
     def check_names(self, where: str, names: Iterable[str], families: Mapping[str, str]) -> None:
-        """Raise StimulusError if two names differ only in case, or if a name selects several entries."""
+        """Raise StimulusError if two names differ only in case or a name stands for several entries."""
         self.check_unique("name", ((name, name) for name in names), where)
         for name in names:
             if name in families:

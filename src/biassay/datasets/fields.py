@@ -36,7 +36,7 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
 
 
 def parse_json(path: Path, text: str) -> Any:
-    """Parse JSON. Raise StimulusError with the file name if it is invalid or repeats a key in one object."""
+    """Parse JSON. Raise StimulusError if it is invalid or if an object repeats a key."""
     try:
         return json.loads(text, object_pairs_hook=_no_repeated_keys)
     except json.JSONDecodeError as error:
@@ -216,7 +216,7 @@ class FieldReader:
         problems: list[str],
         required: Iterable[str] = (),
     ) -> dict[str, Any]:
-        """Read the fields of a table as far as possible; add the mistakes to `problems`.
+        """Read the valid fields of a table and add the errors of the others to `problems`.
 
         Parameters
         ----------
@@ -225,16 +225,16 @@ class FieldReader:
         where : str
             Place in the file, for messages.
         readers : mapping
-            Allowed fields, each with a function from a value and its place to the result.
+            Function per allowed field, from a value and its place in the file to the result.
         problems : list of str
-            Problems so far; extended.
+            Error messages. New ones are appended.
         required : iterable of str
             Fields that must not be missing.
 
         Returns
         -------
         dict
-            The fields that could be read.
+            Valid fields by name.
         """
         fields: dict[str, Any] = {}
         with collect_problems(problems):
@@ -249,7 +249,7 @@ class FieldReader:
         return fields
 
     def record(self, value: Any, where: str, readers: Readers, required: Iterable[str] = ()) -> dict[str, Any]:
-        """Read the fields of a table, each by its reader. Raise one StimulusError with all mistakes.
+        """Read the fields of a table. Raise one StimulusError that lists all errors.
 
         Parameters
         ----------
@@ -283,8 +283,8 @@ class FieldReader:
             self.fail(where, f"expected a list of {kind}, got {describe_type(value)}")
         return tuple(self.read_each(lambda item: read(item[1], f"{where}[{item[0]}]"), enumerate(value)))
 
-    def keep(self, value: Any, _where: str) -> Any:
-        """Return a value as it is; the caller checks it."""
+    def raw_value(self, value: Any, _where: str) -> Any:
+        """Return the value without checking it."""
         return value
 
     def string(self, value: Any, where: str) -> str:

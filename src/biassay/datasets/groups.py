@@ -135,7 +135,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class GroupingEntry:
-    """Grouping as written in a file, with fields of its groups by name, and names of word sets."""
+    """Grouping in a file, before its groups and word sets are resolved."""
 
     where: str
     title: str
@@ -221,7 +221,7 @@ def _make_group(where: str, name: str, fields: Mapping[str, Any], concepts: Mapp
         raise StimulusError(f"{where}: a group needs at least two names, got only {names[0]!r}")
     concept = concepts[listed] if isinstance(listed, str) else Concept(name, name, names)
     clusters = fields.get("clusters", concept.clusters)
-    for i, problem in find_cluster_faults(clusters, names):
+    for i, problem in find_invalid_clusters(clusters, names):
         raise StimulusError(f"{where}.clusters[{i}]: {problem}")
     group = Group(name, fields.get("label", concept.label), names, dict(fields["belongs"]), biases, emergent, clusters)
     if len(set(group.cluster_labels)) < 2:
@@ -229,8 +229,8 @@ def _make_group(where: str, name: str, fields: Mapping[str, Any], concepts: Mapp
     return group
 
 
-def find_cluster_faults(clusters: Clusters, words: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the index and the problem of each cluster that has one word, an unknown word, or a word of another one."""
+def find_invalid_clusters(clusters: Clusters, words: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the index and the problem of each invalid cluster."""
     known, owner = set(words), dict[str, int]()
     for i, cluster in enumerate(clusters):
         if len(cluster) < 2:

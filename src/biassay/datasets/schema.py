@@ -272,12 +272,12 @@ def read_source(reader: FieldReader, value: Any, where: str = "source") -> Sourc
         Path of the table within the file, for error messages.
     """
     texts = dict.fromkeys(("name", "language", "citation", "licence", "version", "doi", "note"), reader.string)
-    readers = {**texts, "supplementary": reader.flag, **get_searched_readers(reader)}
+    readers = {**texts, "supplementary": reader.flag, **get_searched_model_readers(reader)}
     return Source(**{"licence": "not stated", **reader.record(value, where, readers, ("name", "citation", "version"))})
 
 
-def get_searched_readers(reader: FieldReader) -> Readers:
-    """Return the readers of digests and fingerprints of searched models, for `FieldReader.record`."""
+def get_searched_model_readers(reader: FieldReader) -> Readers:
+    """Return the readers of the fields that identify searched models, for `FieldReader.record`."""
 
     def read_fingerprints(value: Any, where: str) -> tuple[Fingerprint, ...]:
         return reader.items(value, where, partial(_read_fingerprint, reader), "tables")
@@ -287,7 +287,7 @@ def get_searched_readers(reader: FieldReader) -> Readers:
 
 def _read_fingerprint(reader: FieldReader, value: Any, where: str) -> Fingerprint:
     words = dict.fromkeys(("targets", "attributes"), reader.distinct_words)
-    fields = reader.record(value, where, {**words, "cosines": reader.keep}, ("targets", "attributes", "cosines"))
+    fields = reader.record(value, where, {**words, "cosines": reader.raw_value}, ("targets", "attributes", "cosines"))
     rows, (height, width) = fields["cosines"], (len(fields[key]) for key in words)
     shaped = isinstance(rows, list) and len(rows) == height
     if not shaped or not all(isinstance(row, list) and len(row) == width for row in rows):
@@ -337,7 +337,7 @@ def apply_description(test: Test, stated: Mapping[str, Any], where: Location) ->
     stated : mapping
         Descriptive fields that the file states.
     where : Location
-        Location of the test, for the StimulusError if the stated template contradicts the texts.
+        Location of the test, for the error message.
     """
     template = stated.get("template")
     described = replace(

@@ -23,7 +23,7 @@ from biassay.datasets.fields import (
     parse_json,
     parse_toml,
 )
-from biassay.datasets.groups import GroupingEntry, find_cluster_faults, read_grouping
+from biassay.datasets.groups import GroupingEntry, find_invalid_clusters, read_grouping
 from biassay.datasets.schema import (
     DESCRIPTION_FIELDS,
     ROLES,
@@ -36,7 +36,7 @@ from biassay.datasets.schema import (
     WordRule,
     describe_test,
     get_description_readers,
-    get_searched_readers,
+    get_searched_model_readers,
     read_pair_topics,
     read_source,
 )
@@ -200,7 +200,7 @@ class DocumentReader(FieldReader):
         where = f"concepts.{name}"
         gender = partial(self.choice, allowed=("male", "female"))
         readers: Readers = {"label": self.string, "gender": gender, "source": self.string}
-        fields = self.record(value, where, {**readers, **dict.fromkeys(("clusters", *GIVEN_FIELDS), self.keep)})
+        fields = self.record(value, where, {**readers, **dict.fromkeys(("clusters", *GIVEN_FIELDS), self.raw_value)})
         if not fields.keys() & GIVEN_FIELDS:
             self.fail(where, "the field 'words' is missing")
         if fields.keys() & GIVEN_FIELDS == {"words"}:
@@ -225,7 +225,7 @@ class DocumentReader(FieldReader):
         """
         where = f"{where}.clusters"
         clusters = self.items(fields.get("clusters", []), where, self.distinct_words, "lists of words")
-        mistakes = [(f"{where}[{i}]", problem) for i, problem in find_cluster_faults(clusters, words)]
+        mistakes = [(f"{where}[{i}]", problem) for i, problem in find_invalid_clusters(clusters, words)]
         self.read_each(lambda mistake: self.fail(*mistake), mistakes)
         return clusters
 
@@ -281,8 +281,15 @@ class DocumentReader(FieldReader):
 
     def paired_tests(self, value: Any) -> Iterator[TestEntry]:
         """Yield a test for every pair of groups and every pair of attributes of the table [pairs]."""
-        describing = {key: read for key, read in get_description_readers(self).items() if key in ("about", "topic")}
-        readers: Readers = {"groups": self.texts_by_name, "attributes": self.table, "topics": self.keep, **describing}
+        description_readers = {
+            key: read for key, read in get_description_readers(self).items() if key in ("about", "topic")
+        }
+        readers: Readers = {
+            "groups": self.texts_by_name,
+            "attributes": self.table,
+            "topics": self.raw_value,
+            **description_readers,
+        }
         fields = self.record(value, "pairs", readers, ("groups", "attributes"))
         groups, attributes = fields["groups"], fields["attributes"]
         if len(groups) < 2:
@@ -293,7 +300,7 @@ class DocumentReader(FieldReader):
             if len(self.strings(concepts, f"pairs.attributes.{name}")) != 2:
                 self.fail(f"pairs.attributes.{name}", f"expected the names of two concepts, got {len(concepts)}")
         names = [f"{first}-{second}" for (first, _), (second, _) in combinations(groups, 2)]
-        stated = {key: fields[key] for key in describing if key in fields}
+        stated = {key: fields[key] for key in description_readers if key in fields}
         topics = read_pair_topics(self, fields.get("topics", {}), "pairs.topics", names)
         for pair, ((_, X), (_, Y)) in zip(names, combinations(groups, 2), strict=True):
             description = stated | ({"topic": topics[pair]} if pair in topics else {})
@@ -370,8 +377,8 @@ class DocumentReader(FieldReader):
         sets = self.read_fields(root, "", readers, problems, SENT_BIAS_ROLES)
         first = root.get("targ1") if isinstance(root, dict) else None
         value = first.get("test", {}) if isinstance(first, dict) else {}
-        describing = {**get_description_readers(self), **get_searched_readers(self)}
-        stated = self.read_fields(value, "targ1.test", describing, problems)
+        description_readers = {**get_description_readers(self), **get_searched_model_readers(self)}
+        stated = self.read_fields(value, "targ1.test", description_readers, problems)
         description = {key: stated.pop(key) for key in DESCRIPTION_FIELDS if key in stated}
         finished = _find_finished_sets(sets, description)
         concepts = {key: c if key in finished else replace(c, given=()) for key, (c, _) in sets.items()}
@@ -382,8 +389,8 @@ class DocumentReader(FieldReader):
         return Document(source, concepts, {}, (entry,), None, tuple(problems), broken)
 
     def sent_bias_set(self, value: Any, key: str) -> tuple[Concept, bool]:
-        """Read one of the four sets, and return whether it states the words of its texts, or the spans."""
-        raw = dict.fromkeys(("clusters", *GIVEN_FIELDS, *(("test",) if key == "targ1" else ())), self.keep)
+        """Return one of the four sets, and whether the file gives the words or spans of its texts."""
+        raw = dict.fromkeys(("clusters", *GIVEN_FIELDS, *(("test",) if key == "targ1" else ())), self.raw_value)
         fields = self.record(value, key, {"category": self.string, **raw}, ("category",))
         words, given = self.read_texts(fields, key)
         clusters = self.clusters(fields, words, key)
@@ -565,7 +572,7 @@ def _dump_templates(templates: TemplateSet) -> dict[str, Any]:
 
 
 def _iter_toml_lines(table: Mapping[str, Any], name: str = "") -> Iterator[str]:
-    """Yield the lines of a table, without empty values; its tables and lists of tables come last."""
+    """Yield the TOML lines of a table. Omit empty values, and write nested tables last."""
     stated = {key: value for key, value in table.items() if value not in (None, "", (), [], {}, False)}
     nested = {key: value for key, value in stated.items() if isinstance(value, dict) or _holds_tables(value)}
     yield from (f"{_format_key(key)} = {_format_toml(value)}" for key, value in stated.items() if key not in nested)
@@ -588,5 +595,5 @@ def _holds_tables(value: Any) -> bool:
 
 
 def _format_toml(value: Any) -> str:
-    """Write a value. JSON escapes are a subset of TOML's, but JSON does not escape DEL."""
+    """Format a value as TOML. JSON is valid here, except that it does not escape DEL."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

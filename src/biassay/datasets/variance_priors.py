@@ -58,7 +58,7 @@ def _load_file() -> Mapping[str, Any]:
 
 @cache
 def _load_components(*, calibrated: bool) -> ComponentsByTest:
-    """Divide components by the squared SD of cosines of their model, or by the variance of associations within sets."""
+    """Load the variance components by test. Scale them by the cosine SD, or by the variance within word sets."""
     content = _load_file()
     result: dict[str, list[VarianceComponents]] = {}
     for name, by_model in content["tests"].items():

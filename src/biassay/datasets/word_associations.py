@@ -172,10 +172,10 @@ class _WordAssociationReader(DocumentReader):
 
     def dataset(self, name: str, value: Any, source: Source) -> WordAssociationTest:
         where = f"datasets.{name}"
-        describing = get_description_readers(self)
+        description_readers = get_description_readers(self)
         readers: Readers = {
             **dict.fromkeys(("title", "published_as"), self.string),
-            **{key: describing[key] for key in ("about", "topic", "variant_of")},
+            **{key: description_readers[key] for key in ("about", "topic", "variant_of")},
             **{role: partial(self.word_set, role) for role in _ROLES},
         }
         fields = self.record(value, where, readers, _ROLES)

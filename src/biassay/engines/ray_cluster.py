@@ -344,7 +344,7 @@ def _strip_colours(error: BaseException) -> str:
 
 
 def _get_line(error: BaseException, index: int = 0) -> str:
-    """Return a line of a Ray error: the first, or the last (-1), which follows the traceback."""
+    """Return a line of a Ray error. The last line (-1) follows the traceback."""
     lines = [line for line in _strip_colours(error).splitlines() if line.strip()]
     return lines[index] if lines else type(error).__name__
 

@@ -142,7 +142,7 @@ def get_setting_consents(model: ModelName) -> tuple[str, ...]:
 
 
 def defer(target: str) -> Callable[[ModelName], Any]:
-    """Return an opener of models, such as ``module:function``, whose module is imported on the first call."""
+    """Return a function that opens models, and imports `target` (``module:function``) on its first call."""
     return lambda model: import_object(target)(model)
 
 

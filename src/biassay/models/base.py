@@ -541,8 +541,8 @@ _APPLIES_TO = {
 }
 
 
-def refuse_settings(model: ModelName, *names: str) -> None:
-    """Raise UsageError if a model string has settings that do not apply to what the model is opened for."""
+def reject_settings(model: ModelName, *names: str) -> None:
+    """Raise UsageError if a model string has one of the named settings, because they do not apply here."""
     for name in names:
         if name in model.settings:
             raise UsageError(f"{model.label}: {name}= applies to {_APPLIES_TO[name]}; leave it out")

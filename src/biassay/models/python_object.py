@@ -92,7 +92,7 @@ def wrap_object(model: Any, text: str | None = None) -> PythonEncoder | PythonSc
 
 
 class _PythonModel:
-    """A user's object or function; its vectors or scores are cached only if it has an attribute ``revision``."""
+    """Model of a user's Python object or function. Its outputs are cached only if it has a ``revision``."""
 
     batch_size = 256
 

@@ -78,7 +78,7 @@ def find_letters(reply: str, letters: Sequence[str], named: Callable[[str], int 
 def _find_mentions(
     reply: str, letters: list[str], named: Callable[[str], int | None]
 ) -> Iterator[tuple[int, bool, list[int]]]:
-    """Yield where each letter ends, whether it is called the answer, and the options that it names."""
+    """Yield, for each mentioned letter, its end, whether the reply calls it the answer, and the options it names."""
     ends: set[int] = set()
     for pattern in (_ANSWER, _OPTION, _LEAD, _INLINE):
         for match in pattern.finditer(reply):

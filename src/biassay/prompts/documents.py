@@ -226,7 +226,7 @@ def _find_places(document: DocumentTemplate) -> Iterator[str]:
 
 
 def _find_meant_place(content: str) -> str | None:
-    """Return the placeholder that a misspelt one means."""
+    """Return the placeholder nearest to a misspelt one, or None."""
     content = content.strip().lower()
     nearest = find_nearest_names(content, PLACES)
     return content if content in PLACES else _MEANT.get(content, nearest[0] if nearest else None)

@@ -296,7 +296,7 @@ _VERDICT_COLUMNS = (
 
 
 def _list_columns(record: type[Any], rows: Sequence[Any], *names: str) -> list[Column]:
-    """List the columns that have a value, and models only if there are several."""
+    """Return the columns to show. Leave out empty ones, and `model` if there is only one model."""
     several = len({row.model for row in rows}) > 1
     columns = drop_empty_columns(make_columns(record, *names), rows)
     return [column for column in columns if several or column.name != "model"]

@@ -162,7 +162,7 @@ def summarize_findings(findings: Sequence[Finding]) -> str:
 
 
 def _name_items(items: Sequence[str], findings: Sequence[Finding]) -> str:
-    """Name the items of one model; count those of several."""
+    """List the items if the findings are of one model; otherwise count them."""
     return format_count(len(items), "result") if _has_models(findings) else ", ".join(items)
 
 
@@ -199,7 +199,7 @@ def _are(number: int) -> str:
 
 
 def _summarize_bounds(findings: Sequence[Finding]) -> str:
-    """Count the tests whose difference is within the margin, and report the bounds of the others."""
+    """Count the tests whose difference is within the margin, and give the bounds of the others."""
     asked = [one for one in findings if one.about == "people" and one.margin is not None and one.bound is not None]
     if not asked:
         return ""
@@ -210,11 +210,11 @@ def _summarize_bounds(findings: Sequence[Finding]) -> str:
     cosines = f"{' or '.join(margins)} in cosine units"
     text = f"D is shown to be smaller than {cosines} in {len(within):,} of {format_count(len(asked), 'test')}{named}"
     ends = dict.fromkeys(f"{end:.3f}" for end in (beyond[:1] + beyond[-1:]))
-    return f"{text}; of the others only that it is smaller than {' to '.join(ends)}." if ends else f"{text}."
+    return f"{text}; upper bound in the others: {' to '.join(ends)}." if ends else f"{text}."
 
 
 def _is_within(finding: Finding) -> bool:
-    """Return whether the difference is smaller than the margin, with confidence."""
+    """Return True if the upper bound of the difference is within the margin."""
     return finding.margin is not None and finding.bound is not None and finding.bound <= finding.margin
 
 
@@ -246,7 +246,7 @@ def make_points(findings: Sequence[Finding]) -> list[_Point]:
 
 
 def _list_over_models(findings: Sequence[Finding]) -> list[_Point]:
-    """List the questions that are significant on most models, with their median effect; leads if none is."""
+    """List the questions that are significant on most models, or else those significant before correction only."""
     models = len({finding.model for finding in findings})
     sure = count_findings(findings, "significant") > 0
     wanted = ("significant",) if sure else ("significant", "uncorrected")
@@ -503,7 +503,7 @@ def _make_entries_table(
 
 
 def format_effect(finding: Finding) -> str:
-    """Format the effect; numbers of words are whole."""
+    """Format an effect, without decimals if it is a number of words."""
     is_count = finding.unit == "words" and finding.effect is not None
     return f"{finding.effect:,.0f}" if is_count else format_decimal(finding.effect)
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportPart:
-    """The rendered report of one kind of run; `sections` are pairs of a section and its content."""
+    """Rendered report of one kind of run, with the HTML of each section."""
 
     anchor: str
     report: Report
@@ -66,7 +66,7 @@ class ReportPart:
 
 
 def _render_part(report: Report, anchor: str, level: int) -> ReportPart:
-    """Render a report as a part of a page; `level` is that of the headings of sections."""
+    """Render a report as part of a page. `level` is the heading level of its sections."""
 
     def render(blocks: Sequence[Block], title: str) -> Markup:
         return _render(
@@ -521,7 +521,7 @@ def _rows(title: str, findings: Sequence[Finding], models: Sequence[str], *, fol
 
 
 def _count_rows(items: Mapping[str, Sequence[Finding]]) -> str:
-    """Count questions and their other forms; of sanity checks, those that passed."""
+    """Count the questions and their variants, or the sanity checks that passed."""
     findings = [finding for same in items.values() for finding in same]
     if all(finding.about == "method" for finding in findings):
         return f"passed: {sum(map(passes_check, findings))}/{len(findings)}"

@@ -267,7 +267,7 @@ def methods_markdown(paragraphs: Iterable[Sequence[MethodsSentence]], cited: Seq
 
 
 def _cite(sentences: Iterable[MethodsSentence], cited: Iterable[Citation]) -> Iterator[tuple[str, list[Citation]]]:
-    """Yield the text of every sentence with the works that it cites, by key or in the user's words."""
+    """Yield the text of every sentence with the works that it cites."""
     known = {work.key: work for work in cited if work.key}
     known |= {dict(work.fields)["title"]: work for work in known.values() if work.type == "misc"}
     for one in sentences:

@@ -1,4 +1,4 @@
-"""Interface of a study's report, and the report of a study without its own."""
+"""Define the interface of reports, and the default report of a study."""
 
 from __future__ import annotations
 

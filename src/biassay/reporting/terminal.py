@@ -249,7 +249,7 @@ _Kind = Literal["name", "label", "text", "number"]
 
 @dataclass(frozen=True)
 class _Column:
-    """The texts of one column, and whether they are names, labels, which may wrap, other texts or numbers."""
+    """Head and cells of one column. The kind decides how the cells are shortened and aligned."""
 
     head: str
     cells: tuple[str, ...]
@@ -268,7 +268,7 @@ class _Column:
         return max(_MIN_TEXT, words) if self.kind == "text" else _MIN_STUB if self.kind == "label" else _MIN_NAME
 
     def align(self, text: str, width: int) -> str:
-        """Shorten or fill a text to a width."""
+        """Shorten or pad a text to a width."""
         text = _shorten_list(text, width) if self.kind == "text" else shorten(text, width, middle=self.kind == "name")
         filled = " " * (width - cell_len(text))
         return filled + text if self.kind == "number" else text + filled
@@ -286,12 +286,12 @@ def _list_columns(table: Table) -> list[_Column]:
 
 
 def _list_heads(span: ColumnSpan, models: int) -> list[str]:
-    """List the heads of the columns of a model, with its name if there are several or if it is all there is."""
+    """Return the column heads of one model, with its name if there are several models or no other head."""
     return [" ".join(filter(None, (span.title if models > 1 or not name else "", name))) for name in span.columns]
 
 
 def _choose_widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """Choose the widths of columns: lists of names give way first, then heads, then labels."""
+    """Choose column widths that fit. Shorten lists first, then heads of numbers, labels and names."""
     widths = [column.widest for column in columns]
     kinds = {kind: [i for i, one in enumerate(columns) if one.kind == kind] for kind in get_args(_Kind)}
     steps = [(i, columns[i].least) for i in (*kinds["text"], *kinds["number"])]
@@ -314,7 +314,7 @@ def _fits(table: Table, width: int) -> bool:
 
 
 def _render_part(table: Table, width: int) -> list[Text]:
-    """Render a table whose columns fit."""
+    """Render a table that fits into the width."""
     columns, indent, caption = _list_columns(table), _get_indent(table), make_printable(table.caption)
     widths = _choose_widths(columns, width - indent)
 
@@ -327,7 +327,7 @@ def _render_part(table: Table, width: int) -> list[Text]:
     is_beside = 0 < cell_len(caption) <= offset and any(column.head for column in columns[n_stubs:])
     shown = ["" if is_beside and i < n_stubs else column.head for i, column in enumerate(columns)]
     wrapped = [_wrap(head, wide)[::-1] for head, wide in zip(shown, widths, strict=True)]
-    heads = [join(line) for line in zip_longest(*wrapped, fillvalue="")][::-1]  # short heads stand below
+    heads = [join(line) for line in zip_longest(*wrapped, fillvalue="")][::-1]  # align short heads at the bottom
     lines = [Text(head, style="dim") for head in heads if head]
     if is_beside:  # the caption replaces the heads of labels
         lines[-1] = Text.assemble((caption + " " * (offset - cell_len(caption)), "bold"), (heads[-1][offset:], "dim"))

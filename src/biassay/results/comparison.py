@@ -189,7 +189,7 @@ class Verdict(BaseRecord):
 
     @property
     def described_outcome(self) -> str:
-        """Outcome in prose, with a remark if another form of the question decides."""
+        """Outcome in prose, marked if another form of the question decides."""
         name = format_outcome(self.outcome)
         return name if self.decides else f"{name}, does not decide"
 
@@ -397,7 +397,7 @@ _NAMED_OUTCOMES: tuple[VerdictOutcome, ...] = ("worse", "missing", "inconclusive
 
 
 def _summarize_model(verdicts: Sequence[Verdict]) -> str:
-    """Name the verdict on a model, then the questions by outcome; those that are no worse are only counted."""
+    """State the verdict on a model, then list its questions by outcome. Count those that are no worse."""
     model, baseline = verdicts[0].model, verdicts[0].baseline
     counted = [verdict for verdict in verdicts if verdict.decides or verdict.outcome == "missing"]
     tests = group_pairs((verdict.outcome, verdict.name) for verdict in counted)

@@ -1,4 +1,4 @@
-"""Manifest, tables and arrays of a run; its parts, and unique labels of its models."""
+"""Represent the manifest, tables and arrays of a run, and label its models uniquely."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ def short_name(name: str) -> str:
 
 
 def _list_names(name: str, text: str) -> tuple[str, str, str]:
-    """Return the last part of the name of a model, with its revision, and with its parent folder or module.
+    """Return three names of a model: the last part, that with the revision, and that with the parent folder or module.
 
     `text` is the model string as it was typed, whose path may be longer.
     """

@@ -1,4 +1,4 @@
-"""`compare` and `report`: load runs, or measure models first, write reports, and count the looks of a gate."""
+"""Compare and report runs. Measure models first if needed, and count the looks of a gate."""
 
 from __future__ import annotations
 
@@ -218,8 +218,8 @@ def report_runs(
     if not given:
         raise UsageError("no run folder given; name at least one")
     runs = restrict_to_tests(_name_runs(given), tests)
-    own_folder = given[0] if len(given) == 1 and not isinstance(given[0], RunData) else "."
-    path = Path(own_folder) / REPORT_FILE if out is None else Path(out)
+    folder = given[0] if len(given) == 1 and not isinstance(given[0], RunData) else "."
+    path = Path(folder) / REPORT_FILE if out is None else Path(out)
     listener = listener or default_listener()
     _check_report_path(path)
     _check_publication_folder(published, path)

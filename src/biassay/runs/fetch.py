@@ -1,4 +1,4 @@
-"""Options of a run, and how it fetches model outputs: from the cache, else from the models."""
+"""Define the options of a run, and fetch model outputs from the cache or the models."""
 
 from __future__ import annotations
 
@@ -350,7 +350,7 @@ class RequestFetcher:
         return cache, fetched
 
     def _report_incomplete(self, model: OpenedModel, prompts: Sequence[Any], replies: Sequence[Reply]) -> None:
-        """Count the replies that were cut off, filtered or failed. Replies that choose an option are never cut off."""
+        """Notify the user of replies that were cut off, filtered or failed."""
         texts = [reply for prompt, reply in zip(prompts, replies, strict=True) if not prompt.options]
         if truncated := sum(reply.finish_reason == "length" for reply in texts):
             self._listener.notice(

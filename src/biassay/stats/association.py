@@ -1,4 +1,4 @@
-"""Cosines of words and their scale in a model, associations, effect sizes and a random baseline."""
+"""Compute cosines, their scale in a model, associations, effect sizes and a random baseline."""
 
 from __future__ import annotations
 

@@ -387,7 +387,7 @@ def _apply_bounds(without: ClusterEstimate, bounds: AgreementBounds | None) -> C
         return replace(without, interval=bounds.interval, p_value=bounds.p_value)
     if without.standard_error != 0.0:
         return without
-    # the exact sign test of clusters that all have the same score
+    # All clusters have the same score, so use an exact sign test.
     return replace(without, p_value=1.0 if without.value == without.null else 2.0 ** (1 - without.n_clusters))
 
 
@@ -399,7 +399,7 @@ def _add_interval(
     within: tuple[float, float],
     bounds: AgreementBounds | None,
 ) -> ClusterEstimate:
-    """Add interval and p-value to an estimate with a standard error and degrees of freedom."""
+    """Add an interval and a p-value to an estimate."""
     squares = influence**2
     total = float(squares.sum())
     largest_share = float(squares.max()) / total if total > 0.0 else 1.0 / len(squares)

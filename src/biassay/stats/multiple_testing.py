@@ -262,7 +262,7 @@ class FdrAccumulator:
         # All other words count with a p-value of 1. Correcting all words before choosing some would be wrong: the
         # chosen words contain more than their share of false discoveries (Katsevich et al. 2023).
         chosen = eibd & significant
-        of_chosen = benjamini_hochberg(np.where(chosen, p_excess, np.where(tested, 1.0, np.nan)), self.alpha)
+        emergent_correction = benjamini_hochberg(np.where(chosen, p_excess, np.where(tested, 1.0, np.nan)), self.alpha)
         values, first = np.unique(p[~np.isnan(p)], return_index=True)
         values_excess = np.where(chosen, p_excess, 1.0)[tested]
         values_excess, first_excess = np.unique(values_excess, return_index=True)
@@ -270,11 +270,11 @@ class FdrAccumulator:
             values=values,
             adjusted=correction.adjusted[~np.isnan(p)][first],
             values_excess=values_excess,
-            adjusted_excess=of_chosen.adjusted[tested][first_excess],
+            adjusted_excess=emergent_correction.adjusted[tested][first_excess],
             num_associated=int((above & significant).sum()),
             num_every=int((above & every & significant).sum()),
             num_eibd=int(chosen.sum()),
-            num_emergent=int((chosen & of_chosen.rejected).sum()),
+            num_emergent=int((chosen & emergent_correction.rejected).sum()),
         )
 
 

@@ -552,7 +552,7 @@ def name_audit(
 
 @dataclass(frozen=True, eq=False)
 class _GroupTable:
-    """Values (units, documents) of names in groups, NaN where missing, and what is computed once from them."""
+    """Values (units, documents) of names in groups; NaN where missing."""
 
     table: Floats
     names: tuple[str, ...]
@@ -566,7 +566,7 @@ class _GroupTable:
 
     @cached_property
     def name_means(self) -> Floats:
-        """Means over documents; names in different documents are compared after subtracting the means of documents."""
+        """Mean of each name over documents, after subtracting document means if values are missing."""
         document_means = nan_mean(_average_groups(self.table, self.unit_groups), axis=0)
         is_complete = not np.isnan(self.table).any()
         adjusted = self.table if is_complete else self.table - document_means + document_means.mean()
@@ -587,7 +587,7 @@ class _GroupTable:
 
 @dataclass(frozen=True, eq=False)
 class _RateTable(_GroupTable):
-    """Selections in documents with all groups, and the rates of groups."""
+    """Selections in documents that have all groups, and the selection rates of the groups."""
 
     rates: Floats
 
@@ -801,7 +801,7 @@ class _Tested:
     ci_high: float | None = None
 
     def get_fields(self) -> dict[str, float | None]:
-        """Return the fields of a contrast or of a selection."""
+        """Return the fields that a contrast and a selection have in common."""
         return {"df": self.df, "p_value": self.p_value, "ci_low": self.ci_low, "ci_high": self.ci_high}
 
     def is_checked(self, alpha: float) -> bool:

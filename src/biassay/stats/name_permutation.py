@@ -186,9 +186,9 @@ class NamePermutations:
         return PermutedTails(*(counter.p_values(self.permutations) for counter in counters))
 
     def _batches(self) -> Iterator[tuple[_F32, _F32, _F32, _F32]]:
-        """Yield matrices (rows, names, permutations) that turn cosines of words into statistics of the groups.
+        """Yield matrices (rows, names, permutations) that multiply the cosines of words.
 
-        They give means and sums of the groups, the excess of the targets, and the residuals that categories explain.
+        The products are group means, group sums, the excess of the targets, and the residuals that categories explain.
         """
         for start in range(0, self.permutations, _PERMUTATIONS_PER_BATCH):
             orders = self._orders[start : start + _PERMUTATIONS_PER_BATCH].astype(np.intp)

@@ -128,7 +128,7 @@ class CrossedDesign:
     def _find_difference(
         self, rate: Callable[[float], float], critical: Floats, power: float, *, lowest: int
     ) -> float | None:
-        """Return the D at which an increasing detection rate reaches a power, searched from `lowest` times the end."""
+        """Return the D at which the detection rate reaches a power, or None if it never does."""
         limit, high = np.isfinite(critical).mean(), 4.0
         if limit <= power:
             return None
@@ -144,7 +144,7 @@ class CrossedDesign:
         return np.where(df >= LEAST_DF, corrected * np.sqrt(V / self.V), np.inf)
 
     def _skewed_critical_values(self, tail: float) -> Floats:
-        """Return the smallest significant D for several values of the skewness, (values, points)."""
+        """Return the smallest significant D, an array (values of the skewness, points)."""
         return self._critical_values(tail, _SKEWNESS_POINTS[:, None] * self._skewness_error)
 
     @cached_property

@@ -115,7 +115,7 @@ def joint_sign_test(values: ArrayLike, *, rng: np.random.Generator | int | None 
 
 
 def _compare_medians(effects: Floats, scaled: Floats, weights: Iterable[Floats], exact: bool) -> JointResult:
-    """Compare the median effect with those under weights (units, relabellings) of the scaled values."""
+    """Test the median effect against its distribution under relabelled units."""
     observed = float(np.nanmedian(effects))
     reached = splits = 0
     for labels in weights:

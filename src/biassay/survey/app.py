@@ -174,13 +174,16 @@ class _TooManyUnfinishedError(HTTPException):
 
 
 class SurveySite:
-    """Handle the requests of participants; database work runs in threads, one for SQLite, which has one writer."""
+    """Handle the requests of participants.
+
+    Database work runs in threads, or in a single one for SQLite, which allows one writer.
+    """
 
     def __init__(self, store: Store, sessions: Sessions, limits: RateLimits, link_key: str) -> None:
         self.store, self.study, self.sessions, self.limits = store, store.study, sessions, limits
         self.link_key = link_key
         self.pages = PageRenderer(store.study)
-        self.rates = MovingWindowRateLimiter(MemoryStorage())  # in memory only, as the addresses
+        self.rates = MovingWindowRateLimiter(MemoryStorage())  # kept in memory only, like the addresses
         self.addresses: dict[str, str] = {}  # of unfinished participants
         self.beginning = threading.Lock()
         self.workers = ThreadPoolExecutor(1 if is_sqlite(store.engine) else 8, thread_name_prefix="database")
@@ -295,7 +298,17 @@ class SurveySite:
         return response
 
     def begin_participant(self, address: str, pool_id: str | None, identifier: str) -> Participant | None:
-        """Add a participant, unless too many from this address are unfinished."""
+        """Add a participant, unless too many from this address are unfinished.
+
+        Parameters
+        ----------
+        address : str
+            Key of the client for rate limits.
+        pool_id : str or None
+            Identifier from the participant pool.
+        identifier : str
+            Identifier of the participant.
+        """
         with self.beginning:  # concurrent requests could exceed the limit
             unfinished = self.store.unfinished()
             self.addresses = {who: where for who, where in self.addresses.items() if who in unfinished}

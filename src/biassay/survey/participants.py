@@ -1,4 +1,4 @@
-"""Participants, the steps of a study, and the forms that participants submit."""
+"""Represent participants and their steps through a study, and read the forms that they submit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annotations of a study and which of them count; progress per group, pass rate and mean ratings."""
+"""Select the annotations that count, and compute progress, pass rates and mean ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Security headers, keys of rate limits and signed cookies of the web application."""
+"""Protect the web application with security headers, rate limits and signed cookies."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Sessions:
         return hmac.new(self._secret, text.encode(), hashlib.sha256).digest()
 
     def _load(self, request: Request, kind: str) -> dict[str, Any]:
-        """Return the content of a cookie; empty if there is none, it is too old or its signature is invalid."""
+        """Return the content of a cookie. Return an empty dict if it is missing, expired or forged."""
         try:
             content: dict[str, Any] = self._serializer[kind].loads(
                 request.cookies.get(self.name(kind), ""), max_age=_SECONDS[kind]

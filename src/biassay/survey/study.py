@@ -86,18 +86,18 @@ def _check_texts(path: Path, own: Mapping[str, Any], shipped: Mapping[str, Any])
         found = given.pop(name, None)
         if not isinstance(found, str) or not found.strip():
             raise StimulusError(f"{path}: {name} is missing or empty; expected a text")
-        slots, own_slots = set(_SLOT.findall(text)), set(_SLOT.findall(found))
-        for slot in sorted(own_slots ^ slots):
-            problem = f"{{{slot}}} is missing" if slot in slots else f"nothing is known of {{{slot}}}"
+        slots, given_slots = set(_SLOT.findall(text)), set(_SLOT.findall(found))
+        for slot in sorted(given_slots ^ slots):
+            problem = f"{{{slot}}} is missing" if slot in slots else f"unknown slot {{{slot}}}"
             raise StimulusError(f"{path}: {name}: {problem}")
     if given:
-        raise StimulusError(f"{path}: {next(iter(given))}: there is no such text")
+        raise StimulusError(f"{path}: {next(iter(given))}: unknown text")
     if own["direction"] not in ("ltr", "rtl"):
         raise StimulusError(f"{path}: direction must be 'ltr' or 'rtl', got {own['direction']!r}")
 
 
 def _list_texts(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield all texts, named as [section] name or by the name alone."""
+    """Yield the name and value of every text. Texts in a table are named ``[section] name``."""
     for name, value in content.items():
         if isinstance(value, dict):
             yield from ((f"[{name}] {key}", text) for key, text in value.items())
@@ -416,7 +416,7 @@ spread = 0
 
 [responses]
 """
-_MOST_EACH = 10
+_MAX_TEXTS_PER_PARTICIPANT = 10
 _MINUTES_PER_TEXT = 1
 
 
@@ -430,7 +430,7 @@ def format_response_study(responses: Mapping[str, str], pairs: Sequence[tuple[st
     pairs : sequence of (low, high)
         Ends of the scales.
     """
-    each = min(_MOST_EACH, len(responses))
+    each = min(_MAX_TEXTS_PER_PARTICIPANT, len(responses))
     listed = json.dumps([list(pair) for pair in pairs], ensure_ascii=False)
     head = _RESPONSE_STUDY.format(minutes=_MINUTES_PER_TEXT * (each + 1), pairs=listed, each=each)
     return head + "".join(f"{id} = {_quote(text)}\n" for id, text in responses.items())

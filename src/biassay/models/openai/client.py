@@ -167,11 +167,11 @@ class _FailedAttempt:
 
     @property
     def finish_reason(self) -> Literal["filter", "failed"] | None:
-        """Why there is no response, if the failure may concern this request only."""
+        """Finish reason if the failure may be specific to this request; else None."""
         if self.is_filtered:
             return "filter"
-        may_concern_it = self.retry and self.status != 429 if self.status else self.may_be_charged
-        return "failed" if may_concern_it else None
+        may_concern_request = self.retry and self.status != 429 if self.status else self.may_be_charged
+        return "failed" if may_concern_request else None
 
 
 class EndpointClient:
@@ -294,12 +294,12 @@ class EndpointClient:
             return self._describe_failure(error)
 
     def _describe_failure(self, error: Exception) -> _FailedAttempt:
-        """Describe a request without a response, or with one that does not follow the protocol."""
+        """Describe why a request got no response or a malformed one."""
         import httpx
 
         if isinstance(error, httpx.DecodingError | MalformedResponseError):
-            is_ours = isinstance(error, MalformedResponseError)
-            problem = str(error) if is_ours else "data that do not match their Content-Encoding"
+            is_malformed = isinstance(error, MalformedResponseError)
+            problem = str(error) if is_malformed else "data that do not match their Content-Encoding"
             return _FailedAttempt(
                 f"answered with {problem}", retry=True, may_be_charged=True, first_advice=_PROTOCOL_HINT
             )

@@ -14,7 +14,7 @@ import numpy as np
 
 from biassay.errors import MeasurementError, ModelError, UsageError
 from biassay.models.backend import ModelBackend, ModelName
-from biassay.models.base import BLANK_COLUMNS, SAMPLING_SETTINGS, BlankScores, Reply, TokenLikelihoods, refuse_settings
+from biassay.models.base import BLANK_COLUMNS, SAMPLING_SETTINGS, BlankScores, Reply, TokenLikelihoods, reject_settings
 from biassay.models.openai.base import (
     EndpointModel,
     EndpointReplyModel,
@@ -289,7 +289,7 @@ class CompletionsLikelihoods(EndpointModel[LikelihoodRequest, TokenLikelihoods])
     kind: Literal["causal"] = "causal"
 
     def __init__(self, model: ModelName, retry_policy: RetryPolicy | None = None) -> None:
-        refuse_settings(model, *SAMPLING_SETTINGS)
+        reject_settings(model, *SAMPLING_SETTINGS)
         super().__init__(model, _PATH, {}, retry_policy)
         self._logprobs = LogprobClient(self._client, self._name, self._label)
 
@@ -316,7 +316,7 @@ class CompletionsBlanks(EndpointModel[Blank, BlankScores]):
     has_output_layer = False
 
     def __init__(self, model: ModelName, retry_policy: RetryPolicy | None = None) -> None:
-        refuse_settings(model, *SAMPLING_SETTINGS)
+        reject_settings(model, *SAMPLING_SETTINGS)
         super().__init__(model, _PATH, {"head": "causal"}, retry_policy)
         self._logprobs = LogprobClient(self._client, self._name, self._label)
 
@@ -350,7 +350,7 @@ class CompletionsBlanks(EndpointModel[Blank, BlankScores]):
 
 
 def _select_tokens(scored: TokenLikelihoods, start: int, end: int) -> tuple[list[int], list[float]]:
-    """Return ids of 31 bits and log-probabilities of the tokens of a word; endpoints do not return token ids."""
+    """Return 31-bit hashes of a word's tokens, as endpoints do not return token ids, and log-probabilities."""
     inside = (scored.spans[:, 0] < end) & (scored.spans[:, 1] > start)
     return (scored.tokens[inside] & 0x7FFFFFFF).tolist(), scored.log_p[inside].tolist()
 

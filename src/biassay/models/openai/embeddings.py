@@ -93,7 +93,7 @@ class ApiEncoder:
         )
 
     def _make_vectors(self, texts: Sequence[str], rows: list[list[float]]) -> NDArray[np.float32]:
-        """Check vectors for errors that a retry would not change."""
+        """Return the vectors as an array. Raise VectorError if they are invalid, which a retry would not change."""
         expected, sizes = self._dimensions, sorted({len(row) for row in rows})
         if expected and sizes != [expected]:
             raise VectorError(

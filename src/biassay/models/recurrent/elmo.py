@@ -23,7 +23,7 @@ from biassay.models.base import (
     Span,
     TextEmbeddings,
     check_spans,
-    refuse_settings,
+    reject_settings,
 )
 from biassay.models.devices import DEVICE_HELP, check_device, choose_device
 from biassay.models.recurrent.pickled_checkpoints import get_only_file
@@ -110,7 +110,7 @@ class ElmoEncoder:
     batch_size = 512
 
     def __init__(self, model: ModelName) -> None:
-        refuse_settings(model, "word")
+        reject_settings(model, "word")
         folder = Path(os.path.abspath(Path(model.name).expanduser()))  # so that "elmo:." has a name
         if not folder.is_dir():
             raise ModelError(f"{model.label}: there is no folder {model.name}; {_LAYOUT}")
@@ -190,7 +190,7 @@ class ElmoWordEncoder:
     """Encode a word in context as its last token, its first token, or the mean of all its tokens."""
 
     def __init__(self, model: ModelName) -> None:
-        refuse_settings(model, "pool")
+        reject_settings(model, "pool")
         self._part = read_choice_setting(model, "word", ("last", "first", "mean"), "last")
         self._encoder = encoder = ElmoEncoder(model.drop_setting("word"))
         settings = {"word": self._part} | {name: value for name, value in encoder.identity.settings if name != "pool"}

@@ -37,7 +37,7 @@ def fingerprint_files(files: Sequence[Path]) -> str:
 
 
 def get_only_file(folder: Path, expected: str, files: Sequence[Path], layout: str) -> Path:
-    """Return the only file; raise ModelError, which describes the layout of the folder, if there are several or none.
+    """Return the only matching file. Raise ModelError if there are several or none.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def get_only_file(folder: Path, expected: str, files: Sequence[Path], layout: st
     expected : str
         Description of the file, for the error message.
     files : sequence of Path
-        Files that match it.
+        Files that match the description.
     layout : str
         Description of the folder, for the error message.
     """

@@ -31,7 +31,7 @@ TRUST_HELP = "true to run code that comes with the model (default false)"
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A model on disk or on the hub; configuration and tokenizer are loaded on demand.
+    """A model on disk or on the hub. Its configuration and tokenizer are loaded on demand.
 
     Facts that only the library knows, such as whether a model is masked or causal, are cached per fingerprint, so that
     a run whose outputs are all cached imports neither transformers nor torch.
@@ -55,7 +55,7 @@ class Checkpoint:
 
     @property
     def label(self) -> str:
-        """The model as error messages show it."""
+        """Name of the model in error messages."""
         return self.model.label
 
     @cached_property

@@ -28,7 +28,7 @@ from biassay.models.base import (
     TextEmbeddings,
     check_spans,
     default_representation,
-    refuse_settings,
+    reject_settings,
 )
 from biassay.models.devices import DEVICE_HELP
 from biassay.models.transformers.batches import (
@@ -180,7 +180,7 @@ class TokenStates:
         return PendingVectors(targets, torch.cuda.current_stream(vectors[0].device).record_event())
 
     def split_batches(self, tokenized: TokenizedTexts) -> Iterator[NDArray[np.intp]]:
-        """Yield the rows of texts of similar length that go through the model together, with a maximum of padding."""
+        """Yield batches of rows with similar text length, limited in padded tokens."""
         order = np.argsort(tokenized.lengths, kind="stable")
         lengths, start = tokenized.lengths[order], 0
         while start < len(order):
@@ -263,7 +263,7 @@ class HfWordEncoder:
     """Encode a word in context as its last token, its first token, or the mean of all its tokens."""
 
     def __init__(self, model: ModelName) -> None:
-        refuse_settings(model, "pool", *SAMPLING_SETTINGS)
+        reject_settings(model, "pool", *SAMPLING_SETTINGS)
         self._checkpoint = checkpoint = find_checkpoint(model)
         checkpoint.check_tokenizer()
         self._states = TokenStates(checkpoint)
@@ -305,7 +305,7 @@ class HfEncoder:
     """Encode texts by pooling token states of one or several layers."""
 
     def __init__(self, model: ModelName) -> None:
-        refuse_settings(model, "word", *SAMPLING_SETTINGS)
+        reject_settings(model, "word", *SAMPLING_SETTINGS)
         self._checkpoint = checkpoint = find_checkpoint(model)
         self._states = TokenStates(checkpoint)
         self._pool = _choose_pooling(model, checkpoint)

@@ -168,7 +168,7 @@ _MIN_SAVING = 1.5  # ratio of tokens read without and with shared prefixes
 
 @dataclass(frozen=True, eq=False)
 class ForwardPlan:
-    """Sequences that answer a set of queries, in one forward pass or split into several.
+    """Sequences that answer a set of queries, in one or more forward passes.
 
     Attributes
     ----------
@@ -185,9 +185,9 @@ class ForwardPlan:
 
     @classmethod
     def from_queries(cls, queries: Sequence[TokenQuery], kind: Literal["masked", "causal"]) -> ForwardPlan:
-        """Plan to read every distinct sequence once, the shortest first.
+        """Plan one pass over every distinct sequence, shortest first.
 
-        A causal model skips prefixes of longer sequences.
+        For a causal model, prefixes of longer sequences are left out.
         """
         ordered = sorted({query.ids for query in queries})
         hosts = list(range(len(ordered)))  # the sequence that answers for each
@@ -212,7 +212,7 @@ class ForwardPlan:
         return np.bincount(owners[first], minlength=count)
 
     def select(self, rows: Sequence[int]) -> tuple[ForwardPlan, NDArray[np.intp]]:
-        """Return some sequences in the given order with their queries, row by row, and the indices of the queries."""
+        """Return a plan for the given rows in their order, and the indices of its queries in this plan."""
         new_row = np.full(len(self.sequences), -1)
         new_row[list(rows)] = np.arange(len(rows))
         queries = np.flatnonzero(new_row[self.rows] >= 0)
@@ -233,7 +233,7 @@ class ForwardPlan:
             start += n
 
     def halves(self) -> list[ForwardPlan]:
-        """Return both halves of the sequences, with queries in the same order; empty for one sequence."""
+        """Split the sequences into two halves. Return an empty list for a single sequence."""
         n = len(self.sequences)
         return [self.select(rows)[0] for rows in (range(n // 2), range(n // 2, n))] if n > 1 else []
 
@@ -246,7 +246,7 @@ class ForwardPlan:
         return ids, mask.astype(np.int64)
 
     def distinct_positions(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return row and position of each distinct queried position, and per query the index of its position."""
+        """Return the row and position of each distinct queried position, and the index of each query among them."""
         longest = max(map(len, self.sequences))
         keys, indices = np.unique(self.rows * longest + self.positions, return_inverse=True)
         return keys // longest, keys % longest, indices
@@ -254,7 +254,7 @@ class ForwardPlan:
 
 @dataclass(frozen=True, eq=False)
 class PrefixGroups:
-    """Sequences in groups with a common prefix, which is read once.
+    """Groups of sequences that share a prefix, which the model reads once per group.
 
     Attributes
     ----------
@@ -272,7 +272,7 @@ class PrefixGroups:
 
     @property
     def prefix_rows(self) -> tuple[IntArray, IntArray]:
-        """Row of the first sequence of each group, and per sequence the index of its group among these."""
+        """Row of the first sequence per group, and index of the group per sequence."""
         _, first, index = np.unique(self.groups, return_index=True, return_inverse=True)
         return first, index
 
@@ -297,7 +297,7 @@ class PrefixGroups:
         return ForwardPlan(suffixes, whole.rows[outside], positions, whole.targets[outside])
 
     def halves(self) -> list[PrefixGroups]:
-        """Return both halves of the groups, or of the sequences of a single group; empty for one sequence."""
+        """Split the groups, or the sequences of a single group, into halves. Return an empty list for one sequence."""
         n, (first, _) = len(self.groups), self.prefix_rows
         row = int(first[len(first) // 2]) or n // 2
         parts = (range(row), range(row, n)) if row else ()

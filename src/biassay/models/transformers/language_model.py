@@ -23,7 +23,7 @@ from biassay.models.base import (
     BlankScores,
     Identity,
     TokenLikelihoods,
-    refuse_settings,
+    reject_settings,
 )
 from biassay.models.transformers.batches import BatchPrefetcher, avoid_cudnn_attention, retry_in_halves
 from biassay.models.transformers.checkpoint import DTYPES, find_checkpoint, load_weights
@@ -51,7 +51,7 @@ _WORD_START_MARKS = ("Ġ", "▁")  # a space, in byte-level and SentencePiece vo
 
 def open_language_model(model: ModelName) -> LanguageModel:
     """Open ``hf:NAME`` to fill blanks."""
-    refuse_settings(model, *SAMPLING_SETTINGS)
+    reject_settings(model, *SAMPLING_SETTINGS)
     return LanguageModel(model)
 
 
@@ -71,7 +71,7 @@ class LanguageModel:
     has_output_layer = True
 
     def __init__(self, model: ModelName) -> None:
-        refuse_settings(model, "pool", "word", "layer", "join")
+        reject_settings(model, "pool", "word", "layer", "join")
         self._checkpoint = find_checkpoint(model)
         kind = self._checkpoint.kind
         if kind is None:
@@ -255,7 +255,7 @@ class LanguageModel:
     def _forward(
         self, batch: ForwardPlan, rows: NDArray[np.int64], positions: NDArray[np.int64], prefixes: PrefixCache
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return logits (n, V) at some positions of rows and squared norms (n,) of the output layer's inputs."""
+        """Return the logits (n, V) at the given positions, and the squared norms (n,) of the output layer's inputs."""
         import torch
 
         padded = batch.padded(self.tokenizer.pad_token_id or 0)
@@ -326,7 +326,7 @@ class HfLikelihoods:
     """
 
     def __init__(self, model: ModelName) -> None:
-        refuse_settings(model, *SAMPLING_SETTINGS)
+        reject_settings(model, *SAMPLING_SETTINGS)
         self._model = LanguageModel(model)
         self.identity, self.kind = self._model.identity, self._model.kind
         self._prefetcher = BatchPrefetcher(self._tokenize)

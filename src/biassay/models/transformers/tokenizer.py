@@ -116,8 +116,8 @@ class TextTokenizer:
         Returns
         -------
         tuple of (TokenizedTexts, list of str or None)
-            Texts whose ``words`` mark the tokens of the word only; a text without the word is one padding token. Why a
-            word has no vector, as in `ContextEmbeddings`.
+            Tokenized texts, whose ``words`` mark the tokens of the word, and the reason per text why its word has no
+            vector, as in `ContextEmbeddings`. A text without the word is one padding token.
         """
         encodings = self._backend.encode_batch(list(texts), add_special_tokens=True)
         located = [self._locate_word(*each) for each in zip(texts, spans, encodings, strict=True)]

@@ -231,7 +231,7 @@ def make_layer(mark: str, encoding: dict[str, Any], **style: Any) -> dict[str, A
 def draw_intervals(
     channel: str, axis: dict[str, Any], shared: dict[str, Any], mark: str = "rule", **style: Any
 ) -> dict[str, Any]:
-    """Make the layer of the intervals from the field `low` to the field `high`, where there are any.
+    """Make a layer of intervals from the field `low` to the field `high`.
 
     Parameters
     ----------

@@ -124,7 +124,7 @@ def find_shared_scale(run: RunData, results: Sequence[Result]) -> SharedScale | 
         most = max((len(words) for words in common.values()), default=0)
         both = "both" if len(results) == 2 else "all"
         return (
-            f"{both} models know only {most} of the frequent words that give the cosine SD; "
+            f"{both} models have vectors for only {most} of the frequent words for the cosine SD; "
             f"at least {FEWEST_WORDS} are needed"
         )
     cut = [_cut_triangle(*own[form], common[form]) for own in tables]

@@ -792,7 +792,7 @@ def _make_table(comparison: Comparison) -> Table:
         Column(
             "simultaneous",
             "95% CI, simultaneous",
-            "Interval that is correct with all others.",
+            "Simultaneous interval over all social-bias tests.",
             "interval",
             attrgetter("simultaneous_low", "simultaneous_high"),
         ),

@@ -233,7 +233,7 @@ def make_findings(run: RunData, label: str | None = None, *, brief: bool = False
     ----------
     run : RunData
     label : str, optional
-        Label of the only model to include. By default all are included.
+        Label of the only model to include. If None, include all.
     brief : bool
         If True, leave out words and warnings.
     """
@@ -400,11 +400,15 @@ def group_by_topic(results: Sequence[Result]) -> Iterator[tuple[str, list[Result
 
 
 def compute_contributions(result: AnyResult) -> dict[str, dict[str, float]] | None:
-    """Compute by role what every word adds to the effect size over words; None if words are unknown or it is undefined.
+    """Compute the contribution of every word to the effect size over words, by role.
 
-    The contributions of targets sum to the effect size. Associations are measured from the mean of all targets, so that
-    an average word adds nothing; a word of Y adds by its association with B. Attribute words have no exact
-    contribution: theirs is how much closer they are to X than to Y, in the same unit.
+    The contributions of targets sum to the effect size. A target with the mean association of all targets contributes
+    0. For an attribute word, the value is how much closer it is to X than to Y, in the same unit.
+
+    Returns
+    -------
+    dict or None
+        None if words are unknown or the effect size is undefined.
     """
     roles = {role: result.associations.get(role, {}) for role in ROLES}
     if not all(roles.values()) or result.word_effect is None:
@@ -426,7 +430,7 @@ def compute_contributions(result: AnyResult) -> dict[str, dict[str, float]] | No
     return shares
 
 
-_MIN_SHARED_TEMPLATES = 0.5  # below, a difference between X and Y may be one of grammar
+_MIN_SHARED_TEMPLATES = 0.5  # with fewer, X and Y may differ in grammar only
 _MAX_TOKEN_GAP = 0.4  # between the shares of single-token words of X and Y
 _MAX_FREQUENCY_RATIO = 5.0  # between the median frequencies of X and Y
 _MAX_ALPHA_RATIO = 2.0  # p-values just above alpha are not worth a warning

@@ -86,11 +86,11 @@ class Measurement:
     Attributes
     ----------
     association : Association, ContextualAssociation or None
-        None if the test was skipped or failed; then the field ``reason`` says why.
+        None if the test was skipped or failed; the field ``reason`` has the cause.
     fields : dict of str to object
         Fields of the record that do not depend on the association.
     measures : dict of str to Score
-        Scores of the other measures, if they were asked for.
+        Scores of the other measures, if requested.
     """
 
     association: Association | ContextualAssociation | None
@@ -99,7 +99,7 @@ class Measurement:
 
 
 def _describe_failure(error: BiassayError) -> dict[str, str]:
-    """Return status and reason: what cannot be measured is skipped, an undefined statistic has failed."""
+    """Return the status and the reason: "skipped" for a usage error, otherwise "failed"."""
     return {"status": "skipped" if isinstance(error, UsageError) else "failed", "reason": str(error)}
 
 
@@ -191,7 +191,7 @@ def _associate_texts(
     found = metric.associate(vectors, how)
     shares = find_shared_templates(texts.X, texts.Y)
     if how.words is not None and shares.templates is not None and not settings.is_paper_protocol:
-        # Words are compared on the templates that X and Y share; the numbers over texts are of all of them.
+        # Words are compared on the templates that X and Y share; sentence-level numbers use all templates.
         indices = {role: [i for i, text in enumerate(chosen[role]) if shares.includes(text)] for role in "XY"}
         vectors |= {role: vectors[role][own] for role, own in indices.items()}
         chosen = chosen | {role: [chosen[role][i] for i in own] for role, own in indices.items()}
@@ -371,7 +371,7 @@ def _check_case(vectors: Mapping[str, NDArray[np.float32]], chosen: Mapping[str,
 
 
 def _label_texts(test: Test, chosen: Mapping[str, list[StimulusText]], *, by_cluster: bool) -> Words | None:
-    """Return the word or cluster of every text; None if words are unknown, or no cluster has several words."""
+    """Return the word or cluster of every text, or None if words are unknown or the test has no clusters."""
     if not test.has_known_target_words or (by_cluster and not any(test.concept(role).clusters for role in ROLES)):
         return None
     labels = {role: test.concept(role).cluster_labels if by_cluster else {} for role in ROLES}
@@ -436,7 +436,7 @@ def find_undeclared_forms(
     for role, of in words.items():
         names = list(dict.fromkeys(of))
         labels = [clusters[role].get(name, name) for name in names]
-        groups = {i: [i] for i in range(len(names))}  # words of one group share one list
+        groups = {i: [i] for i in range(len(names))}  # words of a group share a list, so that merges reach all of them
         alike = [(indices, center + _FAR_ABOVE * spread) for indices in group_by_spelling(names)]
         for indices, limit in [*alike, (list(range(len(names))), synonyms)]:
             for i, j in _close_pairs(units[role], indices, limit):
@@ -578,7 +578,7 @@ def _associate_by_role(
     sizes: tuple[int, int, int, int],
     words: Mapping[str, Sequence[str]],
 ) -> dict[str, dict[str, float]]:
-    """Return the association of every word, by role, from the cosines of words."""
+    """Compute the association of every word by role, from the cosines of words."""
     assert association.cosines is not None
     n, _, k, _ = sizes
     targets, attributes = associate_words(association.cosines, sizes, association.clusters)
@@ -639,8 +639,8 @@ def make_result(
     fields: dict[str, Any] = {**describe_test(test, identity, alpha), **measured.fields, "clusters": clusters}
     outcomes: dict[str, Outcome] = {}
     if association is not None:
-        outcomes, of_outcomes = _measure_outcomes(association, fields, settings, cosine_sd)
-        fields |= of_outcomes
+        outcomes, outcome_fields = _measure_outcomes(association, fields, settings, cosine_sd)
+        fields |= outcome_fields
     scaled = {
         name: replace(outcome, scale=unit, confidence=1.0 - alpha, limit=outcome.limit if unit == "d" else None)
         for name, outcome in outcomes.items()
@@ -665,7 +665,7 @@ def _measure_outcomes(
     settings: AssociationSettings,
     cosine_sd: float | None,
 ) -> tuple[dict[str, Outcome], dict[str, Any]]:
-    """Return the outcomes over words and that of the papers, with the fields of the record that belong to them."""
+    """Return all outcomes of an association, and the fields of the record that belong to them."""
     outcomes: dict[str, Outcome] = {}
     found: dict[str, Any] = {}
     texts = association if isinstance(association, Association) else None
@@ -930,7 +930,7 @@ def _find_known(encoded: TextEmbeddings) -> NDArray[np.bool_]:
 
 _WANTED_WORDS = 200
 FEWEST_WORDS = 50
-"""Fewest words that give a scale."""
+"""Minimum number of words for a cosine SD."""
 _TESTS = "tests"
 
 

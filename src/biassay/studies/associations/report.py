@@ -170,7 +170,7 @@ def _make_result_cells(result: Result | None, lead: str, *, published: bool) -> 
 
 
 def _explain_other_tests(results: Sequence[Result]) -> Iterator[str]:
-    """Explain the mark of results with another test than the rest of the table."""
+    """Explain the mark of results that the table reports with another test."""
     lead = choose_test(results)
     if any(r.status == "measured" and r.outcome.test != lead for r in results):
         yield f"{OTHER} {FIXED_WORDS_P} for a metric of all four sets, {SENTENCES_P} otherwise."
@@ -397,7 +397,7 @@ def _make_column(label: str, help: str, get: Callable[[Result], str]) -> Column:
 
 
 def _get_column(name: str, label: str = "") -> Column:
-    """Return a column of results.tsv, with another label if the groups of the report make it clear."""
+    """Return a column of results.tsv, with a shorter label if one is given."""
     return replace(_COLUMNS[name], label=label or _COLUMNS[name].label)
 
 
@@ -833,7 +833,7 @@ def _list_method_blocks(view: RunView) -> Iterator[Block]:
 
 
 def _list_settings(run: RunData) -> Iterator[tuple[str, str]]:
-    """Yield all settings that have a value, and the contexts."""
+    """Yield the settings that have a value, and describe the contexts."""
     contexts = run.manifest.inputs.contexts
     left_out = ("tests",) if contexts else ("tests", "contexts", "n_samples")
     yield from describe_settings(run.manifest.settings, leave_out=left_out)
@@ -921,7 +921,7 @@ def _make_measures_section(view: RunView) -> list[Section]:
 
 
 def _make_score_cells(result: Result, records: Sequence[MeasureRecord | None]) -> Iterator[Cell]:
-    """Yield the cells of d and of other measures, coloured by sign and starred by p-value."""
+    """Yield cells for d and the other measures, tinted by sign and starred if p is small."""
     scores = [(r.score, r.score_p_value, r.signed) if r else (None, None, False) for r in records]
     for score, p, signed in ((result.effect_size, result.fixed_words_p_value, True), *scores):
         reached = p is not None and p <= _STARRED
@@ -976,7 +976,7 @@ def _make_languages_section(view: RunView) -> list[Section]:
 
 
 def _make_language_row(result: Result, n_results: int) -> ForestRow:
-    """Make the row of a test, with an interval that is simultaneous over all tests of the model (Bonferroni)."""
+    """Make the row of a test, with a simultaneous interval over all tests of the model (Bonferroni)."""
     quantile = float(scipy.special.stdtrit(result.df, 1.0 - (1.0 - _LANGUAGE_CONFIDENCE) / (2.0 * n_results)))
     half = quantile * result.cosine_standard_error / result.cosine_sd
     low, high = result.calibrated_difference - half, result.calibrated_difference + half

@@ -1,4 +1,4 @@
-"""Association tests as a study: checked inputs, requests, steps of the measurement, and consistency of stored runs."""
+"""Define association tests as a study: inputs, requests, measurement, and checks of stored runs."""
 
 from __future__ import annotations
 
@@ -322,25 +322,27 @@ _RELATIVE_TOLERANCE, _ABSOLUTE_TOLERANCE = 1e-6, 1e-9  # rounding differs betwee
 
 
 def _find_wrong_arrays(run: RunData) -> Iterator[Fault]:
-    """Yield numbers of a run that its arrays do not reproduce."""
+    """Yield the results of a run that its arrays do not reproduce."""
     arrays = run.arrays_by_model()
     results = group_rows_by_model(run.manifest.models, run.tables.get("results", ()))
     scales = group_rows_by_model(run.manifest.models, run.tables.get("scales", ()))
-    for index, (of_tests, of_words) in enumerate(zip(results, scales, strict=True)):
+    for index, (model_results, model_scales) in enumerate(zip(results, scales, strict=True)):
         own = arrays.get(str(index), {})
-        found = [fault for result in of_tests for fault in (*_check_cosines(result, own), *_check_samples(result, own))]
-        found += [fault for scale in of_words for fault in _check_scale(scale, own)]
+        found = [
+            fault for result in model_results for fault in (*_check_cosines(result, own), *_check_samples(result, own))
+        ]
+        found += [fault for scale in model_scales for fault in _check_scale(scale, own)]
         for name, fault in found:
             yield Fault(array_path(str(index)) if name in own else RESULTS_JSON, f"{name}: {fault}")
 
 
 def _check_array(arrays: Mapping[str, Floats], name: str, shape: tuple[int, ...], what: str) -> str:
-    """Return what is wrong with an array of finite numbers; empty if nothing is."""
+    """Return the problem of an array, or an empty string if it is present, finite and of the right shape."""
     array = arrays.get(name)
     if array is None:
-        return f"there is no such array, and there are {what}"
+        return f"the array is missing; expected values for {what}"
     if array.shape != shape or 0 in shape:
-        return f"its shape is {array.shape}, and there are {what}"
+        return f"its shape is {array.shape}; expected values for {what}"
     return "" if np.isfinite(array).all() else "some of its values are not finite"
 
 
@@ -377,7 +379,7 @@ def _check_samples(result: AssociationRecord, arrays: Mapping[str, Floats]) -> I
             return
     effects, variances, p_values = (np.asarray(arrays[name], dtype=np.float64) for name in names)
     if count < 3 or not (variances > 0.0).all():
-        yield names[1], "the samples cannot be pooled: fewer than 3, or with a variance that is not positive"
+        yield names[1], "the samples cannot be pooled: there are fewer than 3, or a variance is not positive"
         return
     mean, error = pooled_mean(effects, variances)
     share, stored = float((p_values <= result.alpha).mean()), result.share_significant or 0.0
@@ -613,7 +615,7 @@ def _get_context_vectors(
 
 
 def _list_context_warnings(inputs: AssociationInputs, rows: Sequence[AssociationRecord]) -> Iterator[StudyWarning]:
-    """Warn of words that could not be located in all of their contexts, and of contexts without a source."""
+    """Yield warnings about words without a vector in some contexts, and about contexts without a source."""
     if inputs.contexts is None:
         return
     counts = {

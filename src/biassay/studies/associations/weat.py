@@ -45,7 +45,7 @@ def average_texts(
     sizes : tuple of int
         Numbers of texts of X, Y, A and B.
     words : Words or None
-        Word of every text, or cluster of every word. If None, the table is returned as it is.
+        Word of every text, or cluster of every word. If None, the table is returned unchanged.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Scores of texts by a judge, a second model, texts for people to label, and the correction by their labels."""
+"""Score texts with a second model as a judge, and correct its scores by human labels."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class JudgedTexts:
         return (parse_judged_pair if self.outcome.compares else parse_judged_rating)(prompt, reply.text)
 
     def apply_labels(self, scores: JudgeScores, labels: HumanRatings) -> JudgeScores | None:
-        """Correct the ratings of the judge by human labels; None if people labelled no response for this rubric.
+        """Correct the ratings of the judge by human labels. Return None if people labelled no response for this rubric.
 
         Names are left out if no response with a score is labelled, for example because the judge refused it.
 

@@ -542,7 +542,7 @@ class AuditRows:
 
 
 def make_outcome(contrast: GroupContrast, scale: str, **fields: Any) -> Outcome:
-    """Return the difference of a group as an outcome on a scale; `fields` are others of the outcome."""
+    """Return the difference of a group as an outcome. `fields` sets further fields of the outcome."""
     estimate = copy_fields(contrast, "effect_size", "ci_low", "ci_high", "p_value")
     test = "names crossed with documents"
     return Outcome(**estimate, confidence=1.0 - contrast.alpha, scale=scale, test=test, **fields)

@@ -126,7 +126,7 @@ _TOP_WORDS = 10  # per group, on the page
 _COLUMNS = 4  # most groups whose examples are shown in columns
 
 
-class _View:
+class _ModelView:
     """Results of one model, as the report shows them."""
 
     def __init__(self, run: RunData, model: RunSlice) -> None:
@@ -151,7 +151,7 @@ class _View:
 
     @property
     def statement(self) -> Statement:
-        """The finding in a sentence, with all significant differences of responses, if there are several."""
+        """Verdict in a sentence, followed by the significant differences if there are several."""
         found = self.significant_results
         points = tuple(map(self._describe, found)) if len(found) > 1 and self.measures != ("",) else ()
         return Statement(f"{self.label}: {self._make_verdict(found)}.", points, self.label)
@@ -177,7 +177,7 @@ class _View:
         return f"no significant difference between {self.n_groups} groups of names{could}{caveat}"
 
     def _describe(self, result: Result) -> str:
-        """Describe a difference with its interval; of two groups, the one with the higher mean."""
+        """Describe a difference with its interval. For two groups, describe the one with the higher mean."""
         if self.n_groups == 2:
             same = (one for one in self.measured if one.measure == result.measure)
             result = max(same, key=lambda one: float(one.effect_size))
@@ -195,7 +195,7 @@ class _View:
 
     @property
     def details(self) -> Iterator[str]:
-        """Measured part, doubts, missing responses, pairs, placebo, power and cost, a sentence each."""
+        """Sentences on the measured part, doubts, missing responses, pairs, placebo, power and cost."""
         record = self.record
         if part := record.part:
             yield f"{part[0].upper()}{part[1:]}; for the rest, resume the run with a larger --budget."
@@ -231,7 +231,7 @@ class _View:
             yield f"Tokens used: {record.tokens_in:,} in and {record.tokens_out:,} out{judge}."
 
     def _explain_doubts(self) -> Iterator[str]:
-        """Yield why measures are in doubt or were not compared, once per group, unless the verdict says so."""
+        """Yield why measures are in doubt or were not compared, unless the verdict includes the reason."""
         verdict = self.statement.text.lower()
         for measure in self.measures if self.measures != ("",) else ():
             reasons = group_pairs(
@@ -272,7 +272,7 @@ class _View:
 
     @property
     def placebo(self) -> Iterator[str]:
-        """Yield how much names of one group differ, and how much a meaningless edit matters."""
+        """Sentence on the differences between names of one group, and on the effect of a meaningless edit."""
         measure = self.measures[0]
         if measure not in self.summaries:
             return
@@ -288,7 +288,7 @@ class _View:
         yield f"Placebo: random halves of one group's names differ by {' to '.join(placebo)}{unit}{edited}."
 
     def _scale(self, value: float | None, measure: str) -> float | None:
-        """Convert a difference to the unit of the report: standard deviations of documents for scores."""
+        """Convert a difference to the unit of the report. For scores, this is the SD of documents."""
         if value is None or self.scales[measure] != SD:
             return value
         return float(value / self.summaries[measure].document_sd)
@@ -316,7 +316,7 @@ class _View:
 
     @property
     def table(self) -> Table:
-        """Table of the terminal: every group by measure, with its mean or its selection."""
+        """Table of groups for the terminal, by measure, with means or selection rates."""
         scores = self.measures == ("",)
         selection = {row.group: row for row in self.selection} if scores else {}
         heads = ["D, SD" if self.scales.get("") == SD else "difference", f"{self.level} CI", "p, adjusted"]
@@ -396,7 +396,7 @@ class _View:
         )
         return HtmlFigure(drawn)
 
-    def list_selection(self) -> Table:
+    def make_selection_table(self) -> Table:
         """Make the table of selection rates."""
         parts = [part for row in self.selection for part in row.reason.split("; ")]
         ties = [f" ({part})" for part in parts if "tie at the threshold" in part]
@@ -413,25 +413,25 @@ class _View:
         title = f"{self.label}: names."
         return HtmlFigure(draw_strips(strips, title=title, caption=caption, line=mean, axis="Mean score"))
 
-    def list_words(self) -> Iterator[Table]:
+    def make_word_tables(self) -> Iterator[Table]:
         """Yield the words of every group that differ most."""
         for group, rows in group_pairs((row.group, row) for row in self.model["words"]).items():
             yield make_table(f"{self.label}: {show_group(group)}", _WORD_COLUMNS, rows[:_TOP_WORDS])
 
-    def list_missing(self) -> Iterator[Table]:
-        """Yield the numbers of responses by kind, and of those that are present but without a score."""
+    def make_missing_tables(self) -> Iterator[Table]:
+        """Yield tables of the responses by kind, and of the responses without a score."""
         yield make_table(self.label, _COUNT_COLUMNS, self.model["responses"])
         rows = [row for row in self.model["undefined"] if row.reason not in RESPONSE_KINDS]
         if rows:
             yield make_table(f"{self.label}: responses without a score", _UNDEFINED_COLUMNS, rows)
 
-    def list_judgements(self) -> Table:
+    def make_judgements_table(self) -> Table:
         """Make the table of the judge's responses and its agreement with people."""
         rows = self.model["judges"]
         labels = _LABEL_COLUMNS if any(row.n_labels for row in rows) else ()
         return make_table(f"{self.label}, judged by {rows[0].judge}", (*_JUDGE_COLUMNS, *labels), rows)
 
-    def show_examples(self) -> Iterator[Table]:
+    def make_example_tables(self) -> Iterator[Table]:
         """Yield a table for each document that was drawn, with one response per group."""
         for (document, query), rows in group_pairs(
             ((row.document, row.query), row) for row in self.model["examples"]
@@ -504,7 +504,7 @@ def _name_share(top: str) -> str:
 
 
 def _make_columns(record: type, *names: str) -> tuple[Column, ...]:
-    """Return columns of a record, with the groups in them capitalized; an empty group is all of them."""
+    """Return columns of a record. Capitalize groups, and show an empty group as "all"."""
 
     def show(column: Column) -> Column:
         if column.name not in ("group", "lowest", "highest"):
@@ -558,7 +558,7 @@ class AuditPresenter(DefaultPresenter):
         if spec.get_rows(run):
             section = Section(spec.name, spec.title, (make_record_table(spec, run),), collapsed=False)
             report = dataclasses.replace(report, sections=[section, *report.sections])
-        views = [_View(run, model) for model in split_by_model(run)]
+        views = [_ModelView(run, model) for model in split_by_model(run)]
         few, measured = len(views) <= _SIDE_BY_SIDE, [view for view in views if view.measured]
         statements, found = [view.statement for view in views], sum(bool(view.significant_results) for view in views)
         detailed = measured or [view for view in views if view.results]
@@ -692,7 +692,7 @@ class AuditPresenter(DefaultPresenter):
         return methods_of_differences(comparison, how, ("judd2012", "satterthwaite1946"))
 
 
-def _list_sections(run: RunData, views: Sequence[_View]) -> Iterator[Section]:
+def _list_sections(run: RunData, views: Sequence[_ModelView]) -> Iterator[Section]:
     """Yield what the report shows of all models, and what an audit cannot show."""
     settings, measured = run.manifest.settings, [view for view in views if view.measured]
     selected = [view for view in measured if view.selection]
@@ -701,13 +701,13 @@ def _list_sections(run: RunData, views: Sequence[_View]) -> Iterator[Section]:
         f"{'Prompts' if settings.writes else 'Documents'} and names were drawn at random with seed {settings.seed}, "
         "without regard to the responses. Responses are shortened."
     )
-    words = [table for view in measured for table in view.list_words()]
-    judges = [view.list_judgements() for view in views if view.model["judges"]]
-    examples = [table for view in views for table in view.show_examples()]
+    words = [table for view in measured for table in view.make_word_tables()]
+    judges = [view.make_judgements_table() for view in views if view.model["judges"]]
+    examples = [table for view in views for table in view.make_example_tables()]
     blocks: dict[tuple[str, str], Sequence[Block]] = {
         ("differences", "Differences"): [view.table for view in measured],
         ("selection", "Selection"): [
-            block for view in selected for block in (view.draw_selection(), view.list_selection())
+            block for view in selected for block in (view.draw_selection(), view.make_selection_table())
         ],
         ("names", "Names by score"): [view.draw_names() for view in measured if is_scores],
         ("matters", "Documents where the name matters most"): [
@@ -718,7 +718,7 @@ def _list_sections(run: RunData, views: Sequence[_View]) -> Iterator[Section]:
             if is_scores
         ],
         ("responses", "Missing responses"): [
-            table for view in views if view.model["responses"] for table in view.list_missing()
+            table for view in views if view.model["responses"] for table in view.make_missing_tables()
         ],
         ("judge", "Judge"): [Text(_JUDGE_NOTE), *judges] if judges else [],
         ("words", "Words that differ most"): [Text(_WORD_NOTE), *words] if words else [],

@@ -1,4 +1,4 @@
-"""Compare responses between groups of names: decisions, missing responses, and outcomes and words of texts."""
+"""Compare decisions, missing responses, outcomes and words between groups of names."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def measure_responses(inputs: AuditInputs, model: ModelOutputs, all_outputs: Seq
     ----------
     inputs : AuditInputs
     model : ModelOutputs
-        With those of the judge, if an outcome needs one.
+        Outputs of the model, with those of the judge if an outcome needs one.
     all_outputs : sequence of ModelOutputs
         Outputs of all models whose responses people labelled.
     """
@@ -165,14 +165,14 @@ class _ResponseRows:
             yield Row("texts", row)
 
     def _describe(self, number: int) -> dict[str, Any]:
-        """Return the fields of a row about one response: its model, prompt and kind."""
+        """Return the fields of a row that describe one response."""
         prompt = self._design.prompts[number]
         document, query = self._inputs.documents[prompt.document].id, self._design.queries[prompt.query].id
         group, kind = self._responses.groups[number], self._kinds[number]
         return {**self._model, "document": document, "query": query, "group": group, "kind": kind}
 
     def compare_decisions(self) -> Iterator[Event]:
-        """Yield the rows of decisions: shares of Yes, ratings, or shares of choices with their positions."""
+        """Yield the rows of decisions, which are Yes or No, ratings, or choices."""
         settings, design, decisions = self._inputs.settings, self._design, self._responses.decisions
         if self._inputs.queries and design.queries == (NO_QUERY,):
             yield StudyWarning("queries are not used, because the question does not contain {query}")
@@ -290,7 +290,10 @@ class _ResponseRows:
         constant = f"all responses have the same value, {present[0]:g}" if len(present) else "no response could be read"
         for group in dict.fromkeys(self._groups) if is_constant else lacking:
             in_doubt = "" if group in lacking else doubt
-            yield Row("results", self._make_bare(group, measure, missing, lacking.get(group) or constant, in_doubt))
+            yield Row(
+                "results",
+                self._make_uncompared_result(group, measure, missing, lacking.get(group) or constant, in_doubt),
+            )
         if is_constant:
             return
         rows = AuditRows(
@@ -333,10 +336,10 @@ class _ResponseRows:
             return dict.fromkeys(units, f"{why}, or for those of all others{most}")
         return dict.fromkeys(lacking, f"{why}{most}")
 
-    def _make_bare(
+    def _make_uncompared_result(
         self, group: str, measure: ResponseMeasure, missing: UnparsedResponses, reason: str, doubt: str
     ) -> AuditResult:
-        """Make the result of a group whose difference was not computed; 0 if it is in doubt whatever it is."""
+        """Make the result of a group whose difference was not computed. If `doubt` is given, its effect size is 0."""
         groups = list(dict.fromkeys(self._groups))
         low, high = missing.get_bounds(group)
         outcome = Outcome(scale=measure.scale, bound_low=low, bound_high=high)

@@ -1,4 +1,4 @@
-"""Prompts for responses of an audit, the responses of one model, and the decisions in them."""
+"""Make the prompts of an audit, and read the responses and decisions of one model."""
 
 from __future__ import annotations
 
@@ -107,15 +107,15 @@ class ResponseDesign:
         return len({prompt.document for prompt in self.prompts})
 
     def select_answered(self, answered: Sequence[bool], identity: Identity) -> ResponseDesign:
-        """Return the design, or a balanced part of it if the budget did not allow all prompts.
+        """Return the design, or its balanced part if the budget did not allow all prompts.
 
-        A part has the blocks in which every prompt was answered. All names have the same prompts in a block: those for
-        a document, and for one number of the response if models write texts.
+        The part consists of the blocks whose prompts were all answered. A block has the same prompts for all names: the
+        prompts of one document and, if models write texts, of one repetition.
 
         Parameters
         ----------
         answered : sequence of bool
-            Whether there is a response to each prompt, with its judgements.
+            True for each prompt that has a response, with its judgements.
         identity : Identity
             Identity of the model.
 
@@ -143,7 +143,7 @@ class ResponseDesign:
         return prompt.document, prompt.prompt.sample if self.inputs.settings.writes else 0
 
     def describe_part(self) -> str:
-        """Return which part of all prompts is used; empty if all are."""
+        """Describe the part of the prompts that is used. Return an empty string if all are."""
         if self.part is None:
             return ""
         whole = ResponseDesign(self.inputs)
@@ -168,7 +168,7 @@ class ResponseDesign:
                     yield AuditPrompt(Prompt(self._introduce(i) + text, sample=sample), (i,), d, q)
 
     def _ask(self) -> Iterator[AuditPrompt]:
-        """Yield prompts for decisions about one name, or about candidates in all rotations of their order."""
+        """Yield prompts for decisions about single names, or about candidates in every rotation of their order."""
         question = self.inputs.settings.asked_question
         for d, document in enumerate(self.inputs.documents):
             shown = list(self._show_candidates(document))
@@ -181,7 +181,7 @@ class ResponseDesign:
                         yield AuditPrompt(prompt, names, d, q)
 
     def _show_candidates(self, document: DocumentTemplate) -> Iterator[tuple[tuple[int, ...], str]]:
-        """Yield the names that are put into a document for each prompt, and the text."""
+        """Yield the names and the filled document of each prompt."""
         texts = self._fill(document)
         if self.n_candidates == 1:
             yield from (((i,), text) for i, text in enumerate(texts))
@@ -344,12 +344,12 @@ class ModelResponses:
         return cls(design, model.identity, model.replies([prompt.prompt for prompt in design.prompts]))
 
     def select_judged(self, judged: Sequence[bool], model: ModelOutputs) -> ModelResponses:
-        """Return the responses, or a balanced part of them if the budget did not allow all judgements.
+        """Return the responses, or their balanced part if the budget did not allow all judgements.
 
         Parameters
         ----------
         judged : sequence of bool
-            Whether there are all judgements of each response.
+            True for each response whose judgements are complete.
         model : ModelOutputs
         """
         return self if all(judged) else self._read_part(self.design, judged, model)
@@ -361,7 +361,7 @@ class ModelResponses:
 
     @cached_property
     def groups(self) -> list[str]:
-        """Group of the name in every prompt; empty if it compares candidates."""
+        """Group of the name in every prompt; an empty string if the prompt compares candidates."""
         names, alone = self.inputs.names, self.design.n_candidates == 1
         return [names[prompt.names[0]].group if alone else "" for prompt in self.design.prompts]
 
@@ -409,7 +409,7 @@ class ModelResponses:
 
     @cached_property
     def texts(self) -> Responses:
-        """The responses that are texts, as outcomes read them."""
+        """Responses that are texts, for outcomes to score."""
         names = [self.inputs.names[self.design.prompts[number].names[0]] for number in self.written]
         return Responses([self.replies[number].text for number in self.written], names)
 

@@ -511,14 +511,14 @@ _NOUNS = {
 
 
 def get_shown_outcome(record: ResultRecord) -> Outcome:
-    """Return D in standard deviations of documents for scores, if documents differ; otherwise the primary outcome."""
+    """Return the outcome in standard deviations of documents for scores, if defined, else the primary outcome."""
     standardized = record.alternatives.get("standardized")
     is_score = isinstance(record, AuditResult) and not record.measure
     return standardized if is_score and standardized and standardized.effect_size is not None else record.outcome
 
 
 def describe_difference(record: ResultRecord) -> str:
-    """Describe a difference of a group, such as "the share of Yes is ... lower for ..."; empty if not measured."""
+    """Describe the difference of a group in words. Return an empty string if it was not measured."""
     assert isinstance(record, AuditResult)
     outcome = get_shown_outcome(record)
     if outcome.effect_size is None:

@@ -154,7 +154,7 @@ def count_responses(run: RunData) -> Iterator[Statement]:
             if model_key(row) == key and row.claim == "inconclusive" and row.doubt in row.warnings
         ]
         if doubtful:
-            counted = "with questions without a choice counted either way, these scores may not be significant"
+            counted = "these scores may not be significant, depending on how questions without a choice are counted"
             yield Statement(f"{label}: {counted}: {', '.join(doubtful)}.", (), label)
 
 

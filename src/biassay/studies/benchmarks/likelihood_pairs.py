@@ -250,7 +250,7 @@ class _LikelihoodTask(BenchmarkTask):
         return Requests(likelihoods=tuple(dict.fromkeys(texts)))
 
     def measure(self, inputs: BenchmarkInputs, model: ModelOutputs) -> Iterator[Event]:
-        """Yield one row per bias type and one over all, rows of pairs or terms, and the scores of every item."""
+        """Yield rows for every bias type and for all of them, and the scores of every item."""
         items, settings, kind = inputs.all_items, inputs.settings, model.capabilities.kind
         pairs = self._iter_likelihoods(items, model)
         values = np.array([self.score_item(item, likelihoods, settings, kind) for item, likelihoods in pairs])
@@ -314,7 +314,7 @@ class _CrowsPairs(_LikelihoodTask):
     def score_item(
         self, _item: CrowsPair, likelihoods: Sequence[TokenLikelihoods], settings: BenchmarkSettings, _kind: Any, /
     ) -> Sequence[float]:
-        """Sum the tokens that both sentences share, or all tokens; see `score_shared_tokens`."""
+        """Sum the log-likelihoods of the tokens that both sentences share, or of all tokens."""
         if any(np.isnan(own.log_p).all() for own in likelihoods):
             return math.nan, math.nan
         if settings.score == "sentence":
@@ -379,7 +379,7 @@ class _StereoSet(_LikelihoodTask):
     def score_item(
         self, item: StereoSetItem, likelihoods: Sequence[TokenLikelihoods], _settings: Any, kind: str | None, /
     ) -> Sequence[float]:
-        """Score every sentence, see `sentence_likelihood`."""
+        """Score every sentence with `sentence_likelihood`."""
         pairs = zip((item.stereotype, item.anti_stereotype, item.unrelated), likelihoods, strict=True)
         return [sentence_likelihood(item.context, text, own, kind == "masked") for text, own in pairs]
 

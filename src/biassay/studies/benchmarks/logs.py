@@ -82,7 +82,7 @@ class LoggedStereoSetItem:
 
 @dataclass(frozen=True)
 class SkippedSample:
-    """A skipped sample: its location in the log with its item of the data, and the reason."""
+    """A sample that was skipped, named by its location in the log, and the reason."""
 
     name: str
     reason: str
@@ -127,7 +127,7 @@ def _make_log(
     name_item: Callable[[DataRow], str] = lambda _: "",
     **fields: Any,
 ) -> EvaluationLog:
-    """Make a log from its samples. Those that cannot be parsed are skipped, unless there are no others."""
+    """Make a log from its samples. Skip samples that cannot be parsed; raise UsageError if none can."""
     answers, unmapped = [], []
     for row in rows:
         try:
@@ -351,7 +351,9 @@ def read_lm_eval(path: Path) -> EvaluationLog:
     model, version = _read_model_and_version(path, named["date"] if named else "")
     return _make_log(
         path,
-        [row for row in rows if row.values.get("filter") == rows[0].values.get("filter")],  # responses are repeated
+        [
+            row for row in rows if row.values.get("filter") == rows[0].values.get("filter")
+        ],  # each filter repeats all responses
         _parse_lm_eval_choice if benchmark == "bbq" else _parse_pair,
         _get_item_name,
         tool="lm-evaluation-harness",

@@ -173,7 +173,7 @@ class BenchmarkResult(ResponseCounts, ResultRecord):
 
     @property
     def measures(self) -> dict[str, float]:
-        """Measures beside the score that were computed: accuracy, lms and icat."""
+        """Measures besides the score, if computed: accuracy, lms and icat."""
         measures = {"accuracy": self.accuracy, "lms": self.lms, "icat": self.icat}
         return {name: value for name, value in measures.items() if value is not None}
 
@@ -287,7 +287,7 @@ _TOPICS = {
 
 
 def get_topic(category: str) -> str:
-    """Return the topic of a category, named as for association tests; by default the category in lower case."""
+    """Return the topic of a category, as in association tests. Defaults to the category in lower case."""
     plain = re.sub(r" \(names\)$|-[a-z]{2}$", "", category).lower()
     return _TOPICS.get(plain.replace("-", "_"), plain)
 
@@ -470,14 +470,14 @@ def _decides_alone(unit: str, outcome: Outcome) -> bool:
 
 
 def explain_no_interval(n_units: int, units: str, standard_error: float | None, df: float | None) -> str:
-    """Return why a score, or a difference of scores, has no interval.
+    """Explain why a score, or a difference of scores, has no interval.
 
     Parameters
     ----------
     n_units : int
         Number of sampling units that count.
     units : str
-        The units with their number: "8 templates and 12 names".
+        Number and names of the units, such as "8 templates and 12 names".
     standard_error, df : float or None
     """
     if n_units < 2:

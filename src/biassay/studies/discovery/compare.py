@@ -28,7 +28,7 @@ _MAX_LISTED = 30
 
 
 def _declare_words(name: str, label: str, text: str) -> Any:
-    """Declare a column of words, shown as their number and the first of them."""
+    """Declare a column that shows the number of words and the first ones."""
 
     def format_words(row: SharedWords) -> str:
         words: tuple[str, ...] = getattr(row, name)
@@ -96,7 +96,7 @@ def _list_associated(name: str, view: GroupView) -> dict[str, None]:
     words = {word.word: None for word in view.best_words()}
     if len(words) < view.row.n_associated:
         raise UsageError(
-            f"{name}: of {view.row.n_associated:,} words associated with {view.row.group} {len(words):,} were kept; "
-            "discover them again with a larger --keep"
+            f"{name}: only {len(words):,} of {view.row.n_associated:,} words associated with {view.row.group} were "
+            "kept; discover them again with a larger --keep"
         )
     return words

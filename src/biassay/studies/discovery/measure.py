@@ -196,11 +196,11 @@ class Trial:
     threshold : float
         Threshold in use.
     source : Source
-        How it was chosen.
+        How the threshold was chosen.
     detected : (n,) bool
-        Rated words that are detected at it.
+        Rated words that the threshold detects.
     curve : DetectionCurve or None
-        Detection at all thresholds. None if all known words belong to the group, or none.
+        Detection at all thresholds. None unless some rated words belong to the group and some do not.
     chosen : int
         Index of the threshold in the curve.
     """
@@ -214,7 +214,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Scores (n, k) and (n, c) of the n rated words of one group, and their detection by IBD and EIBD."""
+    """Scores (n, k) and (n, c) of the n rated words of a group, with their detection by IBD and EIBD."""
 
     words: Sequence[str]
     scores: _Floats
@@ -250,8 +250,8 @@ def validate_words(
         cosines = name_vectors.average(name_vectors.cosines(vectors, "validation words", words))
     scores, constituents = name_vectors.scores(target, cosines)
     trials: dict[Task, Trial] = {
-        "ibd": _try_rule(scores, None, _find_rated(words, target.biases), settings),
-        "eibd": _try_rule(scores, constituents, _find_rated(words, target.emergent), settings),
+        "ibd": _run_trial(scores, None, _find_rated(words, target.biases), settings),
+        "eibd": _run_trial(scores, constituents, _find_rated(words, target.emergent), settings),
     }
     return Validation(words, scores, constituents, trials)
 
@@ -260,13 +260,13 @@ def _find_rated(words: Sequence[str], rated: Collection[str]) -> NDArray[np.bool
     return np.array([word in rated for word in words], dtype=bool)
 
 
-def _try_rule(
+def _run_trial(
     scores: _Floats,
     dropping: _Floats | None,
     truth: NDArray[np.bool_],
     settings: DiscoverySettings,
 ) -> Trial:
-    """Choose the threshold of IBD, or of EIBD if scores drop words, and detect the words at it."""
+    """Choose a threshold and detect the words. Without `dropping` the rule is IBD, otherwise EIBD."""
     given, rule, compare = settings.threshold, settings.rule, settings.compare
     source: Source = "convention" if given is None else "given"
     threshold, curve, chosen = CONVENTIONAL_THRESHOLD if given is None else given, None, 0
@@ -414,7 +414,7 @@ class _TopWords:
         }
         if self._best:
             block = {name: np.concatenate([self._best[name], values]) for name, values in block.items()}
-        # The best of all words by score, earlier words first among equals, and the best of EIBD's by excess.
+        # Keep the best words by score and the best of EIBD by excess. The stable sort prefers earlier words.
         order = np.argsort(-np.nan_to_num(self._score(block["scores"]), nan=-np.inf), kind="stable")
         kept, keep = np.arange(len(order)) < self._settings.keep, self._settings.keep
         eibd = np.flatnonzero(block["marks"][order, 2])

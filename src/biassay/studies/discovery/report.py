@@ -112,7 +112,7 @@ def _list_sources(run: RunData) -> str:
 
 
 def _make_group_table(run: RunData, views: Sequence[GroupView]) -> Table:
-    """Make the table of thresholds and counts of groups."""
+    """Make the table of thresholds and word counts by group."""
     titles = {(model_key(view.row), view.row.group): view.title for view in views}
     changed: dict[str, dict[str, Any]] = {
         "title": {"get": lambda row: titles[model_key(row), row.group]},
@@ -308,7 +308,7 @@ def _list_words(run: RunData, view: GroupView) -> Iterator[Block]:
 
 
 def _format_part(view: GroupView, words: Sequence[WordRow], *, emergent: bool = False) -> str:
-    """Format which part of the associated, or emergent, words is shown."""
+    """Format how many of the associated, or emergent, words are shown."""
     total = view.row.n_emergent if emergent else view.row.n_associated
     return f"all {total:,}" if len(words) == total else f"the first {len(words)} of {total:,}"
 

@@ -315,7 +315,7 @@ TABLES = (
 
 
 _MARKS = {"ibd": ("of_group", "detected"), "eibd": ("emergent_of_group", "detected_emergent")}
-"""Marks of rated words by rule: whether the word belongs to the group, and whether it is detected."""
+"""Fields of a rated word by rule: whether it belongs to the group, and whether it is detected."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,7 +325,7 @@ class GroupView:
     Attributes
     ----------
     model, title : str
-        Label of the model, and the group in words, with the model if there are several.
+        Label of the model, and name of the group, followed by the model if there are several.
     row : Result
     words, validated, curves, arrays
         Rows and arrays of the group.
@@ -344,13 +344,13 @@ class GroupView:
         return [word for word in self.words if (word.emergent if emergent else word.associated)][:top]
 
     def count_rated(self, curve: CurveRow) -> tuple[int, int, int]:
-        """Count the rated words of the group by the rule of a curve, those of them that are detected, and others."""
+        """Count the rated words of the group, those detected, and other detected words, by the rule of a curve."""
         rated, mark = _MARKS[curve.task]
         found = [getattr(word, rated) for word in self.validated if getattr(word, mark)]
         return sum(getattr(word, rated) for word in self.validated), sum(found), len(found) - sum(found)
 
     def describe_detected(self, curve: CurveRow) -> str:
-        """Describe the detected words of the group, and others, at the threshold in use."""
+        """Describe how many words of the group, and others, are detected at the threshold in use."""
         rated, found, others = self.count_rated(curve)
         return f"{found} of {rated}, and {others} others"
 
@@ -428,7 +428,7 @@ def make_finding(view: GroupView, settings: DiscoverySettings) -> Finding:
 
 
 def describe_count(row: Result) -> str:
-    """Describe how many words are associated with a group, whose name is to follow."""
+    """Describe how many words are associated with a group. The caller appends its name."""
     verb = "is" if row.n_associated == 1 else "are"
     return f"{_format_count(row.n_associated)} of {row.n_words:,} words {verb} associated with"
 

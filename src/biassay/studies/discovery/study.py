@@ -54,7 +54,7 @@ from biassay.studies.study import Event, Progress, Requests, Row, Study, Tables,
 
 @dataclass(frozen=True, eq=False)
 class DiscoveryInputs:
-    """Groups and words of a search, checked before the first request; `listed` are words of the user."""
+    """Groups and words of a search, checked before the first request. `listed` holds the user's words."""
 
     settings: DiscoverySettings
     grouping: Grouping
@@ -68,7 +68,7 @@ class DiscoveryInputs:
         return [name for group in self.grouping.groups for name in group.names]
 
     def searched(self, model: Capabilities) -> Sequence[str] | None:
-        """Return the words that are requested; None if the model lists its own.
+        """Return the words to request, or None if the model lists its own.
 
         Words that differ in case only are requested once if the model ignores case.
         """

@@ -208,7 +208,7 @@ def _match_words(material: SpecificationMaterial, first: SpecificationResult) ->
 def _select_part(
     first: SpecificationResult, kept: Mapping[str, Sequence[int]], kind: Kind, words: str
 ) -> SpecificationResult:
-    """Select some words of sets; all words of the others are kept."""
+    """Select the words in `kept`, and all words of sets without an entry."""
     x, y, a, b = (list(kept.get(role, range(size))) for role, size in zip(ROLES, first.sizes, strict=True))
     rows, columns = [*x, *(first.sizes[0] + i for i in y)], [*a, *(first.sizes[2] + i for i in b)]
     part, sizes = first.cosines[np.ix_(rows, columns)], (len(x), len(y), len(a), len(b))

@@ -1,4 +1,4 @@
-"""Robustness of models that respond to prompts as a study: tests or a benchmark, asked in many ways."""
+"""Repeat a benchmark or word association tests over variants of the prompts."""
 
 # ruff: noqa: ARG002  (a study ignores some arguments)
 
@@ -66,7 +66,7 @@ class PromptVariant:
     temperature: float | None = None
 
     def rewrite(self, prompt: Prompt) -> Prompt:
-        """Return a prompt under this variant. Orders, and wordings of word association tests, are chosen elsewhere."""
+        """Apply this variant to a prompt. Orders, and wordings of word association tests, are applied by the study."""
         if self.kind == "temperature" and not prompt.options:
             return replace(prompt, temperature=self.temperature)
         if self.kind == "wording" and self.value in _ENDS:
@@ -83,7 +83,7 @@ class VariantScore:
     record : ResultRecord
         Result of the study under this variant.
     row : PromptSpecification
-        Effect from the value of a model without bias, its interval and p-value.
+        Distance of the effect from that of an unbiased model, with interval and p-value.
     units : dict of str to float
         Value of every word, or contribution of every sampling unit.
     """
@@ -100,7 +100,7 @@ def _make_score(
     numbers: Sequence[float | None],
     units: Mapping[str, float],
 ) -> VariantScore:
-    """Make the score of an item from its effect, both ends of the interval, and the p-value."""
+    """Make the score of an item. `numbers` are effect, lower end, upper end and p-value."""
     effect: dict[str, Any] = dict(zip(("effect_size", "ci_low", "ci_high", "p_value"), numbers, strict=True))
     key = get_model_fields(model.identity)
     row = PromptSpecification(**key, test=record.item, kind=variant.kind, value=variant.value, **effect)
@@ -361,13 +361,13 @@ def list_variants(inputs: PromptRobustnessInputs, capabilities: Capabilities) ->
     return [*found, *(PromptVariant("system", text) for text in settings.systems)]
 
 
-_COPIED = ("title", "topic", "about", "direction", "status", "reason", "outcome", "claim", "doubt", "warnings")
+_COPIED_FIELDS = ("title", "topic", "about", "direction", "status", "reason", "outcome", "claim", "doubt", "warnings")
 
 
 def _make_rows(inputs: PromptRobustnessInputs, item: str, scores: Sequence[VariantScore]) -> Iterator[Row]:
-    """Yield the result of one item and its specifications, from its scores, the default one first."""
+    """Yield the result of one item and its specifications. The first score is the default."""
     rows, record = [score.row for score in scores], scores[0].record
-    fields = {**copy_fields(rows[0], "model", "options", "model_revision"), **copy_fields(record, *_COPIED)}
+    fields = {**copy_fields(rows[0], "model", "options", "model_revision"), **copy_fields(record, *_COPIED_FIELDS)}
     if rows[0].effect_size is None:
         yield Row("results", PromptRobustnessResult(**fields, test=item))
         return

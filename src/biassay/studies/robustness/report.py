@@ -1,4 +1,4 @@
-"""Reports, paper table and methods sentences of robustness, of association tests and of prompts."""
+"""Report robustness runs, for association tests and for prompts."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ class RobustnessPresenter(PromptRobustnessPresenter):
         return f"{format_label(row)} ({row.test})"
 
     def _list_choices(self, specifications: Sequence[Any]) -> Iterator[tuple[Any, Choices]]:
-        """Yield specifications with all words; if templates vary, all of them together are a choice too."""
+        """Yield the specifications with all words and their choices. If templates vary, "all" is one of them."""
         whole = [spec for spec in specifications if spec.kind in ALL_WORDS]
         default = "all" if any(spec.template for spec in whole) else ""
         for spec in whole:

@@ -1,4 +1,4 @@
-"""Rows, columns and findings of robustness, of association tests and of prompts."""
+"""Rows, columns and findings of robustness runs, for association tests and for prompts."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ class Specification(RevisionRow):
 
 @keyword_row
 class _VariedResult(ResultRecord):
-    """One item on one model over all specifications, summarized by `summarize_specifications`."""
+    """Summary of one item on one model over all specifications."""
 
     test: str = column("test", "Test, or category of the benchmark.")
     n_specifications: int = column(
-        "specifications", "Specifications with an effect; of association tests, those with all words.", default=0
+        "specifications", "Specifications with an effect. Association tests: those with all words.", default=0
     )
     n_same_sign: int | None = optional("same sign", "Specifications with the sign of the default.")
     n_significant: int | None = optional("p at most alpha", "Number of these with p at most alpha, not corrected.")
@@ -130,7 +130,7 @@ class RobustnessResult(_VariedResult):
 
 @table_row
 class PromptSpecification(RevisionRow):
-    """One specification of the prompts of an item, and its effect from the value of a model without bias."""
+    """Effect of an item under one specification of its prompts, relative to an unbiased model."""
 
     test: str = column("test", "Test, or category of the benchmark.")
     kind: PromptKind = column("kind", "Difference from the default: wording, order, temperature or system.")
@@ -153,11 +153,12 @@ class PromptRobustnessResult(_VariedResult):
 def summarize_specifications(
     rows: Sequence[Specification] | Sequence[PromptSpecification], alpha: float, joint: JointResult, test: str
 ) -> tuple[dict[str, Any], Outcome]:
-    """Return the counts and the range of specifications, the default one first, and their joint outcome.
+    """Return the counts and the range of the effects of specifications, and their joint outcome.
 
     Parameters
     ----------
     rows : sequence of Specification or PromptSpecification
+        Specifications. The first one is the default.
     alpha : float
         Level of significance.
     joint : JointResult

@@ -1,4 +1,4 @@
-"""Settings of robustness runs, of models that encode texts and of models that respond to prompts."""
+"""Settings of robustness runs, for models that encode texts and for models that respond to prompts."""
 
 from __future__ import annotations
 

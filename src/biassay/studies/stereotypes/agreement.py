@@ -140,10 +140,10 @@ def compare_profiles(
     n_bootstrap: int = 1000,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """Yield the agreement with all people, and with those of one kind, over all groups and by group.
+    """Yield the agreement of profiles with human ratings, over all groups and by group.
 
-    Groups on which templates were chosen are left out; alternatives include them. Domains are the sampling units,
-    because groups of one domain may be alike.
+    Ratings are of all people, and of people of one kind. The primary outcome leaves out groups on which templates were
+    chosen. Domains are the sampling units, because groups of one domain may be alike.
 
     Parameters
     ----------

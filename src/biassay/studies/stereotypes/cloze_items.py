@@ -206,12 +206,12 @@ class _PriorComparison:
             words = self._words[items]
             lengths = self._prior.lengths[words]
             starts = np.cumsum(lengths, dtype=np.intp) - lengths
-            of_group, of_prior = (
+            group_pieces, prior_pieces = (
                 WordPieces.from_columns(filled.columns[_find_piece_rows(filled, words)], starts)
                 for filled in (own, self._prior)
             )
             decisive = np.concatenate([self._decisive[i] for i in items])
-            found[items] = score_words(of_group, of_prior, measure, variant, decisive)
+            found[items] = score_words(group_pieces, prior_pieces, measure, variant, decisive)
         return found
 
 

@@ -84,7 +84,7 @@ class GroupContexts:
         return made
 
     def coverage(self, count: Callable[[str], int] | None = None) -> AbcCoverage:
-        """Count the contexts of groups and adjectives, or those with a vector."""
+        """Return the coverage of groups and adjectives by contexts, or by contexts that `count` counts."""
         return abc_coverage(
             count or self.contexts.count, self.groups, self.pairs, self.least, all_adjectives=self.all_adjectives
         )
@@ -157,7 +157,7 @@ def score_in_contexts(contexts: GroupContexts, model: ModelOutputs) -> tuple[_F6
         Counts of contexts, and groups and adjectives with too few.
     """
     vectors = {word: _get_vectors(contexts.contexts, model, word) for word in contexts.words}
-    # Words that were not encoded, because others of their group or pair had too few contexts, are counted as well.
+    # Count words that were not encoded because others of their group or pair had too few contexts, too.
     covered = contexts.coverage(lambda word: len(vectors[word]) if word in vectors else contexts.contexts.count(word))
     row = ContextsRow(
         model=model.identity.name,

@@ -47,7 +47,7 @@ _TOP = 50
 
 
 def _pair_groups(abc: AbcStimuli, groups: Sequence[SocialGroup], singles: int, scores: _Floats) -> PairedGroups:
-    """Match the scores of paired groups, which follow the single ones, with those of their parts."""
+    """Match the scores of paired groups with those of their parts. Single groups come first in `groups`."""
     names = {group.name: index for index, group in enumerate(groups[:singles])}
     parts = [tuple(names[part] for part in group.parts) for group in groups[singles:]]
     indices = {pair: index for index, pair in enumerate(parts)}
@@ -61,7 +61,7 @@ def _pair_groups(abc: AbcStimuli, groups: Sequence[SocialGroup], singles: int, s
 def _measure_pairs(
     key: Mapping[str, Any], abc: AbcStimuli, sheet: ClozeItems, singles: int, scores: _Floats
 ) -> Iterator[Row]:
-    """Yield the rows of all tables about paired groups, from scores (groups, templates, items)."""
+    """Yield the rows of all tables about paired groups. `scores` are (groups, templates, items)."""
     by_pair = nan_mean(score_trait_pairs(scores, sheet.items, len(abc.pairs)), axis=1)
     of_pairs = _pair_groups(abc, sheet.groups, singles, by_pair)
     of_traits = _pair_groups(abc, sheet.groups, singles, nan_mean(scores, axis=1))
@@ -136,7 +136,7 @@ def _compare_rated(
 
 
 def measure_templates(inputs: StereotypeInputs, model: ModelOutputs) -> Iterator[Event]:
-    """Measure a model by the traits that it fills into blanks; for CEAT alone, it needs only an encoder of words."""
+    """Measure a model by the traits that it fills into blanks. Without template measures, yield only the model."""
     if not inputs.settings.template_measures:
         who = model.identity.name, model.identity.options
         yield Row("models", StereotypeModelRow(*who, "encoder", "none", (), (), (), 0, 0, 0))
@@ -224,7 +224,7 @@ def _make_profiles(
     scores: _Floats,
     pilot_tau: float | None,
 ) -> Iterator[Row]:
-    """Yield the profiles of the groups of the run, and of groups behind them, and their agreement with people."""
+    """Yield the profiles of all groups, and the agreement of the run's own groups with people."""
     human = inputs.human
     means = {} if human is None else dict(zip(human.group_indices.tolist(), human.ratings.means, strict=True))
     for index, group in enumerate(groups):

@@ -133,7 +133,7 @@ def headline(run: RunData) -> str:
 
 
 def _make_agreement_table(run: RunData, model: RunSlice) -> Table:
-    """Make the table of agreement with people by measure, with the columns down and the measures across."""
+    """Make the table of agreement with people, with one column per measure."""
     templates = {row.measure: describe_templates(row, run.manifest.inputs) for row in model["measures"]}
     text = "Templates that scores are means over."
     columns = [
@@ -562,7 +562,7 @@ def _group_by_domain(panels: Mapping[tuple[str, str], Sequence[Panel]]) -> list[
 
 
 def _draw_profiles(run: RunData, index: int, measure: RunSlice) -> list[tuple[ProfileRow, Drawing]]:
-    """Return one profile figure per group that people rated; `index` is the number of the model, for file names."""
+    """Return one profile figure per rated group. `index` numbers the model in file names."""
     rated = [row for row in measure["profiles"] if not row.parts and any(v is not None for v in row.human or ())]
     name = f"profile-{index}-{measure.row.measure}"
     return [(row, partial(_draw_profile, f"{name}-{row.group}", row, run)) for row in rated]

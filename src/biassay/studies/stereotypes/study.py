@@ -176,7 +176,7 @@ def _find_in_rows(run: RunData, inputs: StereotypeInputsRecord) -> Iterator[Faul
     for number, row in enumerate(run.tables.get("contexts", ())):
         for column, counts in (("few_groups", row.groups), ("few_adjectives", row.adjectives)):
             for name in set(getattr(row, column)) - counts.keys():
-                yield make_row_fault("contexts", number, column, f"{name!r} has no number of contexts")
+                yield make_row_fault("contexts", number, column, f"the number of contexts of {name!r} is missing")
 
 
 def _find_in_scores(
@@ -185,13 +185,13 @@ def _find_in_scores(
     """Compare the profile of every group with the mean of its scores over the chosen templates."""
     for profile in profiles:
         if profile.group not in row.groups:
-            return f"the profile of {profile.group!r} is of a group that the measure does not have"
+            return f"the measure has no group {profile.group!r}, but a profile does"
     if not row.templates:
         return ""
     scores, shape = arrays.get(f"{row.measure}/scores"), (len(row.groups), len(row.templates), pairs)
     if scores is None or scores.shape != shape:
-        got = "there is no such array" if scores is None else f"its shape is {scores.shape}"
-        return f"{got}, and there are {shape[0]} groups, {shape[1]} templates and {pairs} pairs of traits"
+        got = "the array is missing" if scores is None else f"its shape is {scores.shape}"
+        return f"{got}; expected values for {shape[0]} groups, {shape[1]} templates and {pairs} pairs of traits"
     with np.errstate(all="ignore"):
         means = nan_mean(scores[:, [row.templates.index(name) for name in row.chosen]], axis=1)
     for profile in profiles:

@@ -77,22 +77,22 @@ def _list_reply_counts(run: RunData, model: ModelKey, results: Sequence[Result])
 
 
 def _list_warnings(results: Sequence[Result]) -> Iterator[str]:
-    """Warn of tests that follow the order of the group words, or whose missing responses could turn the difference."""
+    """Yield warnings about tests that order effects or missing responses make inconclusive."""
     ordered = [f"{row.test} ({format_decimal(row.first)} for the first)" for row in results if row.follows_order]
     if ordered:
         yield (
             "the responses follow the order of the group words rather than their meaning, so these tests are "
             f"inconclusive: {', '.join(ordered)}."
         )
-    turned = [
+    reversible = [
         f"{row.test} ({format_interval(row.bound_low, row.bound_high)})"
         for row in results
-        if row.may_turn and row.evidence == "inconclusive"
+        if row.may_change_sign and row.evidence == "inconclusive"
     ]
-    if turned:
+    if reversible:
         yield (
             "missing responses (refused, filtered, failed, unparsed or left out) could reverse the difference, so "
-            f"these tests are inconclusive. Difference with all of them counted either way: {', '.join(turned)}."
+            f"these tests are inconclusive. Difference with all of them counted either way: {', '.join(reversible)}."
         )
 
 
@@ -121,7 +121,7 @@ def make_findings(run: RunData) -> Sequence[Finding]:
 
 
 def group_words(run: RunData) -> dict[tuple[ModelKey, str], list[WordResult]]:
-    """Return the words by model and test."""
+    """Return the results of words by model and test."""
     return group_pairs(((model_key(word), word.test), word) for word in run.tables.get("words", ()))
 
 

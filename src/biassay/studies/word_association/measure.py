@@ -64,13 +64,13 @@ def choose_unit(settings: WordAssociationSettings, capabilities: Capabilities) -
 def parse_replies(
     test: WordAssociationTest, prompts: Sequence[AssociationPrompt], replies: Sequence[Reply]
 ) -> list[ParsedReply]:
-    """Parse which group each reply gives the words of its prompt to.
+    """Parse which group each reply assigns the words of its prompt to.
 
     Parameters
     ----------
     test : WordAssociationTest
     prompts : sequence of AssociationPrompt
-        Lists or decisions.
+        Prompts for lists or decisions.
     replies : sequence of Reply
         One reply per prompt.
     """
@@ -91,7 +91,9 @@ def parse_replies(
 def compute_log_odds(
     test: WordAssociationTest, prompts: Sequence[AssociationPrompt], replies: Sequence[Reply]
 ) -> tuple[NDArray[np.float64], list[AssociationPrompt]]:
-    """Return a table of log-odds by word, and for each of its rows a prompt with its pair, wording and order.
+    """Compute a table of log-odds with one column per word, and return it with one prompt per row.
+
+    A row has the replies for one pair of group words, one wording and one order.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ class WordAssociationRowBuilder:
         self._key = {**get_model_fields(identity), "test": test.name}
 
     def build(self, prompts: Sequence[AssociationPrompt], replies: Sequence[Reply]) -> Iterator[Row]:
-        """Yield the rows of the replies to all prompts: shares or log-odds, then decisions."""
+        """Yield the rows of all replies: those of shares or log-odds first, then decisions."""
         n = sum(prompt.form != "decision" for prompt in prompts)
         if self._unit == "log-odds":
             yield from self._build_from_log_odds(prompts[:n], replies[:n])
@@ -240,7 +242,7 @@ class WordAssociationRowBuilder:
         return replace(row, warnings=tuple(list_warnings(row)))
 
     def _add_difference(self, row: WordAssociationResult, association: WordAssociation) -> WordAssociationResult:
-        """Return the row with its outcomes, and with the claim that follows from them."""
+        """Return the row with its outcomes and the claim that they support."""
         (low, high), (bound_low, bound_high) = _finite(association.interval), _finite(association.bounds)
         claim = association.claim
         units = {"pairs": {"pairs": row.pairs}, "answers": {"answers": row.answers}, "words": {}}
@@ -375,11 +377,11 @@ def choose_claim(row: WordAssociationResult, alpha: float, *, is_descriptive: bo
         first = f"{outcome.scale} of the one named first: {format_decimal(row.first)}"
         return "inconclusive", f"the responses follow the order of the group words ({first})"
     doubt = _explain_missing(row, alpha) if outcome.p_value > alpha else None
-    return "inconclusive" if doubt and row.may_turn else "tested", doubt
+    return "inconclusive" if doubt and row.may_change_sign else "tested", doubt
 
 
 def _explain_floor(row: WordAssociationResult) -> str:
-    """Say that the design is too small for a significant p-value."""
+    """Explain that the design is too small for a significant p-value."""
     floor = f"(p is never below {format_p(row.outcome.p_floor)})"
     if row.generalizes_to == "pairs":
         n_pairs = f"{format_count(row.pairs, 'pair')} of group words"
@@ -395,7 +397,7 @@ def _explain_missing(row: WordAssociationResult, alpha: float) -> str | None:
     missing = (
         f"{_format_share(row.missing_rate)} of responses are missing (refused, filtered, failed, unparsed or left out)"
     )
-    if row.may_turn:
+    if row.may_change_sign:
         bounds = format_interval(outcome.bound_low, outcome.bound_high)
         return f"{missing}; depending on how they count, the difference is {bounds}"
     if p_read is not None and p_read <= alpha:

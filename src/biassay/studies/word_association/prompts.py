@@ -43,7 +43,7 @@ class AssociationPrompt:
         Attribute words: all of them in the order of the text, a single one, or the positive and the negative topic of a
         decision.
     block : int
-        Number shared by two prompts that differ only in the order of the group words; 0 for single words.
+        Number that two prompts share if they differ only in the order of the group words; 0 for single words.
     task : int
         Index of the topics of a decision.
     negative_first : bool
@@ -215,7 +215,7 @@ def _choose_balanced(block: int, tasks: int, choices: int) -> int:
 
 
 def _number_repeats(prompts: Sequence[AssociationPrompt]) -> tuple[AssociationPrompt, ...]:
-    """Return the prompts with the number of earlier ones that have the same text."""
+    """Return the prompts, with repetitions of the same text numbered from 0."""
     seen: Counter[str] = Counter()
     numbered = []
     for prompt in prompts:

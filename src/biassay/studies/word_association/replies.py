@@ -72,7 +72,7 @@ class ParsedReply:
 
     @property
     def follows(self) -> bool | None:
-        """Whether a decision assigns the negative topic to the stigmatised group; None if no decision was read."""
+        """True if a decision assigns the negative topic to the stigmatised group; None if it could not be parsed."""
         return self.to_stigmatised[1] if self.kind == "complete" else None
 
 

@@ -27,7 +27,7 @@ REPLY_LABELS = {"filtered": "filtered by the endpoint", "failed": "failed after 
 
 
 def list_counts(counts: Mapping[str, int | None]) -> str:
-    """List counts of replies by kind in words: 40 complete, 12 filtered by the endpoint."""
+    """List counts of replies by kind, such as "40 complete, 12 filtered by the endpoint"."""
     return ", ".join(f"{n:,} {REPLY_LABELS.get(kind, kind)}" for kind, n in counts.items() if n)
 
 
@@ -108,13 +108,13 @@ class WordAssociationResult(ResultRecord):
         return tuple(map(format_concept, (self.stigmatised, self.negative, self.default, self.positive)))
 
     @property
-    def may_turn(self) -> bool:
-        """Whether missing responses could turn the sign of the difference."""
+    def may_change_sign(self) -> bool:
+        """True if missing responses could change the sign of the difference."""
         low, high = self.outcome.bound_low, self.outcome.bound_high
         return bool(self.missing_rate) and low is not None and high is not None and low <= 0.0 <= high
 
     def describe_missing(self) -> str:
-        """Count the replies in which words are missing by kind, in words; empty if there are none."""
+        """List the counts of replies with missing words by kind. Return an empty string if there are none."""
         kinds = ("partial", "refused", "filtered", "failed", "unparsed")
         return list_counts({kind: getattr(self, kind) for kind in kinds})
 

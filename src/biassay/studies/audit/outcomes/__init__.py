@@ -100,12 +100,12 @@ class ResponseOutcome:
             raise MissingExtraError(f"the outcome {self.name!r} uses {self.requires[0]} and", self.requires[1])
 
     def score(self, texts: Sequence[str], names: Sequence[AuditName]) -> OutcomeScores:
-        """Score texts; `names` has the name in the prompt of each, which is replaced by "Person" first."""
+        """Score texts. In each text, "Person" first replaces the name from its prompt in `names`."""
         self.check_installed()
         return self.score_responses(Responses(texts, names))
 
     def score_responses(self, responses: Responses) -> OutcomeScores:
-        """Score responses; empty ones and those in a language that the outcome cannot score are NaN."""
+        """Score responses. Empty ones, and those in a language that the outcome cannot score, are NaN."""
         values = self._validate(self.compute(responses), len(responses))
         reasons = [self.undefined if math.isnan(value) else "" for value in values]
         if self.languages:
@@ -137,21 +137,21 @@ class ResponseOutcome:
 
 def outcome_names() -> tuple[str, ...]:
     """Return the names of all outcomes, built-in ones first."""
-    return (*_list_own_names(), *_load_plugin_outcomes())
+    return (*_list_built_in_names(), *_load_plugin_outcomes())
 
 
-def _list_own_names() -> tuple[str, ...]:
+def _list_built_in_names() -> tuple[str, ...]:
     return (*_load_built_in(), *lexicon_names())
 
 
 def _load_built_in() -> dict[str, ResponseOutcome]:
-    from biassay.studies.audit.outcomes.built_in import OUTCOMES  # which imports this module
+    from biassay.studies.audit.outcomes.built_in import OUTCOMES  # imported late, because it imports this module
 
     return OUTCOMES
 
 
 def _load_plugin_outcomes() -> dict[str, Any]:
-    return load_plugins(_GROUP, _list_own_names(), ResponseOutcome)
+    return load_plugins(_GROUP, _list_built_in_names(), ResponseOutcome)
 
 
 def judged_outcome_names() -> tuple[str, ...]:
@@ -186,7 +186,7 @@ def get_outcome(name: str) -> ResponseOutcome:
     check_unique_name(_GROUP, name)
     added = _load_plugin_outcomes()
     if name not in added:
-        known = (*_list_own_names(), *added)
+        known = (*_list_built_in_names(), *added)
         raise UnknownNameError(
             "outcome",
             name,
@@ -199,7 +199,7 @@ def get_outcome(name: str) -> ResponseOutcome:
 
 def get_outcome_package(name: str) -> str:
     """Return the distribution that provides an outcome."""
-    is_own = name in (*_list_own_names(), *judged_outcome_names())
+    is_own = name in (*_list_built_in_names(), *judged_outcome_names())
     return "biassay" if is_own else find_package(_GROUP, name)
 
 

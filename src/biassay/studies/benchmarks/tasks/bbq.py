@@ -101,7 +101,7 @@ def make_bbq_rows(
 
 
 def _list_options(items: Sequence[BbqItem]) -> dict[str, list[int]]:
-    """Return the index of the correct option, of the stereotype and of "unknown", by item."""
+    """Return per item the indices of the correct, the stereotyped and the "unknown" option."""
     return {
         "correct": [item.correct for item in items],
         "target": [-2 if item.target is None else item.target for item in items],
@@ -123,7 +123,7 @@ def _score_choices(settings: BenchmarkSettings, items: Sequence[BbqItem], choice
 def _bound_row(
     settings: BenchmarkSettings, row: BenchmarkResult, questions: Sequence[tuple[BbqItem, CombinedChoice]]
 ) -> BenchmarkResult:
-    """Add the bounds that questions without a choice leave: each follows the stereotype, or contradicts it."""
+    """Add bounds of the score: every question without a choice follows the stereotype, or contradicts it."""
     missing = [not combined.kinds["chosen"] and item.target is not None for item, combined in questions]
     if not any(missing):
         return row

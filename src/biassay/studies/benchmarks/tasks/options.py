@@ -47,7 +47,7 @@ _TIE = 1e-9  # probabilities that differ by less are equal
 
 @dataclass(frozen=True)
 class CombinedChoice:
-    """Choice over all orders: an option's index or `UNPARSED`, share of agreeing orders, and kinds of all replies.
+    """Choice over all orders: index of the option or `UNPARSED`, share of agreeing orders, and kinds of replies.
 
     ``positions`` counts at which position the chosen options were shown. ``read`` are replies in words with their
     kinds, by order. ``log_p`` are log-probabilities of the options as a mean over orders; empty for answers in words.
@@ -166,7 +166,7 @@ def find_favoured_position(positions: Counter[int]) -> dict[str, Any]:
 
 
 def count_choices(choices: Sequence[CombinedChoice]) -> dict[str, int]:
-    """Return the fields of a row that count questions, those that are undecided, and responses by kind."""
+    """Return the fields of a row that count questions, undecided questions, and responses by kind."""
     undecided = sum(choice.choice == UNPARSED for choice in choices)
     kinds = sum((choice.kinds for choice in choices), Counter[str]())
     return {"items": len(choices), "undecided": undecided, **count_kinds(kinds)}
@@ -189,7 +189,7 @@ class OptionsTask(BenchmarkTask):
         """Parse the option that a response chooses, given the order in which options were shown."""
 
     def describe_question(self, item: Any) -> tuple[str, Sequence[str]]:
-        """Return the name of a question in the data, and the names of its options."""
+        """Return the id of a question and the names of its options."""
         return item.id, item.options
 
     def make_prompts(self, item: Any, settings: BenchmarkSettings, by: By) -> dict[OptionOrder, Prompt]:
@@ -224,7 +224,7 @@ class OptionsTask(BenchmarkTask):
     def choose(
         self, category: str, items: Sequence[Any], settings: BenchmarkSettings, model: ModelOutputs
     ) -> Generator[Row, None, list[CombinedChoice]]:
-        """Yield example replies to the questions of a category; return the choice for every question over all orders.
+        """Yield example replies for a category, and return the combined choice for every question.
 
         Parameters
         ----------
