@@ -74,7 +74,7 @@ def _describe_scope(test: WordAssociationTest) -> tuple[str, str]:
 
 
 def source_to_json(source: Source) -> dict[str, object]:
-    """Return where a test comes from as JSON data."""
+    """Return the source of a test as JSON data."""
     return {
         "source": source.name,
         "citation": source.citation,
@@ -84,7 +84,7 @@ def source_to_json(source: Source) -> dict[str, object]:
 
 
 def print_source(console: Console, source: Source) -> None:
-    """Print where a test or grouping comes from."""
+    """Print the source of a test or grouping."""
     console.print(f"from: {escape(source.citation)} (version {escape(source.version)})", highlight=False)
     console.print(f"licence: {escape(source.licence)}", highlight=False)
 

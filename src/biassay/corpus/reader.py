@@ -50,7 +50,7 @@ class ReadStats:
     examples: list[str] = field(default_factory=list)
 
     def add_bad(self, location: str, reason: str | None) -> None:
-        """Count a document that cannot be read. Without a reason, it is not UTF-8."""
+        """Count a document that cannot be read. If `reason` is None, it is not valid UTF-8."""
         self.bad += reason is not None
         self.undecodable += reason is None
         if len(self.examples) < _MAX_EXAMPLES:
@@ -95,7 +95,7 @@ class PackedDocuments:
 def open_reader(
     part: CorpusPart, field: str | None, document: str, is_html: bool
 ) -> _LineReader | _CsvReader | _ParquetReader:
-    """Return a reader for a part of a corpus. After its last chunk, its `damage` says why reading stopped early.
+    """Return a reader for a part of a corpus. Its `damage` holds the reason if reading stopped early.
 
     Parameters
     ----------

@@ -558,7 +558,7 @@ def iter_file(path: Path, file_format: str | None = None) -> Iterator[Vocabulary
 
 
 def iter_arrays(words: Sequence[str], vectors: NDArray[np.float32]) -> Iterator[VocabularyBlock]:
-    """Iterate over distinct words and their vectors in memory, which are not checked again."""
+    """Iterate over distinct words and their vectors in memory, without checking them again."""
     for start in range(0, len(words), BLOCK_ROWS):
         part = list(words[start : start + BLOCK_ROWS])
         yield VocabularyBlock(part, vectors[start : start + BLOCK_ROWS], start + len(part), len(words))

@@ -146,14 +146,14 @@ def get_setting_specs(settings: type) -> Mapping[str, SettingSpec]:
 
 
 def describe_settings(settings: Any, *, leave_out: Collection[str] = ()) -> Iterator[tuple[str, str]]:
-    """Yield the option and value of every setting that has a value, and what it does.
+    """Yield every setting that has a value, with its option and its help.
 
     Parameters
     ----------
     settings : dataclass
         Settings of a run.
     leave_out : collection of str
-        Names of settings and of sections of the help that are left out.
+        Names of settings, or of sections of the help, to leave out.
     """
     for name, spec in get_setting_specs(type(settings)).items():
         value = getattr(settings, name)
