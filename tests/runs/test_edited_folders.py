@@ -157,7 +157,7 @@ FOUND: list[tuple[str, str, Path_, object, str]] = [
     ("stereotypes", RESULTS, in_first("measures", "measure"), "x", "measures[0].measure: unknown name 'x'"),
     ("stereotypes", RESULTS, in_first("measures", "chosen"), ["x"], "measures[0].chosen: templates that are not"),
     ("stereotypes", RESULTS, in_first("profiles", "measure"), "x", "profiles[0].measure: measure 'x' is not in"),
-    ("stereotypes", RESULTS, in_first("profiles", "group"), "x", "the profile of 'x'"),
+    ("stereotypes", RESULTS, in_first("profiles", "group"), "x", "the measure has no group 'x'"),
     ("stereotypes", RESULTS, in_first("profiles", "scores"), lambda scores: scores[::-1], "give another profile"),
     ("stereotypes", RESULTS, in_first("profiles", "scores"), [1.0], "profiles[0].scores: 1 values for"),
     ("stereotypes", RESULTS, ("tables", "models"), [], "tables.models: no row of the model"),
