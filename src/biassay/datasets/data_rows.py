@@ -67,7 +67,10 @@ class DataRow:
         """Raise StimulusError with a suggestion if the row lacks a column."""
         for column in columns:
             if column not in self.values:
-                similar = find_nearest_names(column, map(str, self.values))
+                names = list(map(str, self.values))
+                if len(names) == 1 and (separator := next((mark for mark in ";\t|" if mark in names[0]), "")):
+                    self.fail("", f"the columns are separated by {separator!r}; separate them by commas")
+                similar = find_nearest_names(column, names)
                 hint = f"rename {similar[0]!r}" if similar else f"found {', '.join(map(str, self.values))[:200]}"
                 self.fail("", f"the column {column!r} is missing; {hint}")
 

@@ -231,7 +231,7 @@ class DefaultPresenter(Presenter):
         results = _list_table_blocks([spec for spec in specs if not spec.collapsed], run)
         details = _list_table_blocks([spec for spec in specs if spec.collapsed], run)
         values = _read_fields(run.manifest.settings).items()
-        settings = [(name, format_value("text", value) or "–") for name, value in values]
+        settings = [(name, format_value("text", value)) for name, value in values if value not in (None, (), "")]
         unknown = [
             (f"Out of vocabulary on {label}", ", ".join(record.oov_words))
             for label, record in zip(record_labels(run), run.manifest.models, strict=True)

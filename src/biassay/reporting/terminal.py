@@ -166,7 +166,7 @@ def _limit_lines(blocks: list[list[Text]], max_lines: int) -> None:
         cut[longest] += 1
     for block, number in zip(blocks, cut, strict=True):
         if number:
-            block.append(Text(f"  … {number:,} more lines: --all", style="dim"))
+            block.append(Text(f"  … {number:,} more line{'' if number == 1 else 's'}: --all", style="dim"))
 
 
 def _list_verdict(report: Report) -> Iterator[Text | _Point]:

@@ -164,7 +164,11 @@ class _ModelView:
             caveat = "; the judge is not checked against human ratings"
         if found:
             n_tested = sum(result.form_of is None and result.p_value is not None for result in self.measured)
-            count = f"; {len(found)} of {n_tested} differences are significant" if n_tested > 1 else ""
+            count = (
+                f"; {len(found)} of {n_tested} differences {'is' if len(found) == 1 else 'are'} significant"
+                if n_tested > 1
+                else ""
+            )
             return f"{self._describe(found[0])}{count}{caveat}"
         if doubt := next(filter(None, (result.doubt or _explain_missing(result) for result in self.results)), ""):
             return f"inconclusive. {doubt[0].upper()}{doubt[1:]}{caveat}"

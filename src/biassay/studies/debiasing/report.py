@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from biassay.grouping import group_pairs
-from biassay.reporting.document import Cell, ColumnSpan, Report, RowGroup, Section, Statement, Table, TableRow
+from biassay.reporting.document import Cell, ColumnSpan, Report, RowGroup, Section, Statement, Table, TableRow, Text
 from biassay.reporting.methods import CitationUse
 from biassay.reporting.presenter import DefaultPresenter
 from biassay.results.run_data import RunData, RunGroup, model_key, model_labels
@@ -22,6 +22,7 @@ from biassay.studies.debiasing.results import (
 _MEANING = (
     "Associations are calibrated differences; the probe is the share of held-out words that it classifies correctly; "
     "names differ in SD of documents; similarity is a rank correlation with people; neighbours is the share kept. "
+    "Changes of shares are in percentage points. "
     "Detected means p <= alpha without correction, after erasure too, because missing what is left is the worse error."
 )
 _COLUMNS = {BEFORE: BEFORE, AFTER: AFTER, "change": ""}
@@ -33,7 +34,7 @@ def _make_table(title: str, rows: list[DebiasingResult]) -> Table:
     body = tuple(
         TableRow((row.name,), tuple(Cell(format_outcome(row, when)) for when in _COLUMNS.values())) for row in rows
     )
-    return Table(title, ("",), tuple(map(ColumnSpan, _COLUMNS)), (RowGroup("", body),))
+    return Table(title, ("measure",), tuple(map(ColumnSpan, _COLUMNS)), (RowGroup("", body),))
 
 
 class DebiasingPresenter(DefaultPresenter):
@@ -55,7 +56,10 @@ class DebiasingPresenter(DefaultPresenter):
             statements=statements,
             details=[*map(Statement, skipped)],
             tables=tables,
-            sections=[Section("numbers", "Before and after", tuple(tables), collapsed=False), *report.sections],
+            sections=[
+                Section("numbers", "Before and after", (Text(_MEANING), *tables), collapsed=False),
+                *report.sections,
+            ],
             tone="bad" if "bad" in tones else "unsure",
         )
 
