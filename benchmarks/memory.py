@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -80,15 +81,24 @@ class Toy:
     def likelihoods(self, texts: Sequence[LikelihoodRequest]) -> list[TokenLikelihoods]:
         found = []
         for text in texts:
-            ends = np.cumsum([len(word) + 1 for word in text.text.split(" ")])
+            words = text.text.split(" ")
+            ends = np.cumsum([len(word) + 1 for word in words])
             spans = np.stack([np.concatenate([[0], ends[:-1]]), np.minimum(ends, len(text.text))], axis=1)
             log_p = np.resize(self._numbers(text.text), len(spans)) - 1.0
-            found.append(TokenLikelihoods(log_p, spans.astype(np.int32)))
+            tokens = np.array([zlib.crc32(word.encode()) for word in words], dtype=np.int64)
+            found.append(TokenLikelihoods(log_p, spans.astype(np.int32), tokens))
         return found
 
 
 FAMILY = ModelBackend(
-    name="toy", form="toy:NAME", about="hashes", texts=Toy, blanks=Toy, replies=Toy, likelihoods=Toy, splits=False
+    name="toy",
+    syntax="toy:NAME",
+    description="hashes",
+    texts=Toy,
+    blanks=Toy,
+    replies=Toy,
+    likelihoods=Toy,
+    splittable=False,
 )
 
 
