@@ -19,7 +19,7 @@ def test_a_folder_that_holds_another_run(tmp_path: Path, cli: Cli) -> None:
     before = {path.name: path.read_bytes() for path in out.rglob("*.*")}
     code, stdout, stderr = cli("run", "glove", "--tests", "weat7", "--out", out)
     assert (code, stdout) == (2, "")
-    assert f"{out} holds another run, which is finished; choose another folder" in stderr
+    assert f"{out} holds a finished run; choose another folder, or show the run with: biassay report {out}" in stderr
     assert {path.name: path.read_bytes() for path in out.rglob("*.*")} == before
 
 

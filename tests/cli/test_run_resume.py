@@ -227,3 +227,13 @@ def test_a_disk_that_is_full_from_the_start_does_not_block_the_folder(
             assert cli("run", "glove", "--tests", "weat6", "--out", out)[0] == 1
         assert not out.exists() or not list(out.iterdir())
     assert cli("run", "glove", "--tests", "weat6", "--out", out)[0] == 0
+
+
+def test_an_interrupted_run_without_a_folder_says_how_to_continue(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("biassay.cli.studies.measure", interrupt)
+    code, _, stderr = cli("run", "glove", "--tests", "weat6")
+    assert (code, stderr.splitlines()[0]) == (1, "interrupted")
+    assert "type the same command again" in stderr

@@ -203,7 +203,7 @@ def test_an_edited_value_is_refused_by_file_and_field(
 @pytest.mark.parametrize("models", [3, [3], {"x": 1}, [{}], None])
 def test_a_new_run_leaves_a_folder_with_an_edited_manifest_alone(models: object, edited: Callable[..., Path]) -> None:
     folder = edited("encoders", MANIFEST, ("models",), models)
-    with pytest.raises(RunFolderError, match="holds another run"):
+    with pytest.raises(RunFolderError, match="holds a finished run"):
         biassay.run("glove", "weat6", out=folder)
 
 

@@ -167,6 +167,8 @@ def _hint_resume(options: CliRunOptions) -> Iterator[None]:
         rejected = options.resumed is not None and isinstance(error, UsageError)  # would be rejected again
         if options.folder is not None and not rejected and is_unfinished(options.folder):
             error.add_note(f"to continue: {_format_resume_command(options.folder)}")
+        elif isinstance(error, KeyboardInterrupt) and options.folder is None:
+            error.add_note("to continue, type the same command again: finished outputs are cached")
         raise
 
 

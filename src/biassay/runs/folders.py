@@ -54,7 +54,9 @@ def ensure_empty(folder: Path) -> None:
                 f"{folder} holds a run that the budget cut short; continue it with: biassay resume {folder} --budget "
                 "TOKENS; or choose another folder"
             )
-        raise RunFolderError(f"{folder} holds another run, which is finished; choose another folder")
+        raise RunFolderError(
+            f"{folder} holds a finished run; choose another folder, or show the run with: biassay report {folder}"
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RunFolderError(f"{folder} is not an empty folder; choose another")
 
