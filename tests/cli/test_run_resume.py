@@ -235,5 +235,5 @@ def test_an_interrupted_run_without_a_folder_says_how_to_continue(cli: Cli, monk
 
     monkeypatch.setattr("biassay.cli.studies.measure", interrupt)
     code, _, stderr = cli("run", "glove", "--tests", "weat6")
-    assert (code, stderr.splitlines()[0]) == (1, "interrupted")
+    assert (code, "interrupted\n" in stderr) == (1, True)
     assert "type the same command again" in stderr
