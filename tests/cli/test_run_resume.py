@@ -185,7 +185,7 @@ class Full:
         return self.real(*args)
 
 
-# The manifest, 3 of the store, 3 of what was measured, 4 of the run, the report, 2 at the end. Cached vectors do not
+# The manifest, 3 of the store, 3 of the measurement, 4 of the run, the report, 2 at the end. Cached vectors do not
 # wait for the disk.
 FILES = {"fsync": 13, "replace": 14}
 

@@ -131,7 +131,7 @@ def encode(model: str, given: list[tuple[str, Span]]) -> ContextEmbeddings:
 # The witness
 
 
-def own_tokens(tokenizer: Any, text: str, span: Span) -> list[int]:
+def find_word_tokens(tokenizer: Any, text: str, span: Span) -> list[int]:
     """Tokens that have a character in common with the word."""
     found = tokenizer(text, return_offsets_mapping=True)
     special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
@@ -151,7 +151,7 @@ def library(folder: Path) -> tuple[Any, Any]:
     return tokenizer, model.get_encoder() if model.config.is_encoder_decoder else model
 
 
-def states_of(folder: Path, ids: list[int]) -> NDArray[Any]:
+def read_hidden_states(folder: Path, ids: list[int]) -> NDArray[Any]:
     """Hidden states (layers, tokens, d) of one text."""
     import torch
 
@@ -165,8 +165,8 @@ def states_of(folder: Path, ids: list[int]) -> NDArray[Any]:
 def direct(folder: Path, text: str, span: Span, part: str = "last") -> NDArray[Any]:
     """The word's vector at every layer (layers, d)."""
     tokenizer = library(folder)[0]
-    own = own_tokens(tokenizer, text, span)
-    states = states_of(folder, tokenizer(text)["input_ids"])[:, own]
+    own = find_word_tokens(tokenizer, text, span)
+    states = read_hidden_states(folder, tokenizer(text)["input_ids"])[:, own]
     return np.asarray({"last": states[:, -1], "first": states[:, 0], "mean": states.mean(axis=1)}[part])
 
 
@@ -189,7 +189,7 @@ def test_a_piece_that_an_earlier_word_ends_with_is_not_taken(models: dict[str, P
     text, span = unmarked("The ants love |flowers|.")
     tokenizer = library(models["bert"])[0]
     ids = tokenizer(text)["input_ids"]
-    states = states_of(models["bert"], ids)[-1]
+    states = read_hidden_states(models["bert"], ids)[-1]
     s = tokenizer.convert_tokens_to_ids("##s")
     assert ids.count(s) == 2
     (vector,) = encode(f"hf:{models['bert']}", [(text, span)]).vectors
@@ -320,7 +320,7 @@ def text_tokenizer(name: str) -> tuple[Any, TextTokenizer]:
 def test_tokens_are_found_whatever_the_text(name: str, before: str, word: str, behind: str) -> None:
     text, span = before + word + behind, (len(before), len(before) + len(word))
     tokenizer, ours = text_tokenizer(name)
-    expected = own_tokens(tokenizer, text, span)
+    expected = find_word_tokens(tokenizer, text, span)
     ids = tokenizer(text)["input_ids"]
     found, missing = ours.locate([text], [span])
     if not expected or all(ids[i] == tokenizer.unk_token_id for i in expected):

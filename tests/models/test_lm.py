@@ -183,7 +183,7 @@ def some_questions(rng: np.random.Generator) -> list[TokenQuery]:
     return made
 
 
-def asked_by(groups: PrefixGroups) -> list[tuple[tuple[int, ...], int, int]]:
+def list_requests(groups: PrefixGroups) -> list[tuple[tuple[int, ...], int, int]]:
     """Return every query: all tokens up to its position, and the target token."""
     whole = groups.whole
     return [
@@ -200,9 +200,9 @@ def test_every_question_is_asked_behind_the_same_tokens(rows: int, tokens: int) 
     read = 0
     for families, own in found:
         expected = [(q.ids[: q.position + 1], q.position, q.target) for q in (questions[i] for i in own)]
-        assert asked_by(families) == expected
+        assert list_requests(families) == expected
         parts = families.halves() or [families]
-        assert [one for part in parts for one in asked_by(part)] == expected
+        assert [one for part in parts for one in list_requests(part)] == expected
         first, second = families.prefix_batch, families.suffix_batch
         assert len(first.targets) + len(second.targets) == len(own)
         assert all(map(len, [*first.sequences, *second.sequences]))

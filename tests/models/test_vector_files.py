@@ -34,34 +34,34 @@ WORDS = ["cat", "dog", "café", "日本", "naïveté", "O'Brien", "well-known", 
 WIDE = 20  # enough values to reach past the first bytes of a file
 
 
-def matrix_of(words: Sequence[str], dimension: int = WIDE) -> Matrix:
+def make_matrix(words: Sequence[str], dimension: int = WIDE) -> Matrix:
     return np.random.default_rng(7).normal(size=(len(words), dimension)).astype(np.float32)
 
 
-def text_of(words: Sequence[str], matrix: Matrix, end: str = "\n") -> bytes:
+def write_text_vectors(words: Sequence[str], matrix: Matrix, end: str = "\n") -> bytes:
     """Nine digits: enough to give back every float32 exactly."""
     rows = (" ".join([word, *(f"{value:.9g}" for value in row)]) for word, row in zip(words, matrix, strict=True))
     return "".join(row + end for row in rows).encode()
 
 
-def header_of(matrix: Matrix) -> bytes:
+def make_header(matrix: Matrix) -> bytes:
     return f"{len(matrix)} {matrix.shape[1]}\n".encode()
 
 
 def binary_of(words: Sequence[str], matrix: Matrix, end: bytes) -> bytes:
     rows = (word.encode() + b" " + row.astype("<f4").tobytes() + end for word, row in zip(words, matrix, strict=True))
-    return header_of(matrix) + b"".join(rows)
+    return make_header(matrix) + b"".join(rows)
 
 
 def content_of(form: str, words: Sequence[str], matrix: Matrix) -> bytes:
     if form.endswith(".gz"):
         return gzip.compress(content_of(form.removesuffix(".gz"), words, matrix), mtime=0)
     if form == "glove.txt":
-        return text_of(words, matrix)
+        return write_text_vectors(words, matrix)
     if form == "word2vec.txt":
-        return header_of(matrix) + text_of(words, matrix)
+        return make_header(matrix) + write_text_vectors(words, matrix)
     if form == "fasttext.vec":  # fastText ends its lines with a blank
-        return header_of(matrix) + text_of(words, matrix, " \n")
+        return make_header(matrix) + write_text_vectors(words, matrix, " \n")
     return binary_of(words, matrix, b"\n" if form == "newlines.bin" else b"")
 
 
@@ -122,14 +122,14 @@ def _expected(words: Sequence[str], matrix: Matrix) -> dict[str, list[float]]:
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_gives_the_first_vector_of_each_word(form: str, tmp_path: Path, read: Read) -> None:
     words = [*WORDS, "Dog", "dog", "fox", "cat"]
-    found = read(write(tmp_path, form, words, matrix_of(words)), words)
-    assert found == _expected(words, matrix_of(words))
+    found = read(write(tmp_path, form, words, make_matrix(words)), words)
+    assert found == _expected(words, make_matrix(words))
     assert list(found) == [*WORDS, "Dog", "fox"]
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_only_words_asked_for_are_kept_with_their_places(form: str, tmp_path: Path) -> None:
-    found = read_vectors(write(tmp_path, form, WORDS, matrix_of(WORDS)), [WORDS[5], WORDS[2], "none"])
+    found = read_vectors(write(tmp_path, form, WORDS, make_matrix(WORDS)), [WORDS[5], WORDS[2], "none"])
     assert set(found) == {WORDS[2], WORDS[5]}
     assert found.ranks == {WORDS[2]: 3, WORDS[5]: 6}
     assert [word.split(" ")[0] for word in WORDS] == [word.split(" ")[0] for word in found.first_words]
@@ -139,8 +139,8 @@ def test_only_words_asked_for_are_kept_with_their_places(form: str, tmp_path: Pa
 def test_words_may_hold_blanks_or_be_what_others_take_for_white_space(form: str, tmp_path: Path, read: Read) -> None:
     """GloVe 840B has '. . .', fastText's crawl-300d-2M a tab, GloVe's twitter.27B the character NEL."""
     words = ["cat", ". . .", "at name@domain.com", "1.5 2.5", "\t", "\x85", "\xa0—", "\u3000", "\u2028", "", "dog"]
-    path = write(tmp_path, form, words, matrix_of(words))
-    assert read(path, words) == _expected(words, matrix_of(words))
+    path = write(tmp_path, form, words, make_matrix(words))
+    assert read(path, words) == _expected(words, make_matrix(words))
     assert not read_vectors(path, ["at", "name@domain.com"])
 
 
@@ -148,10 +148,10 @@ def test_words_may_hold_blanks_or_be_what_others_take_for_white_space(form: str,
 @pytest.mark.parametrize("with_header", [True, False])
 @pytest.mark.parametrize("after", ["", "end", "end end"])
 def test_line_ends_do_not_matter(end: str, with_header: bool, after: str, tmp_path: Path, read: Read) -> None:
-    content = text_of(WORDS, matrix_of(WORDS), end) + after.replace("end", end.strip(" ")).encode()
+    content = write_text_vectors(WORDS, make_matrix(WORDS), end) + after.replace("end", end.strip(" ")).encode()
     if with_header:
-        content = header_of(matrix_of(WORDS)).replace(b"\n", end.encode()) + content
-    assert read(write_bytes(tmp_path, "v.txt", content), WORDS) == _expected(WORDS, matrix_of(WORDS))
+        content = make_header(make_matrix(WORDS)).replace(b"\n", end.encode()) + content
+    assert read(write_bytes(tmp_path, "v.txt", content), WORDS) == _expected(WORDS, make_matrix(WORDS))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_line_ends_do_not_matter(end: str, with_header: bool, after: str, tmp_pa
     [
         (b"cat 1 2\ndog 3.5 -4.25", {"cat": [1, 2], "dog": [3.5, -4.25]}),
         (b"cat 1.5\nbig dog 2.5\n", {"cat": [1.5], "big dog": [2.5]}),
-        # Several lines lie within the first bytes, by which text and binary are told apart.
+        # The first bytes, which distinguish text from binary files, hold several lines.
         (b"2 3\ncat 1 2 3\ndog 4 5 6\n", {"cat": [1, 2, 3], "dog": [4, 5, 6]}),
         (b"2 3\n. . . 1 2 3\ndog 4 5 6\n", {". . .": [1, 2, 3], "dog": [4, 5, 6]}),
         (b"dog 1 2\ncat 1e-3 -2.5E+1\nfox .5 -0\ncow +1 1.\n", None),
@@ -171,7 +171,7 @@ def test_short_files(content: bytes, expected: dict[str, list[float]] | None, tm
 
 
 def test_format_can_be_given(tmp_path: Path, read: Read) -> None:
-    matrix = matrix_of(WORDS, 3)
+    matrix = make_matrix(WORDS, 3)
     for file_format, form in [("text", "word2vec.txt"), ("word2vec-binary", "word2vec.bin"), ("npy", "matrix.npy")]:
         assert read(write(tmp_path, form, WORDS, matrix), WORDS, file_format) == _expected(WORDS, matrix)
 
@@ -214,12 +214,12 @@ def test_what_is_written_is_read_back(form: str, vocabulary: tuple[list[str], Ma
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("rows", [1, 3, 8, 9])
 def test_length_of_blocks_does_not_change_the_stream(form: str, rows: int, tmp_path: Path) -> None:
-    path = write(tmp_path, form, WORDS, matrix_of(WORDS))
+    path = write(tmp_path, form, WORDS, make_matrix(WORDS))
     blocks = blocks_of(path, rows=rows)
     assert [len(block.words) for block in blocks] == [min(rows, 8 - at) for at in range(0, 8, rows)]
     words, vectors = joined(blocks)
     assert words == WORDS
-    np.testing.assert_array_equal(vectors, matrix_of(WORDS))
+    np.testing.assert_array_equal(vectors, make_matrix(WORDS))
     done = [block.done for block in blocks]
     assert done == sorted(done)
     assert {block.total for block in blocks} == {8 if form == "matrix.npy" else path.stat().st_size}
@@ -246,8 +246,8 @@ def test_words_across_read_chunks_are_whole(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["v.txt", "v.bin"])
 def test_words_that_are_not_utf8_are_kept(form: str, tmp_path: Path) -> None:
     words = ["cat", "caf#", "dog"]
-    matrix = matrix_of(words)
-    content = text_of(words, matrix) if form == "v.txt" else binary_of(words, matrix, b"")
+    matrix = make_matrix(words)
+    content = write_text_vectors(words, matrix) if form == "v.txt" else binary_of(words, matrix, b"")
     path = write_bytes(tmp_path, form, content.replace(b"caf#", b"caf\xe9"))
     assert _stream(path) == _expected(["cat", "caf\ufffd", "dog"], matrix)
 
@@ -255,7 +255,7 @@ def test_words_that_are_not_utf8_are_kept(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_zero_vectors_are_left_out_and_counted(form: str, tmp_path: Path) -> None:
     words = [*WORDS, WORDS[3]]
-    matrix = matrix_of(words)
+    matrix = make_matrix(words)
     matrix[[0, 3, 7]] = 0
     matrix[4, 0] = 0
     blocks = blocks_of(write(tmp_path, form, words, matrix), rows=2)
@@ -264,7 +264,7 @@ def test_zero_vectors_are_left_out_and_counted(form: str, tmp_path: Path) -> Non
     np.testing.assert_array_equal(vectors, matrix[[1, 2, 4, 5, 6]])
     assert blocks[-1].skipped == 3
     with pytest.raises(VectorFileError, match="direction"):
-        whole(write(tmp_path, form, WORDS, np.zeros_like(matrix_of(WORDS))))
+        whole(write(tmp_path, form, WORDS, np.zeros_like(make_matrix(WORDS))))
 
 
 # Numbers
@@ -352,7 +352,7 @@ def test_a_copy_under_another_name_and_date_is_the_same_model(tmp_path: Path) ->
 
 def test_model_is_another_when_the_words_beside_an_npy_change(tmp_path: Path) -> None:
     """Otherwise stored vectors of the old words would be used."""
-    path = write(tmp_path, "matrix.npy", ["cat", "dog"], matrix_of(["cat", "dog"]))
+    path = write(tmp_path, "matrix.npy", ["cat", "dog"], make_matrix(["cat", "dog"]))
     before = open_encoder(f"vectors:{path}").identity.key
     (tmp_path / "words.txt").write_text("dog\ncat\n")
     assert open_encoder(f"vectors:{path}").identity.key != before
@@ -383,7 +383,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "cannot be read" in error_of(tmp_path)
     for name in ("absent.txt", "absent.bin", "absent.txt.gz"):
         assert "No such file" in error_of(tmp_path / name)
-    path = write(tmp_path, "glove.txt", WORDS, matrix_of(WORDS))
+    path = write(tmp_path, "glove.txt", WORDS, make_matrix(WORDS))
     monkeypatch.setattr(Path, "open", _refuse)
     assert "Permission denied" in error_of(path)
     with pytest.raises(VectorFileError, match="Permission denied"):
@@ -410,7 +410,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("v.txt.gz", b"cat 1 2 3\n", "damaged"),
         ("v.txt.gz", b"\x1f\x8b and no more than that", "damaged"),
         # Otherwise bytes of one vector would be taken for words and values of the next.
-        ("v.bin", binary_of(WORDS, matrix_of(WORDS), b"").replace(b"8 20\n", b"8 10\n", 1), ""),
+        ("v.bin", binary_of(WORDS, make_matrix(WORDS), b"").replace(b"8 20\n", b"8 10\n", 1), ""),
     ],
 )
 def test_damaged_files(name: str, content: bytes, said: str, tmp_path: Path, error_of: ErrorOf) -> None:
@@ -436,7 +436,7 @@ def test_values_that_are_not_numbers_give_line_and_word(values: str, tmp_path: P
 
 def test_fault_far_within_a_file_gives_its_line(tmp_path: Path, error_of: ErrorOf) -> None:
     """Behind several read chunks and parts of them."""
-    values = text_of([""], matrix_of([""], 100))
+    values = write_text_vectors([""], make_matrix([""], 100))
     lines = [b"w%05d" % i + values for i in range(20_000)]
     lines[17_654] = lines[17_654].replace(b" -", b" -x", 1)
     message = error_of(write_bytes(tmp_path, "v.txt", b"".join(lines)), ["w17654"])
@@ -446,7 +446,7 @@ def test_fault_far_within_a_file_gives_its_line(tmp_path: Path, error_of: ErrorO
 @pytest.mark.parametrize("form", ["word2vec.txt", "fasttext.vec", "word2vec.txt.gz", "word2vec.bin", "newlines.bin"])
 @pytest.mark.parametrize("declared", [7, 9])
 def test_header_count_must_match(form: str, declared: int, tmp_path: Path, error_of: ErrorOf) -> None:
-    content = content_of(form.removesuffix(".gz"), WORDS, matrix_of(WORDS)).replace(b"8 ", b"%d " % declared, 1)
+    content = content_of(form.removesuffix(".gz"), WORDS, make_matrix(WORDS)).replace(b"8 ", b"%d " % declared, 1)
     message = error_of(write_bytes(tmp_path, form, gzip.compress(content) if form.endswith(".gz") else content))
     assert str(declared) in message
 
@@ -454,7 +454,7 @@ def test_header_count_must_match(form: str, declared: int, tmp_path: Path, error
 @pytest.mark.parametrize("form", ["word2vec.bin", "newlines.bin"])
 @pytest.mark.parametrize("lost", [2, 4 * WIDE + 2, 300])
 def test_truncated_binary_gives_the_word_number(form: str, lost: int, tmp_path: Path, error_of: ErrorOf) -> None:
-    message = error_of(write_bytes(tmp_path, form, content_of(form, WORDS, matrix_of(WORDS))[:-lost]))
+    message = error_of(write_bytes(tmp_path, form, content_of(form, WORDS, make_matrix(WORDS))[:-lost]))
     assert "of 8" in message
     assert "truncated" in message
 
@@ -467,14 +467,14 @@ def test_binary_needs_a_header_with_a_dimension(content: bytes, tmp_path: Path, 
 @pytest.mark.parametrize("form", [f"{form}.gz" for form in PLAIN])
 def test_damaged_gzip_is_refused(form: str, tmp_path: Path, error_of: ErrorOf) -> None:
     """Cut anywhere; with another checksum, so that the data itself can still be unpacked; with a hole."""
-    content = content_of(form, WORDS, matrix_of(WORDS))
+    content = content_of(form, WORDS, make_matrix(WORDS))
     for kept in (5, 14, 0.5, 0.9, 0.999):
         cut = write_bytes(tmp_path, form, content[: int(kept if kept > 1 else kept * len(content))])
         assert "compressed file is" in error_of(cut)
         assert "compressed file is" in error_of(cut, file_format="word2vec-binary" if "bin" in form else "text")
     assert "damaged" in error_of(write_bytes(tmp_path, form, content[:-6] + bytes([content[-6] ^ 0xFF]) + content[-5:]))
     words = [f"w{i}" for i in range(4000)]
-    content = content_of(form, words, matrix_of(words))
+    content = content_of(form, words, make_matrix(words))
     middle = len(content) // 2
     error_of(write_bytes(tmp_path, form, content[:middle] + bytes(4000) + content[middle + 4000 :]))
 
@@ -483,7 +483,7 @@ def test_damaged_gzip_is_refused(form: str, tmp_path: Path, error_of: ErrorOf) -
 def test_bad_vectors_name_their_word_if_it_is_asked_for(form: str, tmp_path: Path, error_of: ErrorOf) -> None:
     line = 4 if form.startswith(("word2vec.txt", "fasttext")) else 3
     place = {"bin": "word 3", "npy": "row 2"}.get(form.removesuffix(".gz").rpartition(".")[2], f"line {line}")
-    matrix = matrix_of(WORDS)
+    matrix = make_matrix(WORDS)
     for value in (np.nan, np.inf, -np.inf):
         matrix[2, 5] = value
         message = error_of(write(tmp_path, form, WORDS, matrix), WORDS)
@@ -498,10 +498,10 @@ def test_bad_vectors_name_their_word_if_it_is_asked_for(form: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "matrix", "said"),
     [
-        (WORDS[:-1], matrix_of(WORDS), "(8, 20)"),
-        (WORDS[:-1], matrix_of(WORDS), "7 words"),
-        ([*WORDS, "more"], matrix_of(WORDS), "9 words"),
-        ([], matrix_of(WORDS), "0 words"),
+        (WORDS[:-1], make_matrix(WORDS), "(8, 20)"),
+        (WORDS[:-1], make_matrix(WORDS), "7 words"),
+        ([*WORDS, "more"], make_matrix(WORDS), "9 words"),
+        ([], make_matrix(WORDS), "0 words"),
         (["cat", "dog"], np.ones(2, np.float32), "(2,)"),
         (["cat"], np.zeros((1, 0), np.float32), "of 0 values"),
         (["cat"], np.array([[1e50, 1.0]]), "not finite"),
@@ -516,7 +516,7 @@ def test_npy_that_does_not_fit_its_words(
 
 
 def test_words_beside_an_npy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error_of: ErrorOf) -> None:
-    path = write(tmp_path, "matrix.npy", ["cat", "café"], matrix_of(["cat", "café"]))
+    path = write(tmp_path, "matrix.npy", ["cat", "café"], make_matrix(["cat", "café"]))
     (tmp_path / "words.txt").write_bytes("cat\ncafé\n".encode("latin-1"))
     with pytest.raises(VectorFileError, match=r"words\.txt: not UTF-8 text \(byte 7\)"):
         read_vectors(path, ["cat"])
@@ -568,7 +568,7 @@ def test_npy_with_a_broken_header_or_an_absurd_shape(header: str, tmp_path: Path
 
 
 def test_truncated_npy_and_npz(tmp_path: Path, error_of: ErrorOf) -> None:
-    path = write(tmp_path, "matrix.npy", WORDS, matrix_of(WORDS))
+    path = write(tmp_path, "matrix.npy", WORDS, make_matrix(WORDS))
     content = path.read_bytes()
     for length in (4, 100, len(content) - 1):
         error_of(write_bytes(tmp_path, "matrix.npy", content[:length]))
@@ -595,7 +595,7 @@ def test_line_without_end_is_given_up(beginning: bytes, line: int, tmp_path: Pat
 
 @pytest.mark.parametrize("given", ["", "txt", "word2vec"])
 def test_unknown_format_lists_the_known_ones(given: str, tmp_path: Path) -> None:
-    path = write(tmp_path, "glove.txt", WORDS, matrix_of(WORDS))
+    path = write(tmp_path, "glove.txt", WORDS, make_matrix(WORDS))
     with pytest.raises(UnknownNameError, match="text, word2vec-binary, npy"):
         read_vectors(path, ["cat"], given)
     with pytest.raises(UnknownNameError, match="text, word2vec-binary, npy"):

@@ -106,7 +106,7 @@ def test_what_is_shown_not_to_matter_is_told_where_it_was_asked() -> None:
     unlike = [finding("a", "inconclusive", margin=0.3, bound=0.2), finding("b", "inconclusive", margin=0.01, bound=0.2)]
     assert re.findall(r"\d\.\d+", summarize_findings(unlike)) == ["0.01", "0.3", "0.200"]  # each by its own margin
     assert "(a)" in summarize_findings(unlike)
-    assert names(unlike) == ["a"]  # what is shown to be small is told, although no association is
+    assert names(unlike) == ["a"]  # the report names effects shown to be small, although no association is
 
 
 def test_every_model_has_a_statement_and_very_many_models_have_one() -> None:

@@ -71,7 +71,7 @@ def test_a_run_summarizes_its_topics() -> None:
     (row,) = run.tables["topics"]
     assert row.topic == "gender"
     assert len(row.tests) == len(set(row.tests)) >= 6
-    questions = {result.test: result.asked_question for result in run.results}
+    questions = {result.test: result.question_or_item for result in run.results}
     assert len({questions[test] for test in row.tests}) == len(row.tests)
     assert row.topic_ci_low < row.topic_effect < row.topic_ci_high
     single = {result.test: result for result in run.results}

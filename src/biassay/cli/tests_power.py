@@ -71,10 +71,10 @@ def describe_measured_test(row: Result) -> GateQuestion:
     elif row.calibrated_difference is None or row.cosine_sd is None:
         note = "the run holds no cosine SD; measure the model again"
     if note is not None:
-        return GateQuestion(row.test, row.asked_question, None, None, note)
+        return GateQuestion(row.test, row.question_or_item, None, None, note)
     n, m, k, l = (row.num_clusters.get(role, 0) for role in ROLES)  # noqa: E741
     calibrated = VarianceComponents(*(max(part or 0.0, 0.0) / row.cosine_sd**2 for part in parts))
-    return GateQuestion(row.test, row.asked_question, (n, m, k, l), calibrated)
+    return GateQuestion(row.test, row.question_or_item, (n, m, k, l), calibrated)
 
 
 def _list_questions(patterns: Sequence[str], folder: str | None) -> list[GateQuestion]:

@@ -82,7 +82,7 @@ _OPENING, _LONGEST_REFUSAL = 400, 1000  # characters
 
 
 def is_writing_refusal(text: str) -> bool:
-    """Return whether a response declines to write what was asked.
+    """Return whether a response declines the request to write a text.
 
     The response has at most 1,000 characters, and the first 400 say that the writer does not write, provide, help or
     the like (in English), or contain a phrase of refusal (in 14 other languages). An English apology alone is not a

@@ -155,7 +155,7 @@ class ResultRecord(RevisionRow):
     topic: str = column("topic", "Gender, race, age, ...; see tests.md.", default="other")
     about: About = column("about", "people, or method for a sanity check.", default="people")
     question: str = column(
-        "question", "Question of the item; its forms share it.", default="", get=attrgetter("asked_question")
+        "question", "Question of the item; its forms share it.", default="", get=attrgetter("question_or_item")
     )
     direction: int | None = None
     status: Status = column("status", "measured, skipped or failed.", default="measured")
@@ -172,14 +172,14 @@ class ResultRecord(RevisionRow):
         raise NotImplementedError(f"{type(self).__name__} does not define item")
 
     @property
-    def asked_question(self) -> str:
+    def question_or_item(self) -> str:
         """The question, which is the item itself if it has no other forms."""
         return self.question or self.item
 
     @property
     def is_main_form(self) -> bool:
         """Whether the item is the main form of its question."""
-        return self.item == self.asked_question
+        return self.item == self.question_or_item
 
     def get_outcome(self, name: str) -> Outcome | None:
         """Return the outcome whose test or name is `name`, primary or not; None if it was not computed."""
@@ -388,7 +388,7 @@ def correct_by_model(records: Sequence[ResultRecord], alpha: float) -> tuple[Dec
         forms |= _find_forms(records, indices)
         tested = [i for i in ordered if records[i].claim != "descriptive"]
         p_values = [_or_nan(records[i].outcome.p_value) for i in tested]
-        questions = [records[i].asked_question for i in tested]
+        questions = [records[i].question_or_item for i in tested]
         floors = [records[i].outcome.p_floor or 0.0 for i in tested]
         correction = holm_by_question(p_values, questions, alpha, floors)
         adjusted |= _drop_nan(dict(zip(tested, correction.adjusted.tolist(), strict=True)))
@@ -431,12 +431,12 @@ def correct_declared(
     size = len(declared)
     for indices in _group_by_model(records).values():
         forms |= _find_forms(records, indices)
-        inside = [i for i in indices if records[i].item in declared.get(records[i].asked_question, ())]
+        inside = [i for i in indices if records[i].item in declared.get(records[i].question_or_item, ())]
         families |= {i: {"family": name, "exploratory": True} for i in indices}
         families |= {i: {"family": name, "family_size": size} for i in inside}
         for question, (first, *others) in _group_by_question(records, inside).items():
             for i in indices:
-                if records[i].asked_question == question and records[i].status == "measured":
+                if records[i].question_or_item == question and records[i].status == "measured":
                     forms.pop(i, None)
                     if i != first:
                         forms[i] = records[first].item
@@ -544,7 +544,7 @@ def _group_by_question(records: Sequence[ResultRecord], indices: Sequence[int]) 
         return not is_tested, not record.is_main_form, record.item
 
     measured = [i for i in sorted(indices, key=rank) if records[i].status == "measured"]
-    return group_pairs((records[i].asked_question, i) for i in measured)
+    return group_pairs((records[i].question_or_item, i) for i in measured)
 
 
 def _find_forms(records: Sequence[ResultRecord], indices: Sequence[int]) -> dict[int, str]:

@@ -180,13 +180,13 @@ def pair_outcomes(runs: Mapping[str, RunData], baseline: str) -> list[PairedItem
     old_records = records.pop(baseline)
     deciding = dict[str, str]()
     for record in sorted(old_records.values(), key=lambda record: not record.is_main_form):
-        deciding.setdefault(record.asked_question, record.item)
+        deciding.setdefault(record.question_or_item, record.item)
     pairs = []
     for label, new_records in records.items():
         arrays = (models[baseline].arrays, models[label].arrays) if are_alike else ({}, {})
         for old in old_records.values():
             pair = _pair_outcome(old, new_records.get(old.item), (baseline, label), arrays)
-            pairs.append(dataclasses.replace(pair, decides=deciding[old.asked_question] == old.item))
+            pairs.append(dataclasses.replace(pair, decides=deciding[old.question_or_item] == old.item))
     return pairs
 
 
@@ -222,7 +222,7 @@ def _pair_outcome(
         combine,
         "; ".join(doubts),
         is_directed=old.direction is not None,
-        question=old.asked_question,
+        question=old.question_or_item,
     )
 
 

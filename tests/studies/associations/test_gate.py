@@ -151,7 +151,7 @@ def test_a_missing_test_fails_and_one_that_neither_model_has_does_not(first: Run
 
 
 def test_a_topic_that_neither_model_has_is_told(first: Run) -> None:
-    """Copies pass on what was measured; a topic without any measured test could not have failed."""
+    """Copies pass on measured topics; a topic without any measured test could not have failed."""
     topics = {"weat6": "gender", "weat7": "gender", "weat8": "science", "sent-weat6": "gender"}
     old = with_rows(first, (altered(row, topic=topics[row.test]) for row in first.results))
     new = other_model(old, "new", seed=1, noise=0.0)

@@ -582,12 +582,12 @@ def measure_points(comparison: Comparison, alpha: float) -> tuple[SeriesPoint, .
 
 def _find_deciding_tests(rows: Sequence[Result]) -> set[str]:
     """Find the form of each question that decides: the word test, else the first that was measured."""
-    forms = group_pairs((row.asked_question, row) for row in rows)
+    forms = group_pairs((row.question_or_item, row) for row in rows)
     return {min(own, key=_rank_form).test for own in forms.values()}
 
 
 def _rank_form(row: Result) -> tuple[bool, bool, bool]:
-    return row.status != "measured", row.level == "sentence", row.test != row.asked_question
+    return row.status != "measured", row.level == "sentence", row.test != row.question_or_item
 
 
 def _has_interval(row: AssociationDifference | None, *, identical: bool = True) -> bool:
@@ -629,7 +629,7 @@ def _judge_without_interval(
         margin,
         alpha,
         unit="calibrated difference" if has_scale(old.metric) else old.metric,
-        question=old.asked_question,
+        question=old.question_or_item,
         topic=old.topic,
         direction=_DIRECTIONS.get(old.direction),
         d_baseline=old.word_effect,

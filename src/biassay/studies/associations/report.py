@@ -176,7 +176,7 @@ def _explain_other_tests(results: Sequence[Result]) -> Iterator[str]:
         yield f"{OTHER} {FIXED_WORDS_P} for a metric of all four sets, {SENTENCES_P} otherwise."
 
 
-_LONG = 48  # characters of a model's name; a longer one is given below the table
+_LONG = 48  # characters; the table lists longer model names below it
 
 
 def associations_table(run: RunData, *, published: bool = True) -> Table:

@@ -85,7 +85,7 @@ class ResponseDesign:
         """Queries or occupations that are used: an empty one if there is no placeholder for them."""
         if self.inputs.settings.writes:
             return self.inputs.queries or (NO_QUERY,)
-        if "{query}" not in self.inputs.settings.asked_question:
+        if "{query}" not in self.inputs.settings.question_or_default:
             return (NO_QUERY,)
         if not self.inputs.queries:
             raise UsageError("the question contains {query}; name a text or file with --query")
@@ -169,7 +169,7 @@ class ResponseDesign:
 
     def _ask(self) -> Iterator[AuditPrompt]:
         """Yield prompts for decisions about single names, or about candidates in every rotation of their order."""
-        question = self.inputs.settings.asked_question
+        question = self.inputs.settings.question_or_default
         for d, document in enumerate(self.inputs.documents):
             shown = list(self._show_candidates(document))
             for q, query in enumerate(self.queries):

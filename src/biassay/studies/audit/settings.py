@@ -202,7 +202,7 @@ class AuditSettings:
         return self.prompts is not None
 
     @property
-    def asked_question(self) -> str:
+    def question_or_default(self) -> str:
         """The question, or the default one for the kind of answer."""
         return self.question or DEFAULT_QUESTIONS.get(self.answer or "", DEFAULT_QUESTION)
 
